@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.vocabulary import SIGNALS
+from pytest_agentproc.vocabulary import SIGNAL_NUMBER_BY_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -144,7 +144,7 @@ class ReportedRunEnd:
 def _read_reported_exit(found: re.Match[str]) -> ReportedRunEnd | None:
     code = int(found["code"])
     number = -code if code < -1 else code - _SIGNAL_EXIT_CODE_BASE  # Python prints the number of a signal with a minus
-    name = next((name for name, known in SIGNALS.items() if known == number), "")
+    name = next((name for name, known in SIGNAL_NUMBER_BY_NAME.items() if known == number), "")
     # Nobody can catch KILL, so nobody exits with its code: this is a shell's or a container's word.
     if name and (code < 0 or name == "KILL"):
         return ReportedRunEnd("dies", 0, "", signal=name)
@@ -153,7 +153,7 @@ def _read_reported_exit(found: re.Match[str]) -> ReportedRunEnd | None:
 
 def _read_reported_death(found: re.Match[str]) -> ReportedRunEnd | None:
     name = found["signal"].upper().removeprefix("SIG")
-    return ReportedRunEnd("dies", 0, "", signal=name) if name in SIGNALS else None
+    return ReportedRunEnd("dies", 0, "", signal=name) if name in SIGNAL_NUMBER_BY_NAME else None
 
 
 def _read_reported_kill(found: re.Match[str]) -> ReportedRunEnd | None:
@@ -219,7 +219,7 @@ _SHELL_TIMEOUT_PATTERN = re.compile(
 _ECHO_EXIT_CODE_PATTERN = re.compile(r"\becho \"?\$\?\"?$")
 _SHELL_TIMEOUT_EXIT_CODE = 124
 """The code of a shell's `timeout` that has ended its command."""
-_KILL_SIGNAL_NAMES_AND_NUMBERS = ("INT", "KILL", "TERM", *(SIGNALS[name] for name in ("INT", "KILL", "TERM")))
+_KILL_SIGNAL_NAMES_AND_NUMBERS = ("INT", "KILL", "TERM", *(SIGNAL_NUMBER_BY_NAME[name] for name in ("INT", "KILL", "TERM")))
 """The signals with which a supervisor kills, by name and by number."""
 _NEGATION_BEFORE_PHRASE_PATTERN = re.compile(
     r"\b(?:no longer|not|never|without|should(?: not)?|expect(?:ed)?|would|could|instead of|if it|used to|fixed)"

@@ -27,7 +27,7 @@ from pytest_agentproc.capture._tree_watcher import TreeWatcher
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.record import Record
 from pytest_agentproc.tree import adopt_orphans_in_block, require_own_proc
-from pytest_agentproc.vocabulary import signal_name
+from pytest_agentproc.vocabulary import format_signal_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -345,7 +345,7 @@ class _RecordedRun:
         status = self.process.wait()
         for flow in self.flows[1:]:
             flow.forward_remaining_bytes()
-        ended = {"signal": signal_name(-status)} if status < 0 else {"code": status}
+        ended = {"signal": format_signal_name(-status)} if status < 0 else {"code": status}
         self._record_event_now("x", {"process": "agent", **ended})
         self._record_event_now("p", {"process": "agent", "gone": True})
         for _ in range(2):
@@ -365,7 +365,7 @@ class _RecordedRun:
                 "s",
                 {
                     "process": "agent",
-                    "signal": signal_name(number),
+                    "signal": format_signal_name(number),
                     "met": _read_signal_disposition(self.process.pid, number),
                 },
             )

@@ -75,8 +75,8 @@ def load_supervisor_under_test(name: str | None, command: str | None = None, def
     if defect is not None:
         from pytest_agentproc import defects
 
-        if defect not in defects.NAMES:
-            hint = suggest_known_word(defect, defects.NAMES, "agentproc list --json prints them: `catches`")
+        if defect not in defects.DEFECT_NAMES:
+            hint = suggest_known_word(defect, defects.DEFECT_NAMES, "agentproc list --json prints them: `catches`")
             raise UsageError(f"--defect {defect}: there is no such defect", hint)
         made = defects.find_defect(defect)
         return ReferenceSupervisor(defect, made.deciders, made.session_deciders)

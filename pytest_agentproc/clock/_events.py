@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytest_agentproc.vocabulary import signal_name
+from pytest_agentproc.vocabulary import format_signal_name
 
 
 def convert_note_to_event(about: dict[str, Any], code: str, data: Any) -> tuple[str, dict[str, Any]]:
@@ -14,7 +14,7 @@ def convert_note_to_event(about: dict[str, Any], code: str, data: Any) -> tuple[
     if code == "i":
         return "i", about | {"eof": True}
     if code == "s":
-        return "s", about | {"signal": signal_name(data)}
+        return "s", about | {"signal": format_signal_name(data)}
     if code == "c":
         return _EVENT_CODE_BY_STREAM[data], about | {"closed": True}
     if code == "b":

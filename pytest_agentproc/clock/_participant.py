@@ -9,7 +9,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.fake_agents import wire
-from pytest_agentproc.vocabulary import signal_name
+from pytest_agentproc.vocabulary import format_signal_name
 
 if TYPE_CHECKING:
     import socket
@@ -111,10 +111,10 @@ class Participant:
             result = None
         if result is not None:
             exited = result.si_code == os.CLD_EXITED
-            return {"code": result.si_status} if exited else {"signal": signal_name(result.si_status)}
+            return {"code": result.si_status} if exited else {"signal": format_signal_name(result.si_status)}
         if self.code is not None:
             return {"code": self.code}
-        return {"signal": signal_name(self.signal or signal.SIGKILL)}  # KILL alone leaves no time for a word
+        return {"signal": format_signal_name(self.signal or signal.SIGKILL)}  # KILL alone leaves no time for a word
 
     def is_own_zombie(self) -> bool:
         """Say whether it ended and this process, its parent by birth or adoption, has not waited for it."""

@@ -11,21 +11,21 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor import Policy
 
 
-class ImmediateRestarts(Restarts):
+class RestartsWithoutDelayDefect(Restarts):
     """Starts a crashed agent again without a pause (P6)."""
 
     def plan_restart(self, now: int) -> int | None:
         return None if super().plan_restart(now) is None else 0
 
 
-class HandshakelessRestarts(Restarts):
+class RestartsAfterFailedHandshakeDefect(Restarts):
     """Starts an agent again that never did its handshake (P6)."""
 
     def is_given_up(self, *, was_ready: bool) -> bool:
         return False
 
 
-class NewSessionRestarts(Restarts):
+class RestartsInNewSessionDefect(Restarts):
     """Starts a new session after a crash (P6)."""
 
     def choose_session(self, session: str | None) -> str:
@@ -33,14 +33,14 @@ class NewSessionRestarts(Restarts):
         return ""
 
 
-class ConstantDelayRestarts(Restarts):
+class RestartDelayStaysConstantDefect(Restarts):
     """Waits the same time before every restart (P6)."""
 
     def plan_restart(self, now: int) -> int | None:
         return None if super().plan_restart(now) is None else to_nanoseconds(self.backoff or 0)
 
 
-class UncappedDelayRestarts(Restarts):
+class RestartDelayGrowsEndlesslyDefect(Restarts):
     """Doubles the time before a restart without end (P6)."""
 
     def __init__(self, policy: Policy) -> None:
@@ -48,7 +48,7 @@ class UncappedDelayRestarts(Restarts):
         self.LONGEST = (self.backoff or 0) * 2**self.MOST
 
 
-class UnlimitedRestarts(Restarts):
+class RestartsWithoutLimitDefect(Restarts):
     """Starts an agent again however often it crashes (P6)."""
 
     MOST = 50
@@ -58,19 +58,19 @@ class UnlimitedRestarts(Restarts):
     """All crashes ever count: one crash a minute never fills the right window of ten minutes."""
 
 
-class NoRestarts(Restarts):
+class NeverRestartsAgentDefect(Restarts):
     """Gives up at the first crash (P6)."""
 
     MOST = 0
 
 
-class NeverResetRestarts(Restarts):
+class NeverForgetsCrashesDefect(Restarts):
     """Never forgets old crashes (P6)."""
 
     WINDOW = 1 << 62
 
 
-class NoCloseGraceEscalation(Escalation):
+class CloseWithoutGraceDefect(Escalation):
     """Terminates the agent at the instant of the close (P8)."""
 
     def start_close_grace(self, now: int) -> None:
@@ -78,7 +78,7 @@ class NoCloseGraceEscalation(Escalation):
         self.deadline = now
 
 
-class NoCloseTimerEscalation(Escalation):
+class CloseWaitsForeverDefect(Escalation):
     """Waits for ever for an agent whose stdin has ended (P8)."""
 
     def start_close_grace(self, now: int) -> None:

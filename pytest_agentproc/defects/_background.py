@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor import Escalation, Outcome, Router, Tasks, Turns
 from pytest_agentproc.supervisor.dialects import (
-    BACKGROUND,
+    BACKGROUND_TURN_MARK,
     Question,
     TaskBegun,
     TaskOver,
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     )
 
 
-_HOUR = 3_600_000_000_000
+_HOUR_NS = 3_600_000_000_000
 
 
-class BeginOrderRouter(Router):
+class AssignsTurnsByBeginOrderDefect(Router):
     """Assigns turns by the order in which they begin, whatever their lines name (B1)."""
 
     def find_turns(self, meaning: TurnBegun | TurnProgress | TurnEnded | Question | PromptNamed) -> tuple[int, ...]:
@@ -38,7 +38,7 @@ class BeginOrderRouter(Router):
         return super().find_turns(replace(meaning, marks=()))
 
 
-class AnswersWithEarlierWordsTurns(Turns):
+class AnswersWithEarlierWordsDefect(Turns):
     """Answers the second prompt with what came between the two (B1)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
@@ -53,13 +53,13 @@ class AnswersWithEarlierWordsTurns(Turns):
             return super().handle_turn_meaning(heard, now)
         mine, (unread, self._unread) = (self.flight.number,), (self._unread, [])
         told = [
-            super(AnswersWithEarlierWordsTurns, self).handle_turn_meaning(replace(old, marks=mine), now)
+            super(AnswersWithEarlierWordsDefect, self).handle_turn_meaning(replace(old, marks=mine), now)
             for old in unread
         ]
         return b"".join(told) + super().handle_turn_meaning(heard, now)
 
 
-class GoodResultOnlyTurns(AnswersWithEarlierWordsTurns):
+class MergesBackgroundAfterBadResultDefect(AnswersWithEarlierWordsDefect):
     """Keeps background turns apart only after a good result (B3)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
@@ -73,11 +73,11 @@ class GoodResultOnlyTurns(AnswersWithEarlierWordsTurns):
 
     def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
         super()._handle_end(ended, number, now)
-        if number != BACKGROUND:
+        if number != BACKGROUND_TURN_MARK:
             self._was_good = ended.ok
 
 
-class BackgroundAcknowledgesTurns(Turns):
+class AnyResultAcknowledgesCancelDefect(Turns):
     """Accepts any result as the acknowledgement (P3)."""
 
     def _end_background_turn(self, ended: TurnEnded, now: int) -> None:
@@ -85,7 +85,7 @@ class BackgroundAcknowledgesTurns(Turns):
         self.unacknowledged = self.cancel_deadline = None
 
 
-class MergedBackgroundTurns(Turns):
+class MergesBackgroundIntoPromptDefect(Turns):
     """Adds a background turn to the prompt's turn in which its notification came (B1)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
@@ -100,22 +100,22 @@ class MergedBackgroundTurns(Turns):
 
     def _handle_progress(self, said: TurnProgress, number: int, now: int) -> None:
         super()._handle_progress(said, number, now)
-        if number == BACKGROUND and self._held is not None and self.flight is not None:
+        if number == BACKGROUND_TURN_MARK and self._held is not None and self.flight is not None:
             self.flight.answered.add_progress(said)
 
     def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
-        if number != BACKGROUND and self._owed:
+        if number != BACKGROUND_TURN_MARK and self._owed:
             self._held = (replace(ended, text=None), number)
             return
         super()._handle_end(ended, number, now)
-        if number == BACKGROUND and self._held is not None:
+        if number == BACKGROUND_TURN_MARK and self._held is not None:
             self._owed -= 1
             if not self._owed:
                 held, self._held = self._held, None
                 super()._handle_end(*held, now)
 
 
-class BackgroundWordsInPromptTurns(Turns):
+class ShowsBackgroundWordsInPromptDefect(Turns):
     """Also shows the words of a background turn in the prompt's turn (B1)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
@@ -124,7 +124,7 @@ class BackgroundWordsInPromptTurns(Turns):
 
     def _handle_progress(self, said: TurnProgress, number: int, now: int) -> None:
         turn = self.flight
-        if number == BACKGROUND:
+        if number == BACKGROUND_TURN_MARK:
             self._stale.append(said)
         elif turn is not None and turn.number == number:
             stale, self._stale = self._stale, []
@@ -133,25 +133,25 @@ class BackgroundWordsInPromptTurns(Turns):
         super()._handle_progress(said, number, now)
 
 
-class AnyResultEndsPromptTurns(Turns):
+class BackgroundResultEndsPromptDefect(Turns):
     """Ends the prompt at a background turn's result (B1)."""
 
     def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
-        is_taken = number == BACKGROUND and self.flight is not None and self._ends_prompt(ended)
+        is_taken = number == BACKGROUND_TURN_MARK and self.flight is not None and self._ends_prompt(ended)
         super()._handle_end(ended, self.flight.number if is_taken and self.flight is not None else number, now)
 
     def _ends_prompt(self, ended: TurnEnded) -> bool:
         return True
 
 
-class EmptyResultEndsPromptTurns(AnyResultEndsPromptTurns):
+class EmptyBackgroundResultEndsPromptDefect(BackgroundResultEndsPromptDefect):
     """Ends the prompt at the empty result of a background turn (B1)."""
 
     def _ends_prompt(self, ended: TurnEnded) -> bool:
         return not ended.text
 
 
-class SecondBackgroundEndsPromptTurns(AnyResultEndsPromptTurns):
+class SecondBackgroundTurnEndsPromptDefect(BackgroundResultEndsPromptDefect):
     """Treats the second of two background turns as the prompt's (B2)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
@@ -160,13 +160,13 @@ class SecondBackgroundEndsPromptTurns(AnyResultEndsPromptTurns):
 
     def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
         super()._handle_end(ended, number, now)
-        self._consumed = self._consumed + 1 if number == BACKGROUND else 0
+        self._consumed = self._consumed + 1 if number == BACKGROUND_TURN_MARK else 0
 
     def _ends_prompt(self, ended: TurnEnded) -> bool:
         return self._consumed > 0
 
 
-class BackgroundToolEndsPromptTurns(Turns):
+class BackgroundToolEndsPromptDefect(Turns):
     """Ends the prompt's turn when a background turn asks for a host tool (B1)."""
 
     def handle_work(self, worked: WorkMeaning, now: int) -> bytes:
@@ -178,23 +178,23 @@ class BackgroundToolEndsPromptTurns(Turns):
         return data
 
 
-class BackgroundProgressTurns(Turns):
+class BackgroundWordsAreProgressDefect(Turns):
     """Counts a background turn's words as progress of the prompt (B1)."""
 
     def _handle_progress(self, said: TurnProgress, number: int, now: int) -> None:
         super()._handle_progress(said, number, now)
-        if number == BACKGROUND and self.flight is not None:
+        if number == BACKGROUND_TURN_MARK and self.flight is not None:
             self.watchdog.note_progress(now)
 
 
-class AgentsAsTasks(Tasks):
+class TracksBackgroundAgentsAsCommandsDefect(Tasks):
     """Tracks background agents as if they were commands (B2)."""
 
     def feed(self, meaning: Meaning | SessionMeaning) -> None:
         super().feed(replace(meaning, kind=self.KIND) if isinstance(meaning, TaskBegun) else meaning)
 
 
-class NeverEndedTasks(Tasks):
+class EndedTasksStayRunningDefect(Tasks):
     """Treats a task that has ended as running (B2)."""
 
     def feed(self, meaning: Meaning | SessionMeaning) -> None:
@@ -202,24 +202,24 @@ class NeverEndedTasks(Tasks):
             super().feed(meaning)
 
 
-class UnreportedLostTasks(Tasks):
+class LostTasksUnreportedDefect(Tasks):
     """Does not report a task that never ended (B2)."""
 
     def describe_lost(self) -> list[str]:
         return [warning for warning in super().describe_lost() if "never ended" not in warning]
 
 
-class UnreportedStopTasks(Tasks):
+class StoppedTasksUnreportedDefect(Tasks):
     """Does not report a task that was stopped (B2)."""
 
     def describe_lost(self) -> list[str]:
         return [warning for warning in super().describe_lost() if "were stopped" not in warning]
 
 
-class TaskWaitingEscalation(Escalation):
+class CloseWaitsForTasksDefect(Escalation):
     """Waits at close for an agent that waits for its tasks (B2)."""
 
     def start_close_grace(self, now: int) -> None:
         super().start_close_grace(now)
         assert self.deadline is not None
-        self.deadline += _HOUR
+        self.deadline += _HOUR_NS

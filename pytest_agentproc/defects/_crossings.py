@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import HistoryReplayed, WorkMeaning
 
 
-class LosesQueueWithAgentTurns(Turns):
+class LosesQueueWithAgentDefect(Turns):
     """Loses the waiting prompts with the agent (P6)."""
 
     def lose_agent(self, outcome: Outcome, now: int, error: str) -> None:
@@ -20,7 +20,7 @@ class LosesQueueWithAgentTurns(Turns):
         self.refuse_queued(outcome, error, now)
 
 
-class StaleSessionTurns(Turns):
+class PromptsGoToDeadSessionDefect(Turns):
     """Sends the prompts for a new agent to the session of the dead one (P6)."""
 
     session = ""
@@ -32,7 +32,7 @@ class StaleSessionTurns(Turns):
         return super().deliver_next_prompt(now)
 
 
-class ResentPromptTurns(Turns):
+class ResendsPromptAfterCrashDefect(Turns):
     """Sends the prompt again when its agent has crashed (P6)."""
 
     def lose_agent(self, outcome: Outcome, now: int, error: str) -> None:
@@ -44,14 +44,14 @@ class ResentPromptTurns(Turns):
         super().lose_agent(outcome, now, error)
 
 
-class UnrefusedPromptTurns(Turns):
+class LeavesPromptsWithoutOutcomeDefect(Turns):
     """Leaves prompts without an outcome (P6)."""
 
     def refuse_queued(self, outcome: Outcome, error: str, now: int) -> None:
         """Let them wait."""
 
 
-class LateWordsInNextTurns(Turns):
+class LateWordsGoToNextTurnDefect(Turns):
     """Adds a cancelled turn's late words to the next turn (P5)."""
 
     def _handle_progress(self, said: TurnProgress, number: int, now: int) -> None:
@@ -60,7 +60,7 @@ class LateWordsInNextTurns(Turns):
         super()._handle_progress(said, number, now)
 
 
-class HistoryAnswerTurns(Turns):
+class HistoryAnswersNextPromptDefect(Turns):
     """Begins the next answer with the past of a loaded session (P5)."""
 
     past = ""
@@ -79,7 +79,7 @@ class HistoryAnswerTurns(Turns):
         return data
 
 
-class WaitsForHistoryTurns(Turns):
+class ResumeWaitsForHistoryDefect(Turns):
     """Holds the prompts of a resumed session until its agent repeats the past (P9)."""
 
     has_past = False
@@ -96,7 +96,7 @@ class WaitsForHistoryTurns(Turns):
         return b"" if is_resumed and not self.has_past else super().deliver_next_prompt(now)
 
 
-class CancelledDespiteResultTurns(Turns):
+class CancelOverridesGoodResultDefect(Turns):
     """Reports a turn as cancelled although its good result came (P5)."""
 
     def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
@@ -109,7 +109,7 @@ class CancelledDespiteResultTurns(Turns):
             super()._handle_end(ended, number, now)
 
 
-class SubagentEndsTurns(Turns):
+class SubagentEndsTurnDefect(Turns):
     """Ends a turn when a sub-agent's turn ends (P5)."""
 
     def handle_work(self, worked: WorkMeaning, now: int) -> bytes:
@@ -119,7 +119,7 @@ class SubagentEndsTurns(Turns):
         return data + (self.handle_turn_meaning(TurnEnded(True), now) if is_end else b"")
 
 
-class KeepsCancelForNextTurns(Turns):
+class IdleCancelHitsNextTurnDefect(Turns):
     """Keeps a cancel that hit nothing for the next turn (P5)."""
 
     is_poisoned = False
@@ -137,7 +137,7 @@ class KeepsCancelForNextTurns(Turns):
         return data
 
 
-class ResultOrderRouter(Router):
+class AssignsResultsByOrderDefect(Router):
     """Assigns results by their order, not by their names (P5)."""
 
     def _end_turns(self, marks: tuple[int, ...]) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Meaning
 
 
-class ToolStopEndsCompletion(Completion):
+class ToolStopEndsRunDefect(Completion):
     """Treats a stop for a tool as the last word (C2)."""
 
     def feed(self, meaning: Meaning, now: int) -> None:
@@ -25,7 +25,7 @@ class ToolStopEndsCompletion(Completion):
             self.finish(Finished(None, final=False), now)
 
 
-class FirstMessageCompletion(Completion):
+class FirstMessageIsAnswerDefect(Completion):
     """Takes the first message of the agent for its answer (C2)."""
 
     def __init__(self) -> None:
@@ -43,14 +43,14 @@ class FirstMessageCompletion(Completion):
         return super().text if self._first is None else self._first
 
 
-class NeverWithdrawnCompletion(Completion):
+class CompletionIsNeverWithdrawnDefect(Completion):
     """Keeps a result although the agent continues after it (C1)."""
 
     def undo_completion(self) -> None:
         """Stay."""
 
 
-class SecondResultUndoesCompletion(Completion):
+class SecondResultUndoesCompletionDefect(Completion):
     """Lets a second result in the grace undo the first (C1)."""
 
     def finish(self, meaning: Finished, now: int) -> None:
@@ -58,7 +58,7 @@ class SecondResultUndoesCompletion(Completion):
         super().finish(meaning, now)
 
 
-class UndoesFinalCompletion(Completion):
+class WithdrawsFinalCompletionDefect(Completion):
     """Keeps waiting when a turn begins after the end (C1)."""
 
     def undo_completion(self) -> None:
@@ -66,7 +66,7 @@ class UndoesFinalCompletion(Completion):
         super().undo_completion()
 
 
-class OnlyStopMessageEndsCompletion(Completion):
+class OnlyStopMessageEndsRunDefect(Completion):
     """Accepts no end except a message that stops (C1)."""
 
     def finish(self, meaning: Finished, now: int) -> None:
@@ -74,7 +74,7 @@ class OnlyStopMessageEndsCompletion(Completion):
             super().finish(meaning, now)
 
 
-class IgnoresCutMessageCompletion(Completion):
+class CutMessageNeverEndsRunDefect(Completion):
     """Keeps waiting after a message that was cut or aborted (C1)."""
 
     def finish(self, meaning: Finished, now: int) -> None:
@@ -82,7 +82,7 @@ class IgnoresCutMessageCompletion(Completion):
             super().finish(meaning, now)
 
 
-class DatedByLastEventCompletion(Completion):
+class DatesOutcomeByLastEventDefect(Completion):
     """Dates the end of the run by the last event of the end (C1)."""
 
     def finish(self, meaning: Finished, now: int) -> None:
@@ -90,7 +90,7 @@ class DatedByLastEventCompletion(Completion):
         self.at = now
 
 
-class AnyResultEndsCompletion(Completion):
+class BackgroundResultEndsRunDefect(Completion):
     """Ends the run at a background turn's result (B1)."""
 
     def feed(self, meaning: Meaning, now: int) -> None:
@@ -99,7 +99,7 @@ class AnyResultEndsCompletion(Completion):
             self.finish(Finished(True, final=True), now)
 
 
-class SubAgentWordsCompletion(Completion):
+class SubagentWordsBecomeAnswerDefect(Completion):
     """Reports a sub-agent's words as the agent's (A6)."""
 
     def feed(self, meaning: Meaning, now: int) -> None:
@@ -107,14 +107,14 @@ class SubAgentWordsCompletion(Completion):
         super().feed(said if isinstance(said, Message) else meaning, now)
 
 
-class ErrorResultIsGoodCompletion(Completion):
+class ErrorResultCompletesRunDefect(Completion):
     """Treats an error result as a good one (C1)."""
 
     def finish(self, meaning: Finished, now: int) -> None:
         super().finish(replace(meaning, ok=True, error=""), now)
 
 
-class FatalErrorCompletion(Completion):
+class RecoveredErrorEndsRunDefect(Completion):
     """Gives up at an error that the agent recovers from (C1)."""
 
     def feed(self, meaning: Meaning, now: int) -> None:
@@ -123,7 +123,7 @@ class FatalErrorCompletion(Completion):
             self.finish(Finished(False, final=True, error=meaning.error), now)
 
 
-class FatalNoiseCompletion(Completion):
+class NoiseEndsRunDefect(Completion):
     """Gives up at a line that is no event (F2)."""
 
     def feed(self, meaning: Meaning, now: int) -> None:
@@ -134,7 +134,7 @@ class FatalNoiseCompletion(Completion):
             self.finish(Finished(False, final=True, error="a line is no event"), now)
 
 
-class UncountedNoiseCompletion(Completion):
+class NoiseUnreportedDefect(Completion):
     """Drops a line that is no event, and does not report it (F2)."""
 
     def feed(self, meaning: Meaning, now: int) -> None:
@@ -142,14 +142,14 @@ class UncountedNoiseCompletion(Completion):
             super().feed(meaning, now)
 
 
-class UnlimitedTranscriptCompletion(Completion):
+class TranscriptHasNoLimitDefect(Completion):
     """Keeps everything that the agent ever said (F6)."""
 
     def limit_transcript(self, size: int | None) -> None:
         """Hear of no limit."""
 
 
-class TimerBeforeExitEnding(Ending):
+class TimerBeatsExitDefect(Ending):
     """Reports inactive when the agent exits at the very instant of the limit (A4)."""
 
     def judge_exit(
@@ -159,14 +159,14 @@ class TimerBeforeExitEnding(Ending):
         return due[1] if due else super().judge_exit(completion, status, watchdog, now, has_completion=has_completion)
 
 
-class LateResultEnding(Ending):
+class AcceptsAnswerAfterTimeoutDefect(Ending):
     """Accepts an answer that comes while it ends a silent agent (A1)."""
 
     def has_final_outcome(self, outcome: Outcome | None, completion: Completion) -> bool:
         return outcome is not None and completion.at is None
 
 
-class ExitOverResultEnding(Ending):
+class ExitCodeOverridesRunResultDefect(Ending):
     """Throws a good result away for an exit code (C1)."""
 
     def judge_exit(
@@ -177,7 +177,7 @@ class ExitOverResultEnding(Ending):
         return super().judge_exit(completion, status, watchdog, now, has_completion=has_completion)
 
 
-class DroppedErrorEnding(Ending):
+class DropsReportedErrorDefect(Ending):
     """Drops the error that an agent reported before it exited (C1)."""
 
     def judge_exit(
@@ -187,7 +187,7 @@ class DroppedErrorEnding(Ending):
         return super().judge_exit(completion, status, watchdog, now, has_completion=has_completion)
 
 
-class ExitZeroIsGoodEnding(Ending):
+class ExitZeroCompletesRunDefect(Ending):
     """Treats exit 0 as a good result (C2)."""
 
     def judge_exit(
@@ -198,7 +198,7 @@ class ExitZeroIsGoodEnding(Ending):
         return super().judge_exit(completion, status, watchdog, now, has_completion=has_completion)
 
 
-class SignalDeathIsZeroEnding(Ending):
+class RunTreatsSignalAsExitZeroDefect(Ending):
     """Treats a death by signal as exit 0 (C4)."""
 
     def judge_exit(
@@ -207,7 +207,7 @@ class SignalDeathIsZeroEnding(Ending):
         return super().judge_exit(completion, max(status, 0), watchdog, now, has_completion=has_completion)
 
 
-class EveryExitIsGoodEnding(Ending):
+class EveryExitCompletesRunDefect(Ending):
     """Treats every exit as a good one (C4)."""
 
     def judge_exit(
@@ -216,14 +216,14 @@ class EveryExitIsGoodEnding(Ending):
         return super().judge_exit(completion, min(status, 0), watchdog, now, has_completion=has_completion)
 
 
-class ExitOnlyAfterStdoutEnding(Ending):
+class ExitWaitsForStdoutEndDefect(Ending):
     """Accepts an exit only when stdout has ended (C4)."""
 
     def is_gone(self, status: int | None, streams: Collection[str]) -> bool:
         return super().is_gone(status, streams) and "stdout" not in streams
 
 
-class AgentExitCodeEnding(Ending):
+class CopiesAgentExitCodeDefect(Ending):
     """Exits with the agent's own code, forced or not (C1)."""
 
     def choose_exit_code(self, outcome: Outcome, status: int | None, *, forced: bool, executable: bool) -> int:
@@ -232,34 +232,34 @@ class AgentExitCodeEnding(Ending):
         return super().choose_exit_code(outcome, status, forced=forced, executable=executable)
 
 
-class WarnsOfEveryMismatchEnding(Ending):
+class WarnsOfEveryExitCodeDefect(Ending):
     """Reports each code that does not fit as a contradiction (C1)."""
 
     def find_warnings(self, outcome: Outcome, status: int | None, *, forced: bool) -> list[str]:
         return [] if (status == 0) is (outcome is Outcome.COMPLETED) else ["exit_contradicts_result"]
 
 
-class BrokenStdinFailsEnding(Ending):
+class BrokenStdinFailsRunDefect(Ending):
     """Fails the run when stdin breaks (F5)."""
 
     def is_input_lost(self, feeder: Feeder, *, silent: bool) -> bool:
         return feeder.is_broken and not feeder.is_delivered
 
 
-class StartFailureEnding(Ending):
+class ReportsStartErrorAsFailedDefect(Ending):
     """Reports an agent that never started as failed (P6)."""
 
     unstarted = Outcome.FAILED
 
 
-class EveryStartErrorIsMissingEnding(Ending):
+class EveryStartErrorIsMissingFileDefect(Ending):
     """Treats every failure to start as a missing file (P6)."""
 
     def is_missing(self, errno: int) -> bool:
         return True
 
 
-class UnexplainedExitEnding(Ending):
+class RunExitUnexplainedDefect(Ending):
     """Reports a death without a result, but not how the agent died (C4)."""
 
     def explain_missing_result(self, told: str, words: str, stderr: bytes) -> str:

@@ -8,30 +8,30 @@ from typing import TYPE_CHECKING
 from pytest_agentproc.supervisor import Abandonment, Escalation
 
 if TYPE_CHECKING:
-    from pytest_agentproc.supervisor import AgentProcess, Command, Signal
+    from pytest_agentproc.supervisor import AgentProcess, MachineCommand, Signal
     from pytest_agentproc.vocabulary import Policy
 
 
-class DirectChildEscalation(Escalation):
+class SignalsOnlyAgentProcessDefect(Escalation):
     """Signals the agent itself and never its descendants (T1)."""
 
     reach = "agent"
 
 
-class GroupEscalation(Escalation):
+class SignalsOnlyProcessGroupDefect(Escalation):
     """Signals the agent's process group, but no process that left it (T1)."""
 
     reach = "group"
 
 
-class SessionGroupEscalation(GroupEscalation):
+class IgnoresGroupAfterAgentEndDefect(SignalsOnlyProcessGroupDefect):
     """Signals the agent's process group, and takes the end of the agent for that of all others (T1)."""
 
-    def end_leftovers(self, now: int) -> list[Command]:
+    def end_leftovers(self, now: int) -> list[MachineCommand]:
         return self.finish() if self.has_signalled else super().end_leftovers(now)
 
 
-class GroupContainmentEscalation(Escalation):
+class IgnoresRequestedContainmentDefect(Escalation):
     """Holds the tree by its group, whatever containment was asked for (T6)."""
 
     def __init__(self, policy: Policy) -> None:
@@ -39,14 +39,14 @@ class GroupContainmentEscalation(Escalation):
         self.containment = "group"
 
 
-class NoLingerTimerEscalation(Escalation):
+class LingerHasNoLimitDefect(Escalation):
     """Waits for the exit however long an agent lingers (C1)."""
 
     def start_linger_grace(self, now: int, *, is_working: bool = False) -> None:
         """Start no timer."""
 
 
-class ProlongedLingerEscalation(Escalation):
+class OutputProlongsLingerDefect(Escalation):
     """Restarts the grace when the agent prints after its result (C1)."""
 
     def note_output(self, now: int) -> None:
@@ -54,7 +54,7 @@ class ProlongedLingerEscalation(Escalation):
             self._start_timer(self.rung, self.timer, now)
 
 
-class LingersWithTasksEscalation(Escalation):
+class TasksProlongLingerDefect(Escalation):
     """Waits for the exit while the agent's background commands run (C1)."""
 
     def start_linger_grace(self, now: int, *, is_working: bool = False) -> None:
@@ -62,14 +62,14 @@ class LingersWithTasksEscalation(Escalation):
             super().start_linger_grace(now)
 
 
-class NoTimeForTasksEscalation(Escalation):
+class TasksGetNoGraceDefect(Escalation):
     """Gives an agent no time for its background commands (C1)."""
 
     def start_linger_grace(self, now: int, *, is_working: bool = False) -> None:
         super().start_linger_grace(now)
 
 
-class NoLingerGraceEscalation(Escalation):
+class TerminatesAtCompletionDefect(Escalation):
     """Terminates at the instant of the completion (C1)."""
 
     def start_linger_grace(self, now: int, *, is_working: bool = False) -> None:
@@ -77,7 +77,7 @@ class NoLingerGraceEscalation(Escalation):
         self.deadline = now
 
 
-class AlwaysLongGraceEscalation(Escalation):
+class AlwaysUsesLongGraceDefect(Escalation):
     """Waits for the long grace also after a good end (C1)."""
 
     def terminate(self, now: int, *, leftovers: bool = False) -> Signal:
@@ -85,14 +85,14 @@ class AlwaysLongGraceEscalation(Escalation):
         return super().terminate(now)
 
 
-class KillOnlyEscalation(Escalation):
+class KillsWithoutTermDefect(Escalation):
     """Kills where it should terminate (T1)."""
 
     def terminate(self, now: int, *, leftovers: bool = False) -> Signal:
         return replace(super().terminate(now, leftovers=leftovers), name="KILL")
 
 
-class NoKillEscalation(Escalation):
+class NeverKillsAfterTermDefect(Escalation):
     """Waits for ever for an agent that ignores TERM (T1)."""
 
     def terminate(self, now: int, *, leftovers: bool = False) -> Signal:
@@ -101,35 +101,35 @@ class NoKillEscalation(Escalation):
         return signal
 
 
-class TermIsDeathEscalation(Escalation):
+class TermCountsAsDeathDefect(Escalation):
     """Treats 'a signal was sent' as 'the agent is dead' (T1)."""
 
-    def take_due_step(self, now: int) -> Command:
+    def take_due_step(self, now: int) -> MachineCommand:
         return self.finish()[-1] if self.has_signalled else super().take_due_step(now)
 
 
-class UnkilledDescendantEscalation(Escalation):
+class NeverKillsDescendantsDefect(Escalation):
     """Kills no descendant once the terminated agent has ended (T1)."""
 
-    def end_leftovers(self, now: int) -> list[Command]:
+    def end_leftovers(self, now: int) -> list[MachineCommand]:
         return self.finish() if self.has_signalled else super().end_leftovers(now)
 
 
-class LeavesDescendantsEscalation(Escalation):
+class LeavesDescendantsAfterExitDefect(Escalation):
     """Leaves the processes that an exited agent has started (T6)."""
 
-    def end_leftovers(self, now: int) -> list[Command]:
+    def end_leftovers(self, now: int) -> list[MachineCommand]:
         return [] if self.has_signalled else self.finish()
 
 
-class UnreapedAgentEscalation(Escalation):
+class NeverReapsAgentDefect(Escalation):
     """Never reaps the agent (T3)."""
 
-    def finish(self) -> list[Command]:
+    def finish(self) -> list[MachineCommand]:
         return super().finish()[-1:]
 
 
-class LeftAgentAbandonment(Abandonment):
+class CancelLeavesAgentAliveDefect(Abandonment):
     """Leaves the agent alive when it is cancelled itself (T4)."""
 
     def end(self, agent: AgentProcess) -> int:
@@ -137,7 +137,7 @@ class LeftAgentAbandonment(Abandonment):
         return 0
 
 
-class TermOnlyAbandonment(Abandonment):
+class CancelOnlySendsTermDefect(Abandonment):
     """Sends TERM when it is cancelled, and does not wait (T4)."""
 
     def end(self, agent: AgentProcess) -> int:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.defects._of_runs import OF_RUNS
-from pytest_agentproc.defects._of_sessions import OF_SESSIONS
+from pytest_agentproc.defects._of_runs import RUN_DEFECTS
+from pytest_agentproc.defects._of_sessions import SESSION_DEFECTS
 from pytest_agentproc.errors import UsageError
 
 if TYPE_CHECKING:
     from pytest_agentproc.defects._defect import Defect
 
-DEFECTS: dict[str, Defect] = {made.name: made for made in (*OF_RUNS, *OF_SESSIONS)}
-NAMES = tuple(DEFECTS)
+DEFECTS: dict[str, Defect] = {made.name: made for made in (*RUN_DEFECTS, *SESSION_DEFECTS)}
+DEFECT_NAMES = tuple(DEFECTS)
 
 
 def find_defect(name: str) -> Defect:
@@ -22,5 +22,5 @@ def find_defect(name: str) -> Defect:
         UsageError: there is none of that name.
     """
     if name not in DEFECTS:
-        raise UsageError(f"defect is {name!r}, but must be one of {', '.join(NAMES)}")
+        raise UsageError(f"defect is {name!r}, but must be one of {', '.join(DEFECT_NAMES)}")
     return DEFECTS[name]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import TurnEnded
 
 
-class DroppedEarlyHooks(Hooks):
+class DropsUnregisteredHookDefect(Hooks):
     """Drops a hook that fires before its callback is registered (B4)."""
 
     def register(self, name: str, now: int) -> None:
@@ -22,7 +22,7 @@ class DroppedEarlyHooks(Hooks):
         super().register(name, now)
 
 
-class TwiceCalledHooks(Hooks):
+class CallsHookTwiceDefect(Hooks):
     """Calls the callback twice for one hook (B4)."""
 
     def handle_fired(self, hook: Hook, now: int) -> bytes:
@@ -39,7 +39,7 @@ class TwiceCalledHooks(Hooks):
                 self._request_callback(hook)
 
 
-class BlockingHooks(Hooks):
+class HookBlocksAgentDefect(Hooks):
     """Makes the agent wait for a callback that may never come (B4)."""
 
     def handle_fired(self, hook: Hook, now: int) -> bytes:
@@ -56,7 +56,7 @@ class BlockingHooks(Hooks):
                 del self._waiting[hook.id]
 
 
-class AllowingHooks(Hooks):
+class AllowsToolWithoutCallbackDefect(Hooks):
     """Lets a tool run whose hook has no callback yet (B4)."""
 
     def handle_fired(self, hook: Hook, now: int) -> bytes:
@@ -66,14 +66,14 @@ class AllowingHooks(Hooks):
         return data
 
 
-class IgnoredDenialHooks(Hooks):
+class IgnoresHookDenialDefect(Hooks):
     """Lets a tool run that its hook forbids (B4)."""
 
     def decide(self, name: str, *, allowed: bool) -> bytes:
         return super().decide(name, allowed=True)
 
 
-class NoTimeLimitHooks(Hooks):
+class HookWaitsForeverDefect(Hooks):
     """Waits without limit for a callback (B4)."""
 
     @property
@@ -81,16 +81,16 @@ class NoTimeLimitHooks(Hooks):
         return {name: at for name, at in super().deadlines.items() if name != "hook_timeout"}
 
 
-class CallsTooOldHooks(Hooks):
+class CallsExpiredHookDefect(Hooks):
     """Calls the callback for a hook that is too old (B4)."""
 
     LIFE = 1 << 62
 
 
-_NEVER = 2**62
+_UNREACHABLE_DEADLINE_NS = 2**62
 
 
-class UnansweredQuestionTurns(Turns):
+class UnhandledQuestionUnansweredDefect(Turns):
     """Answers nothing where there is no handler (P7)."""
 
     def _handle_question(self, question: Question, owners: tuple[int, ...], now: int) -> bytes:
@@ -98,7 +98,7 @@ class UnansweredQuestionTurns(Turns):
         return data if self._has_handler else b""
 
 
-class AllowAllTurns(Turns):
+class AllowsWithoutHandlerDefect(Turns):
     """Allows everything where there is no handler (P7)."""
 
     def _handle_question(self, question: Question, owners: tuple[int, ...], now: int) -> bytes:
@@ -106,35 +106,35 @@ class AllowAllTurns(Turns):
         return data if self._has_handler else self._talk.encode_answer(question, allowed=True)
 
 
-class UnansweredIdleTurns(Turns):
+class IdleQuestionUnansweredDefect(Turns):
     """Does not answer a question that comes after the result (P7)."""
 
     def _handle_question(self, question: Question, owners: tuple[int, ...], now: int) -> bytes:
         return b"" if self.flight is None else super()._handle_question(question, owners, now)
 
 
-class AllowIsDenyTurns(Turns):
+class AllowBecomesDenialDefect(Turns):
     """Denies what the caller allows (P7)."""
 
     def answer_question(self, name: str, now: int, *, allowed: bool) -> bytes:
         return super().answer_question(name, now, allowed=False)
 
 
-class DenyIsAllowTurns(Turns):
+class DenialBecomesAllowDefect(Turns):
     """Allows what the caller denies (P7)."""
 
     def answer_question(self, name: str, now: int, *, allowed: bool) -> bytes:
         return super().answer_question(name, now, allowed=True)
 
 
-class AnswerTwiceTurns(Turns):
+class AnswersQuestionTwiceDefect(Turns):
     """Writes the caller's answer twice (P7)."""
 
     def answer_question(self, name: str, now: int, *, allowed: bool) -> bytes:
         return super().answer_question(name, now, allowed=allowed) * 2
 
 
-class _EndlessQuestions(Questions):
+class _QuestionsWithoutDeadline(Questions):
     """Has no limit."""
 
     @property
@@ -142,15 +142,15 @@ class _EndlessQuestions(Questions):
         return None
 
 
-class UnlimitedQuestionTurns(Turns):
+class QuestionWaitsForeverDefect(Turns):
     """Waits without limit for the caller's answer (P7)."""
 
     def __init__(self, policy: Policy, watchdog: TurnWatchdog, tell: Callable[..., None], *, has_handler: bool) -> None:
         super().__init__(policy, watchdog, tell, has_handler=has_handler)
-        self.questions = _EndlessQuestions(policy, tell)
+        self.questions = _QuestionsWithoutDeadline(policy, tell)
 
 
-class LateIsAllowedTurns(Turns):
+class AllowsLateQuestionDefect(Turns):
     """Allows a question that got no answer in time (P7)."""
 
     def deny_late_questions(self, now: int) -> bytes:
@@ -159,7 +159,7 @@ class LateIsAllowedTurns(Turns):
         return b"".join(self._talk.encode_answer(question, allowed=True) for question in late)
 
 
-class UnansweredCancelTurns(Turns):
+class CancelledQuestionUnansweredDefect(Turns):
     """Does not answer the open question of a cancelled turn (P7)."""
 
     def _cancel_with_outcome(self, turn: TurnRecord, cause: Outcome, now: int) -> bytes:
@@ -167,26 +167,29 @@ class UnansweredCancelTurns(Turns):
         return super()._cancel_with_outcome(turn, cause, now)
 
 
-class _HeldLateQuestions(Questions):
+class _QuestionsKeptAfterDenial(Questions):
     """Denies what is late, and holds it still."""
 
     def withdraw_late(self, now: int) -> list[Question]:
         late = [open_question for open_question in self._open.values() if open_question.deadline <= now]
         self._open.update(
-            {open_question.question.id: replace(open_question, owners=(), deadline=_NEVER) for open_question in late}
+            {
+                open_question.question.id: replace(open_question, owners=(), deadline=_UNREACHABLE_DEADLINE_NS)
+                for open_question in late
+            }
         )
         return [open_question.question for open_question in late]
 
 
-class SecondLateAnswerTurns(Turns):
+class AnswersLateQuestionTwiceDefect(Turns):
     """Answers a second time when the caller decides late (P7)."""
 
     def __init__(self, policy: Policy, watchdog: TurnWatchdog, tell: Callable[..., None], *, has_handler: bool) -> None:
         super().__init__(policy, watchdog, tell, has_handler=has_handler)
-        self.questions = _HeldLateQuestions(policy, tell)
+        self.questions = _QuestionsKeptAfterDenial(policy, tell)
 
 
-class UnansweredEndTurns(Turns):
+class EndedTurnQuestionUnansweredDefect(Turns):
     """Does not answer a question whose turn is over (P7)."""
 
     def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
@@ -194,7 +197,7 @@ class UnansweredEndTurns(Turns):
         self.questions.withdraw_of_turn(number)
 
 
-class WaitsForWithdrawnTurns(Turns):
+class WaitsForWithdrawnQuestionDefect(Turns):
     """Waits for an answer that the agent has withdrawn (P2)."""
 
     def _withdraw_question(self, name: str, now: int) -> bytes:

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import TurnMeaning, TurnProgress
 
 
-class ErrorResultIsGoodTurns(Turns):
+class ErrorResultCompletesTurnDefect(Turns):
     """Takes an error result for a good one (C1)."""
 
     def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
         super()._handle_end(replace(ended, ok=True, error=""), number, now)
 
 
-class ExitOverResultTurns(Turns):
+class ExitOverridesTurnResultDefect(Turns):
     """Believes a good result once the agent has said a word more, and throws it away if it exits first (C1)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
@@ -45,7 +45,7 @@ class ExitOverResultTurns(Turns):
             super()._handle_end(ended, number, now)
 
 
-class FirstStopEndsTurns(Turns):
+class FirstStopEndsTurnDefect(Turns):
     """Takes the first message that stops for the turn's last, and its stop for the turn's end (C1)."""
 
     def _handle_progress(self, said: TurnProgress, number: int, now: int) -> None:
@@ -54,7 +54,7 @@ class FirstStopEndsTurns(Turns):
             super()._handle_end(TurnEnded(said.stop_reason == "stop", stop_reason=said.stop_reason), number, now)
 
 
-class ExitZeroIsGoodTurns(Turns):
+class ExitZeroCompletesTurnDefect(Turns):
     """Takes exit 0 for a good result (C2)."""
 
     def lose_agent(self, outcome: Outcome, now: int, error: str) -> None:
@@ -62,7 +62,7 @@ class ExitZeroIsGoodTurns(Turns):
         super().lose_agent(Outcome.COMPLETED if is_good else outcome, now, "" if is_good else error)
 
 
-class SignalDeathIsZeroTurns(Turns):
+class TurnTreatsSignalAsExitZeroDefect(Turns):
     """Takes a death by signal for exit 0 (C4)."""
 
     def lose_agent(self, outcome: Outcome, now: int, error: str) -> None:
@@ -71,7 +71,7 @@ class SignalDeathIsZeroTurns(Turns):
         super().lose_agent(outcome, now, error)
 
 
-class UnexplainedExitTurns(Turns):
+class TurnExitUnexplainedDefect(Turns):
     """Says nothing of the exit that a turn is lost with (C4)."""
 
     def lose_agent(self, outcome: Outcome, now: int, error: str) -> None:

@@ -12,10 +12,10 @@ from pytest_agentproc.supervisor import Artifacts, Feeder, Framing
 from pytest_agentproc.vocabulary import Outcome
 
 if TYPE_CHECKING:
-    from pytest_agentproc.supervisor import Command, Result
+    from pytest_agentproc.supervisor import MachineCommand, Result
 
 
-class WriteErrorFailsRunArtifacts(Artifacts):
+class ArtifactErrorFailsRunDefect(Artifacts):
     """Fails a run because an artifact could not be written (C3)."""
 
     def warn_of_unwritten(self, result: Result) -> Result:
@@ -23,14 +23,14 @@ class WriteErrorFailsRunArtifacts(Artifacts):
         return replace(amended, outcome=Outcome.FAILED, exit_code=1) if self.unwritten else amended
 
 
-class UnreportedWriteErrorArtifacts(Artifacts):
+class ArtifactErrorUnreportedDefect(Artifacts):
     """Does not report an artifact that it could not write (C3)."""
 
     def warn_of_unwritten(self, result: Result) -> Result:
         return result
 
 
-class ForgetsForcedReportArtifacts(Artifacts):
+class ResultOmitsForcedReportDefect(Artifacts):
     """Leaves out of result.json what a forced agent had reported (C3)."""
 
     def build_fields(self, result: Result) -> dict[str, Any]:
@@ -38,7 +38,7 @@ class ForgetsForcedReportArtifacts(Artifacts):
         return super().build_fields(lost if result.forced else result)
 
 
-class StartedOnlyArtifacts(Artifacts):
+class UnstartedAgentHasNoResultDefect(Artifacts):
     """Writes no result.json if the agent never started (C3)."""
 
     def write_result(self, result: Result) -> None:
@@ -46,21 +46,21 @@ class StartedOnlyArtifacts(Artifacts):
             super().write_result(result)
 
 
-class DecodingArtifacts(Artifacts):
+class LogsDecodedBytesDefect(Artifacts):
     """Decodes the bytes that it writes to the logs (C3)."""
 
     def write(self, name: str, data: bytes) -> None:
         super().write(name, data.decode(errors="replace").encode())
 
 
-class DecodesEachChunkFraming(Framing):
+class DecodesChunksSeparatelyDefect(Framing):
     """Decodes each chunk by itself (F1)."""
 
     def feed(self, data: bytes) -> list[bytes]:
         return super().feed(data.decode(errors="replace").encode())
 
 
-class DropsUnfinishedLineFraming(Framing):
+class DropsUnfinishedLineDefect(Framing):
     """Drops a last line without an end (F1)."""
 
     def flush(self) -> list[bytes]:
@@ -68,7 +68,7 @@ class DropsUnfinishedLineFraming(Framing):
         return []
 
 
-class FirstObjectFraming(Framing):
+class ReadsOnlyFirstObjectDefect(Framing):
     """Reads only the first object of a line (F1)."""
 
     def feed(self, data: bytes) -> list[bytes]:
@@ -85,17 +85,17 @@ class FirstObjectFraming(Framing):
             return line
 
 
-class DropsEscapedEventFraming(Framing):
+class DropsEscapedEventDefect(Framing):
     """Drops an event that follows a terminal escape sequence (F1)."""
 
     def feed(self, data: bytes) -> list[bytes]:
         return [b"?" * line.startswith(b"\x1b") + line for line in super().feed(data)]
 
 
-_LATER_TYPE = re.compile(rb'"type": ?"rate_limit_event"')
+_UNKNOWN_EVENT_TYPE_PATTERN = re.compile(rb'"type": ?"rate_limit_event"')
 
 
-class StopAtUnknownFraming(Framing):
+class UnknownEventStopsReadingDefect(Framing):
     """Stops reading at an event of a new type (F2)."""
 
     is_dead = False
@@ -103,12 +103,12 @@ class StopAtUnknownFraming(Framing):
     def feed(self, data: bytes) -> list[bytes]:
         """Give the lines before the first of such a type."""
         lines = super().feed(data)
-        known = [] if self.is_dead else [*takewhile(lambda line: not _LATER_TYPE.search(line), lines)]
+        known = [] if self.is_dead else [*takewhile(lambda line: not _UNKNOWN_EVENT_TYPE_PATTERN.search(line), lines)]
         self.is_dead = self.is_dead or len(known) < len(lines)
         return known
 
 
-class KeepsByteOrderMarkFraming(Framing):
+class KeepsByteOrderMarkDefect(Framing):
     """Treats a byte order mark as text (F1)."""
 
     def __init__(self) -> None:
@@ -116,21 +116,21 @@ class KeepsByteOrderMarkFraming(Framing):
         self._begun = True
 
 
-class KeepsCarriageReturnFraming(Framing):
+class KeepsCarriageReturnDefect(Framing):
     """Treats the carriage return at a line's end as text (F1)."""
 
     def _strip_line(self, line: bytes) -> bytes:
         return super()._strip_line(line) + b"\r" * line.endswith(b"\r")
 
 
-class CountsCarriageReturnFraming(Framing):
+class CarriageReturnCountsInLimitDefect(Framing):
     """Counts a CRLF as part of the line before it (F3)."""
 
     def _is_short_enough(self, line: bytes | bytearray) -> bool:
         return not self.is_too_long(len(line))
 
 
-class SplitsAtAnyBreakFraming(Framing):
+class SplitsAtAnyLineBreakDefect(Framing):
     """Ends a line at every character that may break a line (F1)."""
 
     def feed(self, data: bytes) -> list[bytes]:
@@ -138,28 +138,28 @@ class SplitsAtAnyBreakFraming(Framing):
         return [part.encode(errors="surrogateescape") for parts in lines for part in parts]
 
 
-class EndlessLineFraming(Framing):
+class LineLengthHasNoLimitDefect(Framing):
     """Waits for the end of a line however long it grows (F3)."""
 
     def is_too_long(self, size: int) -> bool:
         return False
 
 
-class ShortLineFraming(Framing):
+class LineLimitTooSmallDefect(Framing):
     """Refuses a line of more than 64 KiB (F3)."""
 
     def is_too_long(self, size: int) -> bool:
         return size > 64 * 1024 or super().is_too_long(size)
 
 
-class WatchesEndedStreamFeeder(Feeder):
+class WatchesEndedStreamDefect(Feeder):
     """Keeps watching a stream that has ended (A5)."""
 
     def note_stream_end(self, stream: str) -> None:
         """Take note of nothing."""
 
 
-class NeverReadsStderrFeeder(Feeder):
+class NeverReadsStderrDefect(Feeder):
     """Never reads stderr (F4)."""
 
     @property
@@ -167,7 +167,7 @@ class NeverReadsStderrFeeder(Feeder):
         return [stream for stream in super().streams if stream == "stdout"]
 
 
-class WriteFirstFeeder(Feeder):
+class WritesPromptBeforeReadingDefect(Feeder):
     """Reads no output until the whole prompt is written (F5)."""
 
     @property
@@ -175,9 +175,9 @@ class WriteFirstFeeder(Feeder):
         return super().streams if self.is_delivered or self.is_broken else []
 
 
-class NeverClosedFeeder(Feeder):
+class NeverClosesStdinDefect(Feeder):
     """Never closes stdin (C1)."""
 
-    def end_input(self) -> list[Command]:
+    def end_input(self) -> list[MachineCommand]:
         super().end_input()
         return []

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Policy
 
 
-class UncountedTools(Tools):
+class ToolsKeepShortLimitDefect(Tools):
     """Keeps the short limit while the agent runs a tool (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
         """Take note of nothing."""
 
 
-class NestedRestoresTools(Tools):
+class SubagentRestoresShortLimitDefect(Tools):
     """Restores the short limit when a sub-agent speaks (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
@@ -28,14 +28,14 @@ class NestedRestoresTools(Tools):
             self.running.clear()
 
 
-class NestedCountTools(Tools):
+class CountsSubagentToolsDefect(Tools):
     """Counts a sub-agent's tools as the agent's own (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
         super().feed(meaning.meaning if isinstance(meaning, Nested) else meaning)
 
 
-class FirstEndTools(Tools):
+class FirstToolEndRestoresLimitDefect(Tools):
     """Restores the short limit when the first tool ends (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
@@ -44,7 +44,7 @@ class FirstEndTools(Tools):
             self.running.clear()
 
 
-class LaunchEndsAgentTools(Tools):
+class LaunchEndsBackgroundAgentDefect(Tools):
     """Treats a launched background agent as a tool that has ended (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
@@ -52,7 +52,7 @@ class LaunchEndsAgentTools(Tools):
             super().feed(meaning)
 
 
-class NeverEndedTools(Tools):
+class LimitStaysLongAfterToolDefect(Tools):
     """Keeps the long limit when the tool has ended (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
@@ -60,7 +60,7 @@ class NeverEndedTools(Tools):
             super().feed(meaning)
 
 
-class SilentCompactionTools(Tools):
+class CompactionKeepsShortLimitDefect(Tools):
     """Keeps the short limit while the agent compacts (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
@@ -68,7 +68,7 @@ class SilentCompactionTools(Tools):
             super().feed(meaning)
 
 
-class EndlessCompactionTools(Tools):
+class LimitStaysLongAfterCompactionDefect(Tools):
     """Keeps the long limit after a compaction (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
@@ -76,14 +76,14 @@ class EndlessCompactionTools(Tools):
             super().feed(meaning)
 
 
-class UnsettledTools(Tools):
+class LimitStaysLongAfterTurnDefect(Tools):
     """Keeps the long limit for a tool whose turn is over (A6)."""
 
     def note_turn_end(self) -> None:
         """Forget nothing."""
 
 
-class NoToolLimitWatchdog(Watchdog):
+class ToolsHaveNoLimitInRunDefect(Watchdog):
     """Waits without limit while a tool runs (A6)."""
 
     def __init__(self, policy: Policy) -> None:
@@ -91,7 +91,7 @@ class NoToolLimitWatchdog(Watchdog):
         self.limits["internal_tool_timeout"] = None
 
 
-class DurationWatchdog(Watchdog):
+class ToolLimitIsDurationDefect(Watchdog):
     """Applies the limit on a tool's silence to the tool's whole time (A6)."""
 
     def note_activity(self, now: int, stream: str, size: int) -> None:
@@ -101,7 +101,7 @@ class DurationWatchdog(Watchdog):
             self.deadlines["internal_tool_timeout"] = kept
 
 
-class NoToolLimitTurnWatchdog(TurnWatchdog):
+class ToolsHaveNoLimitInTurnDefect(TurnWatchdog):
     """Waits without limit while a tool runs, in a session (A6)."""
 
     def __init__(self, policy: Policy) -> None:
@@ -109,28 +109,28 @@ class NoToolLimitTurnWatchdog(TurnWatchdog):
         self.limits["internal_tool_timeout"] = None
 
 
-class HandsOverAnyTool(Tools):
+class AnyToolGoesToHostDefect(Tools):
     """Ends at every tool, also at the agent's own (A7)."""
 
     def is_handed_over(self, meaning: Meaning) -> bool:
         return isinstance(meaning, Asked)
 
 
-class NoHandOverTools(Tools):
+class HostToolNeverEndsRunDefect(Tools):
     """Waits on when the agent has asked for a host tool (A7)."""
 
     def is_handed_over(self, meaning: Meaning) -> bool:
         return False
 
 
-class NestedHostTools(Tools):
+class SubagentToolGoesToHostDefect(Tools):
     """Treats a sub-agent's tool as a host tool (A7)."""
 
     def is_handed_over(self, meaning: Meaning) -> bool:
         return super().is_handed_over(meaning.meaning if isinstance(meaning, Nested) else meaning)
 
 
-class EarlyHandOverTools(Tools):
+class HostToolCutsMessageDefect(Tools):
     """Ends inside the message that asks for the tool (A7)."""
 
     def is_handed_over(self, meaning: Meaning) -> bool:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import PromptDeclined, TurnEnded, TurnMeaning, TurnProgress
 
 
-class TimeoutKillsTurns(Turns):
+class TimeoutKillsAgentDefect(Turns):
     """Kills the agent whose turn takes too long (P1)."""
 
     def cancel_expired(self, now: int) -> bytes:
@@ -20,7 +20,7 @@ class TimeoutKillsTurns(Turns):
         return b""
 
 
-class TimeoutWithoutCancelTurns(Turns):
+class TimeoutSendsNoCancelDefect(Turns):
     """Gives a turn up and sends the agent no cancel (P1)."""
 
     def cancel_expired(self, now: int) -> bytes:
@@ -29,7 +29,7 @@ class TimeoutWithoutCancelTurns(Turns):
         return b""
 
 
-class DropsPromptsAfterTimeoutTurns(Turns):
+class DropsPromptsAfterTimeoutDefect(Turns):
     """Says ready after a timeout, and drops every prompt without a word (P1)."""
 
     is_dead = False
@@ -42,7 +42,7 @@ class DropsPromptsAfterTimeoutTurns(Turns):
         return b"" if self.is_dead else super().deliver_next_prompt(now)
 
 
-class TimeoutDropsQueueTurns(Turns):
+class TimeoutDropsQueueDefect(Turns):
     """Drops the prompts that wait when a turn times out (P1)."""
 
     def cancel_expired(self, now: int) -> bytes:
@@ -50,14 +50,14 @@ class TimeoutDropsQueueTurns(Turns):
         return super().cancel_expired(now)
 
 
-class CloseCompletesTurns(Turns):
+class CloseCompletesQueueDefect(Turns):
     """Reports the prompts that wait as completed at a close (P3)."""
 
     def refuse_queued(self, outcome: Outcome, error: str, now: int) -> None:
         super().refuse_queued(Outcome.COMPLETED if outcome is Outcome.STOPPED else outcome, error, now)
 
 
-class SilentTimeoutTurns(Turns):
+class TimeoutReachesNoViewerDefect(Turns):
     """Reports a timeout to no viewer (P1)."""
 
     def cancel_expired(self, now: int) -> bytes:
@@ -73,7 +73,7 @@ class SilentTimeoutTurns(Turns):
         return data
 
 
-class CancelEndsAgentTurns(Turns):
+class CancelEndsAgentDefect(Turns):
     """Ends the agent when the caller cancels a turn (P1)."""
 
     def cancel_turn(self, number: int | None, now: int) -> bytes:
@@ -82,7 +82,7 @@ class CancelEndsAgentTurns(Turns):
         return data
 
 
-class NoCancelLimitTurns(Turns):
+class CancelWaitsForeverDefect(Turns):
     """Waits without limit for the acknowledgement of any cancel (P3)."""
 
     def cancel_expired(self, now: int) -> bytes:
@@ -91,7 +91,7 @@ class NoCancelLimitTurns(Turns):
         return data
 
 
-class NoCallerCancelLimitTurns(Turns):
+class CallerCancelWaitsForeverDefect(Turns):
     """Waits without limit for the acknowledgement of the caller's cancel (P3)."""
 
     def cancel_turn(self, number: int | None, now: int) -> bytes:
@@ -100,7 +100,7 @@ class NoCallerCancelLimitTurns(Turns):
         return data
 
 
-class ShortCancelGraceTurns(Turns):
+class CancelUsesKillGraceDefect(Turns):
     """Waits kill_grace instead of cancel_grace for an acknowledgement (P3)."""
 
     def cancel_expired(self, now: int) -> bytes:
@@ -111,7 +111,7 @@ class ShortCancelGraceTurns(Turns):
         return data
 
 
-class DoubleCancelTurns(Turns):
+class WritesCancelTwiceDefect(Turns):
     """Writes every cancel twice (P5)."""
 
     def _send_cancel(self, turn: TurnRecord) -> bytes:
@@ -119,7 +119,7 @@ class DoubleCancelTurns(Turns):
         return super()._send_cancel(turn) * 2
 
 
-class UnrepeatedCancelTurns(Turns):
+class EarlyCancelIsLostDefect(Turns):
     """Does not repeat a cancel that came before its turn began (P3)."""
 
     def _handle_begin(self, owners: tuple[int, ...]) -> bytes:
@@ -127,7 +127,7 @@ class UnrepeatedCancelTurns(Turns):
         return b""
 
 
-class SecondAcknowledgeTurns(Turns):
+class GoodResultAcknowledgesNothingDefect(Turns):
     """Waits for another acknowledgement after the cancelled turn ended with a good result (P3)."""
 
     def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
@@ -138,7 +138,7 @@ class SecondAcknowledgeTurns(Turns):
             self.unacknowledged, self.cancel_deadline = waiting, deadline
 
 
-class EarlyDeliveryTurns(Turns):
+class DeliversBeforeAcknowledgementDefect(Turns):
     """Delivers while a cancel is unacknowledged (P3)."""
 
     def deliver_next_prompt(self, now: int) -> bytes:
@@ -148,7 +148,7 @@ class EarlyDeliveryTurns(Turns):
         return data
 
 
-class AnyWordAcknowledgesTurns(Turns):
+class AnyWordAcknowledgesCancelDefect(Turns):
     """Accepts any word after a cancel as its acknowledgement (P3)."""
 
     def handle_turn_meaning(self, heard: TurnMeaning, now: int) -> bytes:
@@ -157,7 +157,7 @@ class AnyWordAcknowledgesTurns(Turns):
         return data
 
 
-class EndsAcknowledgedTurns(Turns):
+class EndsAcknowledgedAgentDefect(Turns):
     """Ends agents that have acknowledged the cancel (P3)."""
 
     def _note_acknowledged(self, turn: TurnRecord) -> None:
@@ -166,7 +166,7 @@ class EndsAcknowledgedTurns(Turns):
         self.cancel_deadline = kept
 
 
-class AgeFromTimeoutTurns(Turns):
+class PromptTimeCountsFromTimeoutDefect(Turns):
     """Counts a waiting prompt's time from the timeout before it (P3)."""
 
     expired_at: int | None = None
@@ -182,14 +182,14 @@ class AgeFromTimeoutTurns(Turns):
         return data
 
 
-class MisaimedCancelTurns(Turns):
+class CancelHitsTurnInFlightDefect(Turns):
     """Cancels the turn in flight instead of the prompt that waits (P9)."""
 
     def cancel_turn(self, number: int | None, now: int) -> bytes:
         return super().cancel_turn(None, now)
 
 
-class NewestFirstTurns(Turns):
+class DeliversNewestPromptFirstDefect(Turns):
     """Delivers the newest prompt first (P9)."""
 
     def deliver_next_prompt(self, now: int) -> bytes:
@@ -198,7 +198,7 @@ class NewestFirstTurns(Turns):
         return super().deliver_next_prompt(now)
 
 
-class BusyQueueTurns(Turns):
+class DeliversWhileTurnRunsDefect(Turns):
     """Writes every prompt although one is in flight (P9)."""
 
     def deliver_next_prompt(self, now: int) -> bytes:
@@ -212,7 +212,7 @@ class BusyQueueTurns(Turns):
         return data + b"".join(self._talk.encode_prompt(turn.number, turn.prompt) for turn in more)
 
 
-class FailureDropsQueueTurns(Turns):
+class FailedTurnDropsQueueDefect(Turns):
     """Drops the prompts that wait when a turn fails (P9)."""
 
     def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
@@ -226,7 +226,7 @@ class FailureDropsQueueTurns(Turns):
         return super()._handle_declined(declined, now)
 
 
-class NoToolProgressTurns(Turns):
+class ToolsAreNoProgressDefect(Turns):
     """Does not count tool events as progress (P2)."""
 
     _no_progress = "tool"
@@ -238,13 +238,13 @@ class NoToolProgressTurns(Turns):
             self.watchdog.deadlines = before
 
 
-class NoDeltaProgressTurns(NoToolProgressTurns):
+class DeltasAreNoProgressDefect(ToolsAreNoProgressDefect):
     """Does not count the pieces of a message as progress (P2)."""
 
     _no_progress = "delta"
 
 
-class ReadyWhenDeadStatus(StatusRules):
+class ReadyAfterAgentEndDefect(StatusRules):
     """Calls a session ready after its agent has ended (P1)."""
 
     def judge_status(
@@ -259,7 +259,7 @@ class ReadyWhenDeadStatus(StatusRules):
         )
 
 
-class LateViewerTranscript(Transcript):
+class LateViewerMissesPastDefect(Transcript):
     """Shows a viewer nothing from before it attached (P4)."""
 
     def find_first_place(self) -> int:

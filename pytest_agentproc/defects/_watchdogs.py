@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Policy
 
 
-_SECOND = 1_000_000_000
+_SECOND_NS = 1_000_000_000
 
 
-class DurationWatchdog(Watchdog):
+class InactivityLimitIsDurationDefect(Watchdog):
     """Applies the inactivity limit to the whole duration (A1)."""
 
     def note_activity(self, now: int, stream: str, size: int) -> None:
@@ -24,14 +24,14 @@ class DurationWatchdog(Watchdog):
         self.last_activity = now
 
 
-class IgnoresUnreadOutputWatchdog(Watchdog):
+class TimerIgnoresUnreadOutputDefect(Watchdog):
     """Ends an agent whose output waits to be read (A4)."""
 
     def _move_deadlines(self, now: int, *names: str) -> None:
         super()._move_deadlines(now, *(name for name in names if self.deadlines.get(name, now + 1) > now))
 
 
-class OwnWritesWatchdog(Watchdog):
+class OwnWritesAreActivityDefect(Watchdog):
     """Counts its own writes as activity (A1)."""
 
     def note_own_write(self, now: int) -> None:
@@ -39,14 +39,14 @@ class OwnWritesWatchdog(Watchdog):
             self.note_activity(now, "stdin", 0)
 
 
-class StderrBlindWatchdog(Watchdog):
+class StderrIsNoActivityDefect(Watchdog):
     """Does not count bytes on stderr as activity (A1)."""
 
     def is_activity(self, stream: str, data: bytes) -> bool:
         return stream == "stdout"
 
 
-class FirstOutputWatchdog(Watchdog):
+class FirstOutputHasNoLimitDefect(Watchdog):
     """Waits without limit for the first output (A1)."""
 
     def arm(self, now: int) -> None:
@@ -61,24 +61,24 @@ class FirstOutputWatchdog(Watchdog):
             self.arm(now)
 
 
-class OnlyWholeLinesCountWatchdog(Watchdog):
+class OnlyWholeLinesAreActivityDefect(Watchdog):
     """Counts bytes as activity only when their line ends (A1)."""
 
     def is_activity(self, stream: str, data: bytes) -> bool:
         return b"\n" in data
 
 
-class PollingWatchdog(Watchdog):
+class ChecksLimitOncePerSecondDefect(Watchdog):
     """Checks only once a second whether the limit is over (A1)."""
 
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
         limit = self.limits["inactivity_timeout"]
         if limit is not None:
-            self.limits["inactivity_timeout"] = (limit // _SECOND + 1) * _SECOND
+            self.limits["inactivity_timeout"] = (limit // _SECOND_NS + 1) * _SECOND_NS
 
 
-class NoRuntimeLimitWatchdog(Watchdog):
+class RunHasNoMaxRuntimeDefect(Watchdog):
     """Lets an agent that prints run for ever (A2)."""
 
     def __init__(self, policy: Policy) -> None:
@@ -86,7 +86,7 @@ class NoRuntimeLimitWatchdog(Watchdog):
         self.limits["max_runtime"] = None
 
 
-class DoubleTimerWatchdog(Watchdog):
+class SecondTimerNeverRestartsDefect(Watchdog):
     """Has a second timer that no activity restarts (A3)."""
 
     def __init__(self, policy: Policy) -> None:
@@ -95,7 +95,7 @@ class DoubleTimerWatchdog(Watchdog):
         self.limits["max_runtime"] = min(given, default=None)
 
 
-class HarsherFirstWatchdog(Watchdog):
+class PrefersHarsherLimitDefect(Watchdog):
     """Prefers the harsher of two limits at one instant (A3)."""
 
     def find_expired_limit(self, now: int) -> tuple[str, Outcome] | None:
@@ -103,7 +103,7 @@ class HarsherFirstWatchdog(Watchdog):
         return super().find_expired_limit(now)
 
 
-class ClosedIsExitWatchdog(Watchdog):
+class StdoutEndStopsTimersDefect(Watchdog):
     """Stops its timers when stdout ends (A5)."""
 
     def note_stream_end(self, now: int, stream: str) -> None:
@@ -112,7 +112,7 @@ class ClosedIsExitWatchdog(Watchdog):
             self.disarm()
 
 
-class ClosedIsActivityWatchdog(Watchdog):
+class StreamEndIsActivityDefect(Watchdog):
     """Counts the end of a stream as output (A5)."""
 
     def note_stream_end(self, now: int, stream: str) -> None:
@@ -121,28 +121,28 @@ class ClosedIsActivityWatchdog(Watchdog):
             self.note_activity(now, stream, 0)
 
 
-class NoiseIsProgressWatchdog(Watchdog):
+class NoiseIsProgressDefect(Watchdog):
     """Counts a line that is no event as progress (A8)."""
 
     def is_progress(self, meaning: Meaning) -> bool:
         return True
 
 
-class MessagesOnlyWatchdog(Watchdog):
+class OnlyMessagesAreProgressDefect(Watchdog):
     """Does not count pieces, tools and sub-agents as progress (A8)."""
 
     def is_progress(self, meaning: Meaning) -> bool:
         return isinstance(meaning, Message)
 
 
-class StatusIsProgressWatchdog(Watchdog):
+class StatusLineIsProgressDefect(Watchdog):
     """Counts a status line as progress (A8)."""
 
     def is_progress(self, meaning: Meaning) -> bool:
         return not isinstance(meaning, Noise)
 
 
-class CompletedIsSilentWatchdog(Watchdog):
+class SilenceLimitAfterCompletionDefect(Watchdog):
     """Applies the silence limit to an agent that has completed (A1)."""
 
     def disarm(self) -> None:
@@ -155,7 +155,7 @@ class CompletedIsSilentWatchdog(Watchdog):
         return due
 
 
-class BytesAreProgressWatchdog(Watchdog):
+class BytesAreProgressInRunDefect(Watchdog):
     """Counts every byte as progress (A8)."""
 
     def note_activity(self, now: int, stream: str, size: int) -> None:
@@ -163,7 +163,7 @@ class BytesAreProgressWatchdog(Watchdog):
         self.note_progress(now)
 
 
-class UnlimitedTimeTurnWatchdog(TurnWatchdog):
+class PromptTimeHasNoLimitDefect(TurnWatchdog):
     """Has no limit on the time of a prompt (P1)."""
 
     def __init__(self, policy: Policy) -> None:
@@ -171,7 +171,7 @@ class UnlimitedTimeTurnWatchdog(TurnWatchdog):
         self.limits["prompt_timeout"] = None
 
 
-class DurationTurnWatchdog(TurnWatchdog):
+class ProgressMovesNoDeadlineDefect(TurnWatchdog):
     """Moves the deadline at no progress (P2)."""
 
     def note_progress(self, now: int) -> None:
@@ -181,14 +181,14 @@ class DurationTurnWatchdog(TurnWatchdog):
             self.deadlines["prompt_timeout"] = kept
 
 
-class IgnoresUnreadProgressTurnWatchdog(TurnWatchdog):
+class TimerIgnoresUnreadProgressDefect(TurnWatchdog):
     """Times out though progress waits to be read (A4)."""
 
     def _move_deadlines(self, now: int, *names: str) -> None:
         super()._move_deadlines(now, *(name for name in names if self.deadlines.get(name, now + 1) > now))
 
 
-class BytesAreProgressTurnWatchdog(TurnWatchdog):
+class BytesAreProgressInTurnDefect(TurnWatchdog):
     """Counts every byte of a turn as progress (P2)."""
 
     def note_activity(self, now: int, stream: str, size: int) -> None:
@@ -196,7 +196,7 @@ class BytesAreProgressTurnWatchdog(TurnWatchdog):
         self.note_progress(now)
 
 
-class ClosedIsProgressTurnWatchdog(TurnWatchdog):
+class StreamEndIsProgressDefect(TurnWatchdog):
     """Takes the end of a stream for a sign of life (A5)."""
 
     def note_stream_end(self, now: int, stream: str) -> None:
@@ -205,7 +205,7 @@ class ClosedIsProgressTurnWatchdog(TurnWatchdog):
         self.note_progress(now)
 
 
-class ClosedIsExitTurnWatchdog(TurnWatchdog):
+class StdoutEndIsAgentExitDefect(TurnWatchdog):
     """Treats the end of stdout as the exit (A5)."""
 
     def note_stream_end(self, now: int, stream: str) -> None:
@@ -220,7 +220,7 @@ class ClosedIsExitTurnWatchdog(TurnWatchdog):
         return "it has gone" if name == "stdout" else super().explain_expiry(name, now)
 
 
-class RunsWhileAskedTurnWatchdog(TurnWatchdog):
+class TimeRunsDuringQuestionDefect(TurnWatchdog):
     """Times out while the caller owes an answer (P2)."""
 
     def pause_progress_limits(self) -> None:
@@ -230,14 +230,14 @@ class RunsWhileAskedTurnWatchdog(TurnWatchdog):
         """Change nothing."""
 
 
-class NeverResumedTurnWatchdog(TurnWatchdog):
+class QuestionRemovesDeadlineDefect(TurnWatchdog):
     """Has no deadline after a question was asked (P2)."""
 
     def resume_progress_limits(self, now: int) -> None:
         """Change nothing."""
 
 
-class WordsResumeTurnWatchdog(TurnWatchdog):
+class WordsRestartPausedDeadlineDefect(TurnWatchdog):
     """Restarts a resting deadline when the agent says something (P2)."""
 
     def note_progress(self, now: int) -> None:
@@ -245,7 +245,7 @@ class WordsResumeTurnWatchdog(TurnWatchdog):
         self.resume_progress_limits(now)
 
 
-class NoiseIsSilenceTurnWatchdog(TurnWatchdog):
+class NoiseIsNoActivityDefect(TurnWatchdog):
     """Counts bytes that are no event as silence (A1)."""
 
     def note_activity(self, now: int, stream: str, size: int) -> None:
@@ -256,15 +256,15 @@ class NoiseIsSilenceTurnWatchdog(TurnWatchdog):
         super().note_activity(now, "", 0)
 
 
-class RunLimitTurnWatchdog(TurnWatchdog):
+class SessionKeepsRunSilenceLimitDefect(TurnWatchdog):
     """Keeps a run's limit on silence in sessions (A1)."""
 
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
-        self.limits["inactivity_timeout"] = self.limits["inactivity_timeout"] or 120 * _SECOND
+        self.limits["inactivity_timeout"] = self.limits["inactivity_timeout"] or 120 * _SECOND_NS
 
 
-class IdleCountsTurnWatchdog(TurnWatchdog):
+class SilenceCountsBeforeTurnDefect(TurnWatchdog):
     """Counts the silence before a turn (A1)."""
 
     def start(self, now: int) -> None:
@@ -274,7 +274,7 @@ class IdleCountsTurnWatchdog(TurnWatchdog):
             self.deadlines[self.silence] += last - now
 
 
-class UnlimitedSilenceTurnWatchdog(TurnWatchdog):
+class TurnSilenceHasNoLimitDefect(TurnWatchdog):
     """Has no limit on the silence of a turn (A1)."""
 
     def __init__(self, policy: Policy) -> None:
@@ -282,7 +282,7 @@ class UnlimitedSilenceTurnWatchdog(TurnWatchdog):
         self.limits["inactivity_timeout"] = None
 
 
-class NoRuntimeLimitTurnWatchdog(TurnWatchdog):
+class TurnHasNoMaxRuntimeDefect(TurnWatchdog):
     """Lets a turn that prints run for ever (A2)."""
 
     def __init__(self, policy: Policy) -> None:
@@ -290,7 +290,7 @@ class NoRuntimeLimitTurnWatchdog(TurnWatchdog):
         self.limits["max_runtime"] = None
 
 
-class SessionRuntimeTurnWatchdog(TurnWatchdog):
+class TurnRuntimeSpansSessionDefect(TurnWatchdog):
     """Counts a turn's runtime from the first prompt (A2)."""
 
     first: int | None = None
@@ -302,7 +302,7 @@ class SessionRuntimeTurnWatchdog(TurnWatchdog):
             self.deadlines["max_runtime"] += self.first - now
 
 
-class UnlimitedStallTurnWatchdog(TurnWatchdog):
+class TurnStallHasNoLimitDefect(TurnWatchdog):
     """Has no limit on a turn without progress except prompt_timeout (A8)."""
 
     def __init__(self, policy: Policy) -> None:

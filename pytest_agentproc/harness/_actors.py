@@ -20,7 +20,7 @@ from pytest_agentproc.clock import convert_note_to_event
 from pytest_agentproc.fake_agents.dialects import make_encoder
 from pytest_agentproc.fake_agents.player import Player
 from pytest_agentproc.fake_agents.program import PARENT
-from pytest_agentproc.vocabulary import SIGNALS, signal_name
+from pytest_agentproc.vocabulary import SIGNAL_NUMBER_BY_NAME, format_signal_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -414,7 +414,7 @@ class InMemoryProcess:
 
     def end_by_signal(self, signum: int) -> None:
         """Die of a signal."""
-        self.end({"signal": signal_name(signum)})
+        self.end({"signal": format_signal_name(signum)})
 
     def end(self, ended: dict[str, Any]) -> None:
         """Be gone: every stream is let go, the parent will see it."""
@@ -523,7 +523,7 @@ class ModelAgent:
         self._saw_exit = True
         ended = self.agent.ended
         assert ended is not None
-        return int(ended["code"]) if "code" in ended else -SIGNALS[ended["signal"]]
+        return int(ended["code"]) if "code" in ended else -SIGNAL_NUMBER_BY_NAME[ended["signal"]]
 
     def terminate(self, reach: str = "tree") -> None:
         self._send_signal(_SIGTERM, reach)

@@ -21,9 +21,9 @@ from pytest_agentproc.harness._model_play import play_bound_scenario
 from pytest_agentproc.harness._supervise import explain_real_time_only, needs_keeper
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.vocabulary import (
-    FIRST_SIGNALS,
-    POLICY_NAMES,
-    SIGNALS,
+    ALL_LIMIT_NAMES,
+    SIGNAL_NUMBER_BY_NAME,
+    SIGNALS_THAT_BEGIN_ENDING,
     Policy,
     choose_reported_outcomes,
     find_needed_capabilities,
@@ -195,10 +195,11 @@ def _move_traps_to_signal(program: Any, first: str) -> Any:
     steps: list[Any] = []
     for step in program:
         match step:
-            case (int() as line, "when", ("signal", number, reaction)) if number == SIGNALS[_DEFAULT_FIRST_SIGNAL]:
+            case (int() as line, "when", ("signal", number, reaction)) if number == SIGNAL_NUMBER_BY_NAME[_DEFAULT_FIRST_SIGNAL]:
                 then = _move_traps_to_signal(reaction, first)
                 steps += [
-                    (line, "when", ("signal", SIGNALS[name], then if name == first else [])) for name in FIRST_SIGNALS
+                    (line, "when", ("signal", SIGNAL_NUMBER_BY_NAME[name], then if name == first else []))
+                    for name in SIGNALS_THAT_BEGIN_ENDING
                 ]
             case _:
                 steps.append(_move_traps_to_signal(step, first))
@@ -275,7 +276,7 @@ def _require_abilities(bound: BoundScenario, cannot: Sequence[str]) -> None:
 
 
 def _find_needed_abilities(bound: BoundScenario) -> Iterator[tuple[str, tuple[int, str]]]:
-    """Give the `ABILITIES` that a scenario needs, each with a line and its name there."""
+    """Give the `TEXTS_OF_OTHER_NEEDS` that a scenario needs, each with a line and its name there."""
     for part in list_agent_scenarios(bound):
         if part.scenario.prompt_by == "stdin" and not part.scenario.is_session:
             yield "stdin", (1, "a prompt on stdin")
@@ -336,7 +337,7 @@ class UnstatedLimitResults:
         self._bound = bound
         parts = bound.parts.values() or (bound,)
         found = frozenset().union(*(part.policy.unstated for part in parts))
-        self.names = tuple(name for name in POLICY_NAMES if name in found)
+        self.names = tuple(name for name in ALL_LIMIT_NAMES if name in found)
 
     @classmethod
     def of(cls, bound: BoundScenario) -> UnstatedLimitResults | None:

@@ -25,7 +25,7 @@ from pytest_agentproc.harness._bystanders import (
 from pytest_agentproc.procfs import has_memory, iterate_pids, read_command_words, read_stat
 from pytest_agentproc.record import Event, Record
 from pytest_agentproc.tree import open_pidfd
-from pytest_agentproc.vocabulary import NANOSECONDS, signal_name
+from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND, format_signal_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -80,7 +80,7 @@ class _ProcessLog:
     def ended(self) -> dict[str, Any]:
         if self.code is not None:
             return {"code": self.code}
-        return {"signal": signal_name(self.signum or signal.SIGKILL)}  # KILL alone leaves no time for a word
+        return {"signal": format_signal_name(self.signum or signal.SIGKILL)}  # KILL alone leaves no time for a word
 
 
 class FakeLog:
@@ -165,7 +165,7 @@ class FakeLog:
 
     def has_outlived_signal(self, seconds: float) -> bool:
         """Say whether a process lives that caught a signal so many seconds ago, by its own clock."""
-        before = time.monotonic_ns() - seconds * NANOSECONDS
+        before = time.monotonic_ns() - seconds * NANOSECONDS_PER_SECOND
         living = (log for log in self._read_at_rest() if log.died is None)
         return any(code == "s" and at <= before for log in living for at, code, _data in log.notes)
 

@@ -13,7 +13,7 @@ from pytest_agentproc.errors import KitError
 from pytest_agentproc.harness._bystanders import is_fake_command, read_alive_or_stopped
 from pytest_agentproc.procfs import read_command_words
 from pytest_agentproc.tree import Keeper, LeakTracker, open_pidfd, read_command_line
-from pytest_agentproc.vocabulary import NANOSECONDS
+from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -156,7 +156,7 @@ class SideProcesses:
             record: receives each one as a leak, under the name of its command and the line that started it.
             at: the instant, in nanoseconds of the run's clock.
         """
-        found = self._custody.wait_until_none_left(round(_END_TIMEOUT_SECONDS * NANOSECONDS))
+        found = self._custody.wait_until_none_left(round(_END_TIMEOUT_SECONDS * NANOSECONDS_PER_SECOND))
         if not found.mine:
             return
         own = read_command_line(os.getpid())

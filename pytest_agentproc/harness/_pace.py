@@ -28,7 +28,7 @@ from pytest_agentproc.harness._model_play import play_bound_scenario
 from pytest_agentproc.harness._played import Pace
 from pytest_agentproc.record import format_duration
 from pytest_agentproc.scenario import NotApplicable
-from pytest_agentproc.vocabulary import NANOSECONDS
+from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
@@ -120,7 +120,7 @@ def make_exact_pace(foreseen: RunForecast, limits: float | None, graces: float) 
     """
     if foreseen.margin == 0:
         raise NotApplicable("an event loop in lockstep, since competing instants are the same", 1)
-    end = foreseen.duration / NANOSECONDS
+    end = foreseen.duration / NANOSECONDS_PER_SECOND
     looking = 0 if limits is None else end + min(_POLLING_SECONDS_AFTER_END + limits, _VIRTUAL_SECONDS_AFTER_END)
     least = min(end + _POLLING_SECONDS_AFTER_END, looking)
     return Pace(
@@ -308,7 +308,7 @@ def compute_polling_limit(bound: BoundScenario) -> float:
     """Give the virtual seconds for which a supervisor may poll while nothing happens: all its limits end before."""
     limits = [limit for limit in bound.policy.nanoseconds().values() if limit is not None]
     least = _POLLING_SECONDS_OF_SESSION if bound.scenario.is_session or bound.parts else _POLLING_SECONDS_OF_RUN
-    return max(least, 4 * max(limits, default=0) / NANOSECONDS)
+    return max(least, 4 * max(limits, default=0) / NANOSECONDS_PER_SECOND)
 
 
 def sum_stated_limits(bound: BoundScenario, kind: str = "") -> float:
@@ -325,7 +325,7 @@ def sum_stated_limits(bound: BoundScenario, kind: str = "") -> float:
         for name, limit in policy.nanoseconds().items()
         if limit is not None and name not in policy.unstated and name.endswith(kind)
     ]
-    return sum(limits) / NANOSECONDS
+    return sum(limits) / NANOSECONDS_PER_SECOND
 
 
 def add_pause_before_script(bound: BoundScenario) -> BoundScenario:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.harness._faults import map_probe_answers
 from pytest_agentproc.tree import COMMAND_TEXT_OF_FORK, ProcessStart, listen_to_starts
-from pytest_agentproc.vocabulary import SPAWN_ERRORS
+from pytest_agentproc.vocabulary import ERRNO_BY_SPAWN_ERROR
 
 if TYPE_CHECKING:
     import threading
@@ -32,7 +32,7 @@ def find_spawn_error(scenario: Scenario, number: int) -> OSError | None:
     """
     refused, reason = scenario.refused_start
     why = reason if number == refused else scenario.cannot_spawn
-    return None if not why else OSError(SPAWN_ERRORS[why], os.strerror(SPAWN_ERRORS[why]))
+    return None if not why else OSError(ERRNO_BY_SPAWN_ERROR[why], os.strerror(ERRNO_BY_SPAWN_ERROR[why]))
 
 
 def make_spawn_failure_listener(launcher: str, scenario: Scenario) -> SpawnFailureListener | None:

@@ -61,7 +61,7 @@ from pytest_agentproc.machine import is_virtual
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.tree import exclude_from_tracking, find_interpreter
-from pytest_agentproc.vocabulary import NANOSECONDS, Policy
+from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -373,7 +373,7 @@ class ScenarioRunner:
                 diaries = FakeLog(
                     shop.make_log_folder(), shop.death_notes_path, outside.clock, name, clock.hub.registry.is_known
                 )
-                life = round(outside.lifetime * NANOSECONDS), str(shop.debugger_marker_path)
+                life = round(outside.lifetime * NANOSECONDS_PER_SECOND), str(shop.debugger_marker_path)
                 diaries.baked |= {"lifetime": life, "notice": outside.notice}
                 clock.hub.registry.before_opening.append(diaries.refuse_running_processes)
         else:
@@ -441,7 +441,7 @@ def predict_real_seconds(scenario: Scenario, subject: Subject, scale: float | No
         pace = choose_pace(foreseen, scale, FAKE_LIFETIME_SECONDS, is_scaled=getattr(subject, "is_scaled", True))
     except (NotForRealTime, AgentprocError):
         return None
-    return foreseen.duration / NANOSECONDS / pace.scale
+    return foreseen.duration / NANOSECONDS_PER_SECOND / pace.scale
 
 
 def _bind_and_forecast(scenario: Scenario, subject: Subject) -> tuple[BoundScenario, RunForecast]:

@@ -33,7 +33,7 @@ from pytest_agentproc.harness._bystanders import (
 )
 from pytest_agentproc.procfs import read_stat
 from pytest_agentproc.tree import exclude_from_tracking, find_interpreter
-from pytest_agentproc.vocabulary import signal_name
+from pytest_agentproc.vocabulary import format_signal_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -101,7 +101,7 @@ class Decoys:
                 self._kill_decoy(decoy)
             pairs = [note.split(":") for note in noted]
             found += [
-                DecoyHit(signal_name(int(signum)), decoy, origin)
+                DecoyHit(format_signal_name(int(signum)), decoy, origin)
                 for signum, origin in pairs
                 if self._is_from_run(origin)
             ]
@@ -243,7 +243,7 @@ def guard_signals(
                 return function(*args)
             note(
                 {
-                    "stray": signal_name(args[1]),
+                    "stray": format_signal_name(args[1]),
                     "to": target.to,
                     "who": target.who,
                     "pid": target.pid,

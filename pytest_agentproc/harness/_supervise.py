@@ -47,7 +47,7 @@ from pytest_agentproc.harness._played import SESSION_FOLDER, PlayResult, build_e
 from pytest_agentproc.harness._refused_starts import simulate_spawn_failures
 from pytest_agentproc.harness._signal_guard import guard_signals, make_participant_finder
 from pytest_agentproc.scenario import NotApplicable
-from pytest_agentproc.vocabulary import ARTIFACTS, NANOSECONDS, RunReport, RunRequest
+from pytest_agentproc.vocabulary import ARTIFACT_TEXTS, NANOSECONDS_PER_SECOND, RunReport, RunRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -90,7 +90,7 @@ class ArtifactDirectory:
             return
         self.path = tempfile.mkdtemp(prefix="artifacts-", dir=folder)
         if self.disk == "full":
-            for name in ARTIFACTS:
+            for name in ARTIFACT_TEXTS:
                 Path(self.path, name).symlink_to("/dev/full")
 
     def read_files(self) -> Mapping[str, bytes] | None:
@@ -102,7 +102,7 @@ class ArtifactDirectory:
         if self.path is None:
             return None
         folder = Path(self.path)
-        names = ARTIFACTS if self.disk == "read_only" else sorted(file.name for file in folder.iterdir())
+        names = ARTIFACT_TEXTS if self.disk == "read_only" else sorted(file.name for file in folder.iterdir())
         found = {name: data for name in names if (data := _read_artifact(folder / name)) is not None}
         if self.disk == "full" and any(found.values()):
             raise NotApplicable("files that meet the kit's full disk", self._line)
@@ -196,7 +196,7 @@ async def run_until_caller_leaves(
     Returns:
         The supervisor's answer, if it gave one. Its exception on cancellation is dropped.
     """
-    seconds = compute_leave_instant(deed) / NANOSECONDS / scale
+    seconds = compute_leave_instant(deed) / NANOSECONDS_PER_SECOND / scale
     cancel_task = backend == "asyncio" and deed.value == "task"
     return await (_run_and_cancel_task if cancel_task else _run_and_cancel_scope)(seconds, ask, leave)
 
@@ -224,7 +224,7 @@ async def _run_and_block_loop(
     """Let a supervisor work, and have other code block its event loop at the instant of the action."""
 
     async def block_at_instant() -> None:
-        await anyio.sleep((deed.at or 0) / NANOSECONDS)
+        await anyio.sleep((deed.at or 0) / NANOSECONDS_PER_SECOND)
         block(deed)
 
     async with anyio.create_task_group() as group:
@@ -325,7 +325,7 @@ def supervise_in_virtual_time(
 
     def block_or_suspend(deed: CallerAction) -> None:
         record.add(clock.instant(), "m", deed.show())
-        (clock.suspend_machine if deed.kind == "sleep" else clock.block)(deed.value / NANOSECONDS)
+        (clock.suspend_machine if deed.kind == "sleep" else clock.block)(deed.value / NANOSECONDS_PER_SECOND)
 
     async def run() -> SubjectResult:
         with guard_signals(_make_signal_recorder(record, clock), make_participant_finder(clock)):

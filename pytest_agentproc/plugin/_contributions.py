@@ -71,13 +71,13 @@ def find_chosen_defect(config: pytest.Config) -> Defect | None:
         return None
     from pytest_agentproc import defects
 
-    if name in defects.NAMES:
+    if name in defects.DEFECT_NAMES:
         return defects.find_defect(name)
     added = config.stash.get(_DEFECTS_STASH_KEY, None)
     if added is None:
         added = config.stash[_DEFECTS_STASH_KEY] = _collect_defects(config)
     if name not in added:
-        known = (*defects.NAMES, *added)
+        known = (*defects.DEFECT_NAMES, *added)
         hint = suggest_known_word(name, known, f"only {', '.join(known)}")
         raise pytest.UsageError(f"{''.join(find_option_source(config, 'defect'))}: there is no such defect, {hint}")
     return added[name]
@@ -93,7 +93,7 @@ def _collect_defects(config: pytest.Config) -> dict[str, Defect]:
         problem = None
         if not isinstance(name, str) or not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
             problem = UsageError(f"defect {name!r}: that is no name", 'write small letters with "-" between the words')
-        elif name in defects.NAMES or name in found:
+        elif name in defects.DEFECT_NAMES or name in found:
             whose = f"{found[name][1]} adds one, too" if name in found else "the kit has it"
             problem = UsageError(f"defect {name}: the name is taken, {whose}", "choose another name")
         elif given.breaks not in RULES:

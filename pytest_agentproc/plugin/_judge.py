@@ -21,7 +21,7 @@ from pytest_agentproc.plugin._timelines import add_run_to_timeline
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.verdict import (
-    NOT_IN_REAL_TIME,
+    REASON_IN_REAL_TIME,
     Judgement,
     Verdict,
     compare_with_repeat,
@@ -66,7 +66,7 @@ def play_in_virtual_time(node: pytest.Item, scenario: Scenario, backend: str, su
             node, lambda: get_runner(node.config).play(scenario, subject, backend=backend, record=record)
         )
     except NotForRealTime as out_of_reach:
-        pytest.skip(f"{NOT_IN_REAL_TIME}: {out_of_reach}")
+        pytest.skip(f"{REASON_IN_REAL_TIME}: {out_of_reach}")
     if played.record is not record:
         add_run_to_timeline(node, played.record, scenario)
     return played
@@ -84,7 +84,7 @@ def play_in_real_time(node: pytest.Item, scenario: Scenario, backend: str, subje
             node, lambda: get_runner(config).play_real(scenario, subject, backend=backend, scale=scale)
         )
     except NotForRealTime as reason:
-        pytest.skip(f"{NOT_IN_REAL_TIME}: {reason}")
+        pytest.skip(f"{REASON_IN_REAL_TIME}: {reason}")
 
 
 def _play_and_publish(node: pytest.Item, play: Callable[[], PlayResult]) -> PlayResult:

@@ -18,7 +18,7 @@ from pytest_agentproc.plugin._scripts import find_test_place, load_given_scenari
 from pytest_agentproc.plugin._virtual_time import refuse_nested_clock
 from pytest_agentproc.record import Record, render_text
 from pytest_agentproc.verdict import find_returned_at, judge_play, list_signals
-from pytest_agentproc.vocabulary import NANOSECONDS, POLICY_NAMES
+from pytest_agentproc.vocabulary import ALL_LIMIT_NAMES, NANOSECONDS_PER_SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -143,10 +143,10 @@ def add_scenario_limits(scenario: Scenario, policy: Mapping[str, Any]) -> Scenar
         UsageError: there is no such limit, or the scenario has several sessions, each with limits of its own.
     """
     for name in policy:
-        if name not in POLICY_NAMES:
+        if name not in ALL_LIMIT_NAMES:
             raise UsageError(
-                f"there is no limit {name}{suggest_known_word(name, POLICY_NAMES, '', ', ')}",
-                f"limits are {', '.join(POLICY_NAMES)}",
+                f"there is no limit {name}{suggest_known_word(name, ALL_LIMIT_NAMES, '', ', ')}",
+                f"limits are {', '.join(ALL_LIMIT_NAMES)}",
             )
     if policy and scenario.parts:
         raise UsageError("the limits of several sessions are their own", "give them under sessions: NAME: policy")
@@ -163,7 +163,7 @@ def make_agent_run(played: PlayResult) -> AgentRun:
         text=answer.text,
         elapsed=convert_to_seconds(answer.elapsed),
         returned=convert_to_seconds(find_returned_at(record)),
-        signals=tuple((name, at / NANOSECONDS) for name, at in list_signals(record)),
+        signals=tuple((name, at / NANOSECONDS_PER_SECOND) for name, at in list_signals(record)),
         warnings=tuple(answer.warnings or ()),
         record=record,
         timeline=render_text(record, played.bound.scenario),
@@ -182,4 +182,4 @@ def _make_turns(answers: Sequence[RunReport] | None) -> tuple[AgentTurn, ...]:
 
 def convert_to_seconds(ns: int | None) -> float | None:
     """Give nanoseconds as seconds."""
-    return None if ns is None else ns / NANOSECONDS
+    return None if ns is None else ns / NANOSECONDS_PER_SECOND

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pytest_agentproc.record._cells import describe_stray_target, format_duration, format_instant
 from pytest_agentproc.record._live import LiveRecord
-from pytest_agentproc.record._normal import Entry, compute_normal_form
+from pytest_agentproc.record._normal import NormalFormEntry, compute_normal_form
 from pytest_agentproc.record._page import PageVerdict, render_page
 from pytest_agentproc.record._page_index import IndexEntry, render_index
 from pytest_agentproc.record._page_marks import FailureMark
@@ -17,11 +17,11 @@ from pytest_agentproc.record._timeline import Timeline
 
 __all__ = [
     "AgentStart",
-    "Entry",
     "Event",
     "FailureMark",
     "IndexEntry",
     "LiveRecord",
+    "NormalFormEntry",
     "PageVerdict",
     "Payload",
     "Record",

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pytest_agentproc.record._normal import AnyEvent
+    from pytest_agentproc.record._normal import EventTuple
     from pytest_agentproc.record._payload import Payload
 
 
-_UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"))
+_NANOSECONDS_AND_UNIT_NAMES = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"))
 
 
 def format_instant(ns: int) -> str:
@@ -21,7 +21,7 @@ def format_instant(ns: int) -> str:
 
 def format_duration(ns: int) -> str:
     """Show nanoseconds exactly in the largest unit that they fill: `120 s`, `250 ms`, `1 ns`."""
-    for size, unit in _UNITS:
+    for size, unit in _NANOSECONDS_AND_UNIT_NAMES:
         if abs(ns) >= size:
             return f"{_format_decimal(ns, size)} {unit}"
     return f"{ns} ns" if ns else "0 s"
@@ -33,7 +33,7 @@ def _format_decimal(ns: int, size: int) -> str:
     return ("-" if ns < 0 else "") + str(whole) + (f".{fraction}" if fraction else "")
 
 
-_TARGETS = {
+_STRAY_SIGNAL_TARGET_TEXTS = {
     "everything": "every process there is",
     "own group": "the process group of pytest",
     "itself": "pytest itself",
@@ -47,14 +47,14 @@ _TARGETS = {
 
 def describe_stray_target(data: Mapping[str, Any]) -> str:
     """Say whom a signal was for; `to` of the marker is the kind, `who` the name, `pid` the number."""
-    return _TARGETS[data["to"]].format(who=data["who"], pid=data.get("pid"))
+    return _STRAY_SIGNAL_TARGET_TEXTS[data["to"]].format(who=data["who"], pid=data.get("pid"))
 
 
-_HOSTS = ("supervisor", "caller")
-_STREAMS = {"o": "stdout", "e": "stderr", "i": "stdin"}
-_NO_NEWS = ("process", "by", "line", "session")
-_PREVIEW_CHARS = 32
-_SOURCE_CHARS = 56
+_SUPERVISOR_SIDE_NAMES = ("supervisor", "caller")
+_STREAM_NAMES_BY_CODE = {"o": "stdout", "e": "stderr", "i": "stdin"}
+_KEYS_NOT_SHOWN_IN_MARKERS = ("process", "by", "line", "session")
+_MAX_PREVIEW_CHARS = 32
+_MAX_SOURCE_LINE_CHARS = 56
 
 
 class EventCell(NamedTuple):
@@ -87,7 +87,7 @@ class EventCell(NamedTuple):
         return f"{whose}{self.words}" + (f"  [line {self.line}]" if self.line else "")
 
 
-def make_cells(events: Sequence[AnyEvent], source: Sequence[str]) -> list[EventCell]:
+def make_cells(events: Sequence[EventTuple], source: Sequence[str]) -> list[EventCell]:
     """Put events into words.
 
     A step that shows by what it did gets no cell of its own, nor do the steps of a descendant without a script, nor
@@ -119,11 +119,11 @@ def make_cells(events: Sequence[AnyEvent], source: Sequence[str]) -> list[EventC
     return result
 
 
-def _make_cell(event: AnyEvent, line: int | None, source: Sequence[str]) -> EventCell:
+def _make_cell(event: EventTuple, line: int | None, source: Sequence[str]) -> EventCell:
     at, code, data = event
     process = data["process"]
-    side = "supervisor" if "by" in data or process in _HOSTS else "agent"
-    words = _describe_step(data, source) if "step" in data else _WORDS[code](at, code, data)
+    side = "supervisor" if "by" in data or process in _SUPERVISOR_SIDE_NAMES else "agent"
+    words = _describe_step(data, source) if "step" in data else _EVENT_DESCRIBERS_BY_CODE[code](at, code, data)
     whose = data.get("session") or (process if side == "agent" and process != "agent" else "")
     due = data.get("armed")
     what = (process, data["timer"], due - at) if due is not None else (code, words, line)
@@ -131,7 +131,7 @@ def _make_cell(event: AnyEvent, line: int | None, source: Sequence[str]) -> Even
     return EventCell(at, shown_on, words, (side, whose, *what), (process, code), data, whose, line or 0)
 
 
-def _find_event_of_step(events: Sequence[AnyEvent], index: int) -> int | None:
+def _find_event_of_step(events: Sequence[EventTuple], index: int) -> int | None:
     """Find the event of the same instant that shows a step: it carries the step's line, or ends its process."""
     at, _, step = events[index]
     is_next = True
@@ -153,11 +153,11 @@ def _find_event_of_step(events: Sequence[AnyEvent], index: int) -> int | None:
 def _describe_step(data: Mapping[str, Any], source: Sequence[str]) -> str:
     line = data["line"]
     written = source[line - 1].strip().removeprefix("- ").strip() if 0 < line <= len(source) else ""
-    return _clip_words(written or str(data["step"]), _SOURCE_CHARS)
+    return _clip_words(written or str(data["step"]), _MAX_SOURCE_LINE_CHARS)
 
 
 def _describe_output(_at: int, code: str, data: Mapping[str, Any]) -> str:
-    stream = _STREAMS[code]
+    stream = _STREAM_NAMES_BY_CODE[code]
     if "by" not in data:
         if "closed" in data:
             return f"closes {stream}"
@@ -202,10 +202,10 @@ def _describe_timer(_at: int, _code: str, data: Mapping[str, Any]) -> str:
 
 
 def _describe_marker(_at: int, _code: str, data: Mapping[str, Any]) -> str:
-    for key, words in _MARKERS.items():
+    for key, words in _MARKER_DESCRIBERS.items():
         if key in data:
             return words(data)
-    return ", ".join(f"{key}: {value}" for key, value in data.items() if key not in _NO_NEWS)
+    return ", ".join(f"{key}: {value}" for key, value in data.items() if key not in _KEYS_NOT_SHOWN_IN_MARKERS)
 
 
 def _describe_leak(data: Mapping[str, Any]) -> str:
@@ -219,7 +219,7 @@ def _describe_stray_signal(data: Mapping[str, Any]) -> str:
 
 
 def _describe_question(data: Mapping[str, Any]) -> str:
-    return f"{_QUESTIONS[data['kind']]} {data['asked']}"
+    return f"{_VERBS_BY_QUESTION_KIND[data['kind']]} {data['asked']}"
 
 
 def _describe_viewer_event(data: Mapping[str, Any]) -> str:
@@ -231,12 +231,12 @@ def _describe_viewer_event(data: Mapping[str, Any]) -> str:
     if data["event"] == "outcome":
         return f"OUTCOME{turn}: {words}"
     if data["event"] == "background":
-        return f'BACKGROUND TURN over, "{_clip_words(words, _PREVIEW_CHARS)}"'
-    return f"{data['event']}{turn}" + (f' "{_clip_words(words, _PREVIEW_CHARS)}"' if words else "")
+        return f'BACKGROUND TURN over, "{_clip_words(words, _MAX_PREVIEW_CHARS)}"'
+    return f"{data['event']}{turn}" + (f' "{_clip_words(words, _MAX_PREVIEW_CHARS)}"' if words else "")
 
 
-_QUESTIONS = {"permission": "ASKS to use", "hook": "ASKS the hook", "request": "CALLS"}
-_MARKERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
+_VERBS_BY_QUESTION_KIND = {"permission": "ASKS to use", "hook": "ASKS the hook", "request": "CALLS"}
+_MARKER_DESCRIBERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "outcome": lambda data: f"OUTCOME {data['outcome']}",
     "returned": lambda _: "RETURNS",
     "leaked": _describe_leak,
@@ -253,7 +253,7 @@ _MARKERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "unsaid": lambda data: f"does not say {data['unsaid']}: {data['why']}",
     "unscaled": lambda data: f"NEVER ASKED for {data['unscaled']}",
 }
-_WORDS: dict[str, Callable[[int, str, Mapping[str, Any]], str]] = {
+_EVENT_DESCRIBERS_BY_CODE: dict[str, Callable[[int, str, Mapping[str, Any]], str]] = {
     "o": _describe_output,
     "e": _describe_output,
     "i": _describe_input,
@@ -267,11 +267,11 @@ _WORDS: dict[str, Callable[[int, str, Mapping[str, Any]], str]] = {
 
 def _format_payload(payload: bytes | Payload) -> str:
     known = payload if isinstance(payload, bytes) else payload.head
-    start = known[: 4 * _PREVIEW_CHARS].decode(errors="replace")
+    start = known[: 4 * _MAX_PREVIEW_CHARS].decode(errors="replace")
     quoted = repr(start)[1:-1].replace("\\'", "'").replace('"', '\\"')
-    if len(payload) > 4 * _PREVIEW_CHARS:
-        quoted = quoted[: _PREVIEW_CHARS - 3] + "..."
-    return f'{_format_size(len(payload))} "{_clip_words(quoted, _PREVIEW_CHARS)}"'
+    if len(payload) > 4 * _MAX_PREVIEW_CHARS:
+        quoted = quoted[: _MAX_PREVIEW_CHARS - 3] + "..."
+    return f'{_format_size(len(payload))} "{_clip_words(quoted, _MAX_PREVIEW_CHARS)}"'
 
 
 def _format_size(count: int) -> str:

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from pytest_agentproc.record._record import Record
 
 
-_LONG_NS = 1_000_000_000
-_REPEATS = 3
-_SEEN_CODES = frozenset("oex")
+_MIN_SHOWN_SILENCE_NS = 1_000_000_000
+_MIN_FOLDED_REPEATS = 3
+_OUTPUT_AND_EXIT_CODES = frozenset("oex")
 
 
 class ScenarioText(Protocol):
@@ -100,12 +100,12 @@ def group_cells(shown: Iterable[EventCell], marked: Container[int] = ()) -> Iter
     before = 0
     for _, group in groupby(every, key=lambda frame: _make_frame_comparison_key(frame, marked)):
         alike = list(group)
-        for frame in alike[: None if len(alike) < _REPEATS else 1]:
-            if frame.at - before >= _LONG_NS:
+        for frame in alike[: None if len(alike) < _MIN_FOLDED_REPEATS else 1]:
+            if frame.at - before >= _MIN_SHOWN_SILENCE_NS:
                 yield Silence(frame.at - before)
             before = frame.at
             yield frame
-        if len(alike) >= _REPEATS:
+        if len(alike) >= _MIN_FOLDED_REPEATS:
             gaps = {later.at - earlier.at for earlier, later in pairwise(alike)}
             before = alike[-1].at
             yield RepeatedFrames(len(alike) - 1, gaps.pop() if len(gaps) == 1 else None, before)
@@ -135,4 +135,4 @@ def _make_frame(at: int, group: list[EventCell]) -> Frame:
 
 
 def _is_supervisor_sight_of(cell: EventCell, before: EventCell) -> bool:
-    return cell.subject == before.subject and cell.subject[1] in _SEEN_CODES
+    return cell.subject == before.subject and cell.subject[1] in _OUTPUT_AND_EXIT_CODES

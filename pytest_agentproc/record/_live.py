@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.record._cells import format_duration
 from pytest_agentproc.record._frames import Silence, group_record
 from pytest_agentproc.record._record import Record
-from pytest_agentproc.record._text import HEADINGS, TextRow, lay_out_columns, make_text_rows
+from pytest_agentproc.record._text import TIMELINE_HEADING_ROW, TextRow, lay_out_columns, make_text_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from pytest_agentproc.record._frames import ScenarioText
 
 
-_WIDTHS = (9, 42)
-_SILENCE = 1_000_000_000
-_MOST = 400
+_TIME_AND_LEFT_COLUMN_WIDTHS = (9, 42)
+_MIN_SHOWN_SILENCE_NS = 1_000_000_000
+_MAX_PRINTED_LINES = 400
 """At most this number of lines are printed as they happen. The rest of a longer run stands in the record alone."""
 
 
@@ -32,13 +32,13 @@ class LiveRecord(Record):
         self._scenario = scenario
         self._told = self._written = 0
         self._at = 0
-        self._print_timeline_rows([HEADINGS])
+        self._print_timeline_rows([TIMELINE_HEADING_ROW])
 
     def add(self, at_ns: int, code: str, data: Mapping[str, Any]) -> None:
         """Append one event, and print the instants before it."""
         if at_ns != self._at:
             self.flush()
-            if at_ns - self._at >= _SILENCE:
+            if at_ns - self._at >= _MIN_SHOWN_SILENCE_NS:
                 self._print_timeline_rows([TextRow("", f"~~~ {format_duration(at_ns - self._at)} pass ~~~", "both")])
             self._at = at_ns
         super().add(at_ns, code, data)
@@ -47,17 +47,17 @@ class LiveRecord(Record):
         """Print the events that were not printed yet."""
         new = self.events[self._told :]
         self._told += len(new)
-        if not new or self._written > _MOST:
+        if not new or self._written > _MAX_PRINTED_LINES:
             return
         part = Record()
         part.merge_events(new)  # they are joined already
         self._print_timeline_rows(
             [*make_text_rows(frame for frame in group_record(part, self._scenario) if not isinstance(frame, Silence))]
         )
-        if self._written > _MOST:
+        if self._written > _MAX_PRINTED_LINES:
             self._tell("... and so on: the rest is not printed as it happens ...")
 
     def _print_timeline_rows(self, rows: list[TextRow]) -> None:
-        for line in lay_out_columns(rows, *_WIDTHS):
+        for line in lay_out_columns(rows, *_TIME_AND_LEFT_COLUMN_WIDTHS):
             self._tell(line)
             self._written += 1

@@ -10,27 +10,27 @@ from typing import Any, Protocol
 
 from pytest_agentproc.record._payload import get_payload_limit, join_payloads
 
-AnyEvent = tuple[int, str, Mapping[str, Any]]
-Entry = tuple[int, str, str, str, tuple[tuple[str, Any], ...]]
+EventTuple = tuple[int, str, Mapping[str, Any]]
+NormalFormEntry = tuple[int, str, str, str, tuple[tuple[str, Any], ...]]
 """One event of the normal form: at, code, process, by (or ""), and the rest of its data, sorted."""
 
-_UNCOUNTED = frozenset({"process", "by", "pid", "message", "given", "argv", "place", "stderr"})
+_KEYS_NOT_COMPARED = frozenset({"process", "by", "pid", "message", "given", "argv", "place", "stderr"})
 
 
 class _HasEvents(Protocol):
     """Any holder of a run's events."""
 
     @property
-    def events(self) -> Iterable[AnyEvent]: ...
+    def events(self) -> Iterable[EventTuple]: ...
 
 
-def join_chunks_of_instant(events: Iterable[AnyEvent]) -> list[AnyEvent]:
+def join_chunks_of_instant(events: Iterable[EventTuple]) -> list[EventTuple]:
     """Join, within one instant, the bytes of each (process, code, by, line) at their first occurrence; sum up sizes.
 
     Bytes that are too many to be kept become a `Payload`. A timer that is armed again for the instant for which it is
     armed already is one event.
     """
-    result: list[AnyEvent] = []
+    result: list[EventTuple] = []
     now: int | None = None
     chunks: dict[tuple[Any, ...], list[Any]] = {}
     armed: dict[tuple[Any, ...], Any] = {}
@@ -66,7 +66,7 @@ def join_chunks_of_instant(events: Iterable[AnyEvent]) -> list[AnyEvent]:
     return result
 
 
-def compute_normal_form(record: _HasEvents) -> list[Entry]:
+def compute_normal_form(record: _HasEvents) -> list[NormalFormEntry]:
     """Reduce a record to what must be equal in every run of one scenario, model and real processes alike.
 
     Within one instant bytes are joined per process, stream, side and line, and identical re-arms collapse. These are
@@ -87,7 +87,7 @@ def compute_normal_form(record: _HasEvents) -> list[Entry]:
 
 
 def _is_compared_key(key: str, value: object) -> bool:
-    return key not in _UNCOUNTED and not (key == "parent" and isinstance(value, int))
+    return key not in _KEYS_NOT_COMPARED and not (key == "parent" and isinstance(value, int))
 
 
 def _convert_to_hashable(value: object) -> object:
@@ -98,11 +98,11 @@ def _convert_to_hashable(value: object) -> object:
     return value
 
 
-_WRITERS = frozenset({"say", "answer", "result", "bytes", "flood"})
-_SPLITTERS = frozenset({"meanwhile", "when"})
+_STEPS_THAT_WRITE = frozenset({"say", "answer", "result", "bytes", "flood"})
+_STEPS_WITH_PARALLEL_TRACKS = frozenset({"meanwhile", "when"})
 
 
-def add_step_lines(events: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
+def add_step_lines(events: Iterable[EventTuple]) -> Iterator[EventTuple]:
     """Add the line of its step to output that does not carry it.
 
     The step that a process began last wrote it, if the process has one track only; else it is sure only of what
@@ -115,11 +115,11 @@ def add_step_lines(events: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
         process = data["process"]
         if code == "m" and "step" in data:
             steps[process] = at, data["step"], data["line"]
-            if data["step"] in _SPLITTERS:
+            if data["step"] in _STEPS_WITH_PARALLEL_TRACKS:
                 split.add(process)
         elif code in "oe" and "bytes" in data and not data.get("line") and process in steps:
             since, step, line = steps[process]
-            if process not in split or (since == at and step in _WRITERS):
+            if process not in split or (since == at and step in _STEPS_THAT_WRITE):
                 yield at, code, {**data, "line": line}
                 continue
         yield event

@@ -19,7 +19,7 @@ from pytest_agentproc.record._page_rows import (
     render_diagram_table,
     shorten_long_diagram,
 )
-from pytest_agentproc.record._page_style import STYLE
+from pytest_agentproc.record._page_style import PAGE_CSS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from pytest_agentproc.record._record import Record
 
 
-_MAX_LINES = 400
-_LINE_CHARS = 240
-_SHORT_CHARS = 20
-_NOTE_CHARS = 60
-_ROOM_BYTES = 160_000
+_MAX_SOURCE_LINES = 400
+_MAX_SOURCE_LINE_CHARS = 240
+_MAX_SHORTENED_LINE_CHARS = 20
+_MAX_NOTE_CHARS = 60
+_MAX_SOURCE_HTML_BYTES = 160_000
 
 
 def select_shown_lines(text: str, marked: Sequence[int]) -> list[int]:
@@ -43,8 +43,8 @@ def select_shown_lines(text: str, marked: Sequence[int]) -> list[int]:
     if not said:
         return []
     begin, end = said[0], said[-1]
-    far = {number for number in marked if begin + _MAX_LINES <= number <= end}
-    return [*range(begin, min(end, begin + _MAX_LINES - 1) + 1), *sorted(far)]
+    far = {number for number in marked if begin + _MAX_SOURCE_LINES <= number <= end}
+    return [*range(begin, min(end, begin + _MAX_SOURCE_LINES - 1) + 1), *sorted(far)]
 
 
 def render_source(
@@ -63,7 +63,7 @@ def render_source(
         failed: the checks that did not pass, by their lines.
         steps: whose last step a line is.
     """
-    lines, room = text.splitlines(), SizeBudget(_ROOM_BYTES)
+    lines, room = text.splitlines(), SizeBudget(_MAX_SOURCE_HTML_BYTES)
     written = []
     before = shown[0] - 1 if shown else 0
     for number in shown:
@@ -71,16 +71,19 @@ def render_source(
             written.append('<tr class="gap"><td colspan="2">\N{HORIZONTAL ELLIPSIS}</td></tr>')
         before = number
         notes = [
-            f'<span class="note bad">{escape_html(clip_text(key, _NOTE_CHARS))}</span>'
+            f'<span class="note bad">{escape_html(clip_text(key, _MAX_NOTE_CHARS))}</span>'
             for key in failed.get(number, ())
         ]
         notes += [
-            f'<span class="note">{escape_html(clip_text(whose, _NOTE_CHARS))}</span>' for whose in steps.get(number, ())
+            f'<span class="note">{escape_html(clip_text(whose, _MAX_NOTE_CHARS))}</span>'
+            for whose in steps.get(number, ())
         ]
         kind = "bad" if number in failed else "at" if number in steps else ""
         place = f'<a href="#r{rows[number]}">{number}</a>' if number in rows else str(number)
-        line = escape_html(clip_text(lines[number - 1], _LINE_CHARS))
-        words = line if room.spend_if_enough(line) else escape_html(clip_text(lines[number - 1], _SHORT_CHARS))
+        line = escape_html(clip_text(lines[number - 1], _MAX_SOURCE_LINE_CHARS))
+        words = (
+            line if room.spend_if_enough(line) else escape_html(clip_text(lines[number - 1], _MAX_SHORTENED_LINE_CHARS))
+        )
         written.append(
             f'<tr id="L{number}" tabindex="-1" class="{kind}"><td class="no">{place}</td>'
             f"<td><code>{words}</code>{''.join(note for note in notes if room.spend_if_enough(note))}</td></tr>"
@@ -88,10 +91,10 @@ def render_source(
     return f'<table class="source"><tbody>\n{chr(10).join(written)}\n</tbody></table>'
 
 
-_PAGE_BYTES = 160_000
-_CHECK_CHARS = 600
-_MAX_BANNERS = 16
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+_MAX_DIAGRAM_HTML_BYTES = 160_000
+_MAX_CHECK_TEXT_CHARS = 600
+_MAX_FAILURE_BANNERS = 16
+_CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 class _PageScenario(Protocol):
@@ -164,7 +167,7 @@ def render_page(record: Record, scenario: _PageScenario, judged: PageVerdict) ->
     )
     lines = select_shown_lines(scenario.text, [*failed, *steps])
     known = frozenset(lines)
-    diagram = render_diagram_table(rows, lanes, known, SizeBudget(_PAGE_BYTES))
+    diagram = render_diagram_table(rows, lanes, known, SizeBudget(_MAX_DIAGRAM_HTML_BYTES))
     source = render_source(scenario.text, lines, _find_first_row_of_line(rows), failed, steps)
     end = record.events[-1].at if record.events else 0
     parts = [
@@ -189,9 +192,9 @@ def render_document(title: str, body: str) -> str:
     """
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_CONTENT_SECURITY_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape_html(clip_text(title, 200))}</title>\n<style>\n{STYLE}</style></head>\n"
+        f"<title>{escape_html(clip_text(title, 200))}</title>\n<style>\n{PAGE_CSS}</style></head>\n"
         f"<body>\n{body}\n</body></html>\n"
     )
 
@@ -219,14 +222,14 @@ def _list_run_facts(header: Mapping[str, Any], end: int, real: int | None) -> It
 
 def _render_failure_banners(scenario: _PageScenario, judged: PageVerdict, lines: frozenset[int]) -> str:
     """Say what failed, each check by itself, then what did not."""
-    written = [_render_failure_banner(scenario, row, lines) for row in judged.failed[:_MAX_BANNERS]]
-    if len(judged.failed) > _MAX_BANNERS:
-        written.append(f"<p>{len(judged.failed) - _MAX_BANNERS} more are marked in the source.</p>")
+    written = [_render_failure_banner(scenario, row, lines) for row in judged.failed[:_MAX_FAILURE_BANNERS]]
+    if len(judged.failed) > _MAX_FAILURE_BANNERS:
+        written.append(f"<p>{len(judged.failed) - _MAX_FAILURE_BANNERS} more are marked in the source.</p>")
     kinds = dict.fromkeys(str(row.verdict) for row in judged.others)
     said = [f"{sum(row.verdict == kind for row in judged.others)} {kind}" for kind in kinds]
     if said:
         keys = ", ".join(f"{row.key} ({row.verdict})" for row in judged.others)
-        names = escape_html(clip_text(keys, 4 * _CHECK_CHARS))
+        names = escape_html(clip_text(keys, 4 * _MAX_CHECK_TEXT_CHARS))
         written.append(f'<details class="others"><summary>checks: {", ".join(said)}</summary><p>{names}</p></details>')
     return f'<section class="checks" aria-label="checks">{"".join(written)}</section>'
 
@@ -235,7 +238,9 @@ def _render_failure_banner(scenario: _PageScenario, row: _PageCheck, lines: froz
     place = f"{escape_html(clip_text(str(scenario.path), 160))}:{row.line}" if row.line else ""
     where = f'<a href="#L{row.line}">{place}</a>' if row.line in lines else place
     said = [("expected", row.wanted), ("seen", row.seen), *([("", f"({row.hint})")] if row.hint else [])]
-    words = "".join(f"<dt>{name}</dt><dd>{escape_html(clip_text(text, _CHECK_CHARS))}</dd>" for name, text in said)
+    words = "".join(
+        f"<dt>{name}</dt><dd>{escape_html(clip_text(text, _MAX_CHECK_TEXT_CHARS))}</dd>" for name, text in said
+    )
     return (
         f'<article class="banner"><h2><b>{escape_html(row.verdict)}</b> '
         f"<code>{escape_html(clip_text(row.key, 160))}</code> "

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
-_QUIET = frozenset({"passed", "not applicable"})
-_NO_RULE = ""
-_NEVER = '<span class="aside">not played</span>'
+_VERDICTS_SHOWN_AS_GOOD = frozenset({"passed", "not applicable"})
+_RULE_OF_UNASSIGNED_SCENARIOS = ""
+_NOT_PLAYED_HTML = '<span class="aside">not played</span>'
 
 
 class IndexEntry(NamedTuple):
@@ -47,8 +47,10 @@ def render_index(entries: Iterable[IndexEntry]) -> str:
     ways = sorted({entry.way for entry in played})
     heads = "".join(f'<th scope="col">{"<br>".join(map(escape_html, way))}</th>' for way in ways)
     body = "\n".join(
-        _render_rule_section(rule, [entry for entry in played if rule in (entry.covers or (_NO_RULE,))], ways)
-        for rule in sorted({rule for entry in played for rule in entry.covers or (_NO_RULE,)})
+        _render_rule_section(
+            rule, [entry for entry in played if rule in (entry.covers or (_RULE_OF_UNASSIGNED_SCENARIOS,))], ways
+        )
+        for rule in sorted({rule for entry in played for rule in entry.covers or (_RULE_OF_UNASSIGNED_SCENARIOS,)})
     )
     return render_document(
         "agentproc: what was played",
@@ -61,7 +63,9 @@ def render_index(entries: Iterable[IndexEntry]) -> str:
 
 def _render_verdict_counts(played: Sequence[IndexEntry]) -> str:
     """Say how often there was each verdict: what is red first."""
-    verdicts = sorted({entry.verdict for entry in played}, key=lambda verdict: (verdict in _QUIET, verdict))
+    verdicts = sorted(
+        {entry.verdict for entry in played}, key=lambda verdict: (verdict in _VERDICTS_SHOWN_AS_GOOD, verdict)
+    )
     said = [
         (f' class="{_get_css_class(verdict)}"', sum(entry.verdict == verdict for entry in played), verdict)
         for verdict in verdicts
@@ -77,7 +81,8 @@ def _render_rule_section(rule: str, entries: Sequence[IndexEntry], ways: Sequenc
     for name, claim in dict.fromkeys((entry.name, entry.claim) for entry in entries):
         own = [entry for entry in entries if (entry.name, entry.claim) == (name, claim)]
         cells = "".join(
-            f"<td>{', '.join(_render_verdict_cell(entry) for entry in own if entry.way == way) or _NEVER}</td>"
+            f"<td>{', '.join(_render_verdict_cell(entry) for entry in own if entry.way == way) or _NOT_PLAYED_HTML}"
+            "</td>"
             for way in ways
         )
         words = f'{escape_html(clip_text(claim, 300))}<span class="id">{escape_html(clip_text(name, 200))}</span>'
@@ -91,4 +96,4 @@ def _render_verdict_cell(entry: IndexEntry) -> str:
 
 
 def _get_css_class(verdict: str) -> str:
-    return "good" if verdict in _QUIET else "bad"
+    return "good" if verdict in _VERDICTS_SHOWN_AS_GOOD else "bad"

@@ -9,17 +9,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from pytest_agentproc.record._cells import EventCell
-    from pytest_agentproc.record._normal import AnyEvent
+    from pytest_agentproc.record._normal import EventTuple
 
 
-CALLER, SUPERVISOR, _TIMERS = "caller", "supervisor", "timers"
-_HOSTS = (CALLER, SUPERVISOR)
-_MAX_PROCESSES = 18
-_FEW = 5
-_WIDE, _NARROW = (60, 78), (32, 44)
+CALLER, SUPERVISOR, _TIMER_COLUMN_NAME = "caller", "supervisor", "timers"
+_LIFE_LINES_BEFORE_AGENT = (CALLER, SUPERVISOR)
+_MAX_PROCESS_LIFE_LINES = 18
+_MAX_WIDE_LIFE_LINES = 5
+_WIDE_LIFE_LINE_WIDTHS_PX, _NARROW_LIFE_LINE_WIDTHS_PX = (60, 78), (32, 44)
 """The widths of a process's lane and of a host's; names stand upright over narrow ones."""
 
-_SLOT, _SLOT_EDGE = 12, 20
+_TIMER_SLOT_WIDTH_PX, _TIMER_SLOT_MARGIN_PX = 12, 20
 
 
 class LifeLine(NamedTuple):
@@ -88,7 +88,7 @@ class LifeLines:
     def get_slot_center(self, number: int) -> int:
         """Give the middle of a timer's place, in pixels."""
         assert self.timers is not None, "a timer has a lane"
-        return self.timers.x + number * _SLOT - (self.slots - 1) * _SLOT // 2
+        return self.timers.x + number * _TIMER_SLOT_WIDTH_PX - (self.slots - 1) * _TIMER_SLOT_WIDTH_PX // 2
 
 
 def get_timer_name(data: Mapping[str, object]) -> tuple[str, str]:
@@ -96,7 +96,7 @@ def get_timer_name(data: Mapping[str, object]) -> tuple[str, str]:
     return str(data.get("session", "")), str(data["timer"])
 
 
-def build_life_lines(events: Iterable[AnyEvent], shown: Iterable[EventCell]) -> LifeLines:
+def build_life_lines(events: Iterable[EventTuple], shown: Iterable[EventCell]) -> LifeLines:
     """Say who has a lane: in the order of birth, and those who were left before all others if there are too many.
 
     Args:
@@ -114,18 +114,21 @@ def build_life_lines(events: Iterable[AnyEvent], shown: Iterable[EventCell]) -> 
             left[process] = str(data["leaked"])
         if code == "p" and "parent" in data:
             parents[process] = str(data["parent"])
-        if process not in _HOSTS and ("by" not in data or code in "oeix"):
+        if process not in _LIFE_LINES_BEFORE_AGENT and ("by" not in data or code in "oeix"):
             known.setdefault(process)
     slots = _count_timer_slots(shown)
     own = set(
-        [*(name for name in known if name in left), *known][:_MAX_PROCESSES]
+        [*(name for name in known if name in left), *known][:_MAX_PROCESS_LIFE_LINES]
         if _has_too_many_processes(known)
         else known
     )
     names = [name for name in known if name in own]
-    width, host_width = _WIDE if len(names) <= _FEW else _NARROW
+    width, host_width = _WIDE_LIFE_LINE_WIDTHS_PX if len(names) <= _MAX_WIDE_LIFE_LINES else _NARROW_LIFE_LINE_WIDTHS_PX
     hosts = [*([(CALLER, width, "")] if has_caller else []), (SUPERVISOR, host_width, "")]
-    columns = [*hosts, *([(_TIMERS, 2 * _SLOT_EDGE + slots * _SLOT, "")] if slots else [])]
+    columns = [
+        *hosts,
+        *([(_TIMER_COLUMN_NAME, 2 * _TIMER_SLOT_MARGIN_PX + slots * _TIMER_SLOT_WIDTH_PX, "")] if slots else []),
+    ]
     columns += [(name, width, left.get(name, "")) for name in names]
     others = [name for name in known if name not in own]
     if others:
@@ -137,7 +140,7 @@ def build_life_lines(events: Iterable[AnyEvent], shown: Iterable[EventCell]) -> 
 
 
 def _has_too_many_processes(known: Mapping[str, None]) -> bool:
-    return len(known) > _MAX_PROCESSES + 1
+    return len(known) > _MAX_PROCESS_LIFE_LINES + 1
 
 
 def _count_timer_slots(shown: Iterable[EventCell]) -> int:
@@ -160,7 +163,7 @@ def _place_life_lines(columns: Sequence[tuple[str, int, str]]) -> tuple[LifeLine
 
 def _find_topmost_ancestor(name: str, parents: Mapping[str, str]) -> str:
     seen = {name}
-    while (above := parents.get(name)) is not None and above not in _HOSTS and above not in seen:
+    while (above := parents.get(name)) is not None and above not in _LIFE_LINES_BEFORE_AGENT and above not in seen:
         seen.add(above)
         name = above
     return name

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.record._page_marks import FailureMark
 
 
-_KEPT = "\n\t"
+_UNESCAPED_CONTROL_CHARACTERS = "\n\t"
 
 
 class SizeBudget:
@@ -51,7 +51,8 @@ def escape_html(text: object) -> str:
     words = str(text)
     if not words.isprintable():
         words = "".join(
-            letter if letter.isprintable() or letter in _KEPT else _escape_character(letter) for letter in words
+            letter if letter.isprintable() or letter in _UNESCAPED_CONTROL_CHARACTERS else _escape_character(letter)
+            for letter in words
         )
     return escape(words)
 
@@ -74,11 +75,11 @@ def _escape_character(character: str) -> str:
     return character.encode("unicode_escape").decode() if character <= "\uffff" else "\N{REPLACEMENT CHARACTER}"
 
 
-_NEAR = 5
+_ARROW_GAP_PX = 5
 """So many pixels before a life-line an arrow ends."""
 
-_NAME_CHARS = 48
-_SENT = {"o": "out", "e": "err", "i": "in"}
+_MAX_TOOLTIP_CHARS = 48
+_ARROW_CLASS_BY_STREAM_CODE = {"o": "out", "e": "err", "i": "in"}
 
 
 class DiagramDrawing:
@@ -164,7 +165,7 @@ class DiagramDrawing:
             return []
         host, is_seen = self._lanes.homes[SUPERVISOR], "by" in data
         home = self._lanes.homes.get(self._find_living_name(data) if is_seen else str(data["process"]), host)
-        if code in _SENT:
+        if code in _ARROW_CLASS_BY_STREAM_CODE:
             return [_draw_bytes(code, data, home, host)]
         if not is_seen and code in "px":
             return self._draw_birth_or_end(pair, home, host)
@@ -213,7 +214,7 @@ def _draw_bytes(code: str, data: Mapping[str, Any], home: LifeLine, host: LifeLi
     """Draw bytes as an arrow where they are written, and as a mark where they are read."""
     is_seen = "by" in data
     if ("size" if is_seen else "bytes") in data and (code == "i") == is_seen:
-        return _draw_arrow(_SENT[code], *((host, home) if is_seen else (home, host)))
+        return _draw_arrow(_ARROW_CLASS_BY_STREAM_CODE[code], *((host, home) if is_seen else (home, host)))
     if code == "i" and is_seen and "closed" in data:
         return _draw_arrow("faint", host, home)
     return _draw_mark("d", host.x if is_seen else home.x)
@@ -227,7 +228,7 @@ def _get_marker_class(data: Mapping[str, Any]) -> str:
 
 
 def _draw_mark(kind: str, x: int, name: str = "") -> str:
-    title = f' title="{escape_html(clip_text(name, _NAME_CHARS))}"' if name else ""
+    title = f' title="{escape_html(clip_text(name, _MAX_TOOLTIP_CHARS))}"' if name else ""
     return f'<i class="{kind}" style="left:{x}px"{title}></i>'
 
 
@@ -236,16 +237,16 @@ def _draw_arrow(kind: str, start: LifeLine, end: LifeLine) -> str:
         return _draw_mark("d", start.x)
     way = "r" if start.x < end.x else "w"
     left, right = sorted((start.x, end.x))
-    first, last = (left, right - _NEAR) if way == "r" else (left + _NEAR, right)
+    first, last = (left, right - _ARROW_GAP_PX) if way == "r" else (left + _ARROW_GAP_PX, right)
     return f'<i class="a {way} {kind}" style="left:{first}px;width:{last - first}px"></i>'
 
 
-_MAX_ROWS = 300
-_WORDS_CHARS = 120
-_MORE_CHARS = 2000
-_PREVIEW_CHARS = 40
-_ROW_NAME_CHARS = 32
-_QUIET = frozenset({"eof", "size", "closed", "off", "gone", "step"})
+_MAX_DIAGRAM_ROWS = 300
+_MAX_ROW_TEXT_CHARS = 120
+_MAX_UNFOLDED_TEXT_CHARS = 2000
+_MAX_PAYLOAD_PREVIEW_CHARS = 40
+_MAX_ROW_NAME_CHARS = 32
+_KEYS_OF_QUIET_EVENTS = frozenset({"eof", "size", "closed", "off", "gone", "step"})
 
 
 class DiagramRow(NamedTuple):
@@ -304,9 +305,9 @@ def draw_rows(
 
 def shorten_long_diagram(rows: Sequence[DiagramRow]) -> list[DiagramRow]:
     """Leave out the middle of a very long run, and say how much that is."""
-    if len(rows) <= _MAX_ROWS:
+    if len(rows) <= _MAX_DIAGRAM_ROWS:
         return list(rows)
-    half = _MAX_ROWS // 2
+    half = _MAX_DIAGRAM_ROWS // 2
     gap = rows[half]
     return [
         *rows[:half],
@@ -328,8 +329,8 @@ def render_diagram_table(rows: Sequence[DiagramRow], lanes: LifeLines, lines: Co
     is_tall = any(6.4 * len(lane.name) > lane.width for lane in lanes.all)  # pixels that a letter of the heading takes
     names = "".join(
         f'<span class="h{" left" if lane.left else ""}" style="left:{lane.x - lane.width // 2}px;width:{lane.width}px"'
-        f' title="{escape_html(clip_text(lane.name, _WORDS_CHARS))}">'
-        f"<span>{escape_html(clip_text(lane.name, _ROW_NAME_CHARS))}</span></span>"
+        f' title="{escape_html(clip_text(lane.name, _MAX_ROW_TEXT_CHARS))}">'
+        f"<span>{escape_html(clip_text(lane.name, _MAX_ROW_NAME_CHARS))}</span></span>"
         for lane in lanes.all
     )
     head = (
@@ -368,29 +369,29 @@ def _get_row_emphasis(code: str, data: Mapping[str, Any]) -> str:
     is_end = "outcome" in data or "returned" in data or data.get("event") == "outcome"
     if is_end or "fired" in data or code == "s" or (code == "x" and "by" not in data):
         return "strong"
-    return "quiet" if not _QUIET.isdisjoint(data) else ""
+    return "quiet" if not _KEYS_OF_QUIET_EVENTS.isdisjoint(data) else ""
 
 
 def _render_event_words(pair: CellPair, room: SizeBudget) -> str:
     cell = pair.cell
     side = cell.side if cell.side in ("supervisor", "agent") else "everybody"
     whose = (
-        f"<b>{escape_html(clip_text(cell.whose, _ROW_NAME_CHARS))}</b> "
+        f"<b>{escape_html(clip_text(cell.whose, _MAX_ROW_NAME_CHARS))}</b> "
         if cell.whose
         else f'<span class="aside">{side}: </span>'
     )
     words = cell.words.replace(" ==> ", " \N{RIGHTWARDS ARROW} ")
     payload = cell.data.get("bytes")
     if payload is not None:
-        whole = format_payload(payload, _MORE_CHARS)
-        start = clip_text(whole.replace("\n", "\N{DOWNWARDS ARROW WITH CORNER LEFTWARDS}"), _PREVIEW_CHARS)
+        whole = format_payload(payload, _MAX_UNFOLDED_TEXT_CHARS)
+        start = clip_text(whole.replace("\n", "\N{DOWNWARDS ARROW WITH CORNER LEFTWARDS}"), _MAX_PAYLOAD_PREVIEW_CHARS)
         lead, *_ = words.partition(' "')
         shown = f"{whose}{escape_html(lead)} <code>{escape_html(start)}</code>"
-        return _render_foldable_details(shown, whole, room) if len(whole) > _PREVIEW_CHARS else shown
-    if len(words) <= _WORDS_CHARS:
+        return _render_foldable_details(shown, whole, room) if len(whole) > _MAX_PAYLOAD_PREVIEW_CHARS else shown
+    if len(words) <= _MAX_ROW_TEXT_CHARS:
         return f"{whose}{escape_html(words)}"
     return _render_foldable_details(
-        f"{whose}{escape_html(clip_text(words, _WORDS_CHARS))}", clip_text(words, _MORE_CHARS), room
+        f"{whose}{escape_html(clip_text(words, _MAX_ROW_TEXT_CHARS))}", clip_text(words, _MAX_UNFOLDED_TEXT_CHARS), room
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-STYLE = """\
+PAGE_CSS = """\
 :root {
   color-scheme: light dark;
   --paper: #fcfcfb; --panel: #ffffff; --ink: #1d2126; --soft: #5c6670; --faint: #e4e7ea; --band: #f3f4f5;

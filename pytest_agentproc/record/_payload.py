@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
-MAX_PAYLOAD_BYTES = 64 * 1024
+MAX_WHOLE_OUTPUT_BYTES = 64 * 1024
 """So much that a process wrote on one stream in one instant is kept whole."""
 
-MAX_INPUT_BYTES = 16 * 1024 * 1024
+MAX_WHOLE_STDIN_BYTES = 16 * 1024 * 1024
 """So much that a process read from its stdin in one instant is kept whole: a check may want all of it."""
 
-EDGE_BYTES = 4 * 1024
+KEPT_BYTES_AT_EACH_END = 4 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,11 @@ class PayloadBuffer:
         self.size += len(data)
         if self._hash is not None:
             self._hash.update(data)
-            self._tail = data[-EDGE_BYTES:] if len(data) >= EDGE_BYTES else (self._tail + data)[-EDGE_BYTES:]
+            self._tail = (
+                data[-KEPT_BYTES_AT_EACH_END:]
+                if len(data) >= KEPT_BYTES_AT_EACH_END
+                else (self._tail + data)[-KEPT_BYTES_AT_EACH_END:]
+            )
             return
         self._parts.append(data)
         if self.size > self.limit:
@@ -95,7 +99,7 @@ class PayloadBuffer:
 
 def get_payload_limit(code: str) -> int:
     """Say how much of a stream's bytes is kept whole in one instant: `i` is stdin."""
-    return MAX_INPUT_BYTES if code == "i" else MAX_PAYLOAD_BYTES
+    return MAX_WHOLE_STDIN_BYTES if code == "i" else MAX_WHOLE_OUTPUT_BYTES
 
 
 def join_payloads(parts: Sequence[bytes | Payload], limit: int) -> bytes | Payload:
@@ -122,8 +126,8 @@ def join_payloads(parts: Sequence[bytes | Payload], limit: int) -> bytes | Paylo
 def _take_first_bytes(parts: Iterable[bytes]) -> bytes:
     head = b""
     for part in parts:
-        head += part[: EDGE_BYTES - len(head)]
-        if len(head) == EDGE_BYTES:
+        head += part[: KEPT_BYTES_AT_EACH_END - len(head)]
+        if len(head) == KEPT_BYTES_AT_EACH_END:
             break
     return head
 
@@ -131,7 +135,7 @@ def _take_first_bytes(parts: Iterable[bytes]) -> bytes:
 def _take_last_bytes(parts: Sequence[bytes]) -> bytes:
     tail = b""
     for part in reversed(parts):
-        tail = part[-(EDGE_BYTES - len(tail)) :] + tail
-        if len(tail) == EDGE_BYTES:
+        tail = part[-(KEPT_BYTES_AT_EACH_END - len(tail)) :] + tail
+        if len(tail) == KEPT_BYTES_AT_EACH_END:
             break
     return tail

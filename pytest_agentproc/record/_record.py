@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_agentproc.record._normal import compute_normal_form, join_chunks_of_instant
-from pytest_agentproc.record._payload import MAX_PAYLOAD_BYTES, Payload, PayloadBuffer, get_payload_limit
+from pytest_agentproc.record._payload import MAX_WHOLE_OUTPUT_BYTES, Payload, PayloadBuffer, get_payload_limit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -29,11 +29,11 @@ class Event(NamedTuple):
     data: Mapping[str, Any]
 
 
-new_event = partial(tuple.__new__, Event)
+make_event_unchecked = partial(tuple.__new__, Event)
 """The call that `Event` itself makes, without its frame: there are several events in every step."""
 
 
-_STREAMS = frozenset("oei")
+_STREAM_CODES = frozenset("oei")
 
 
 class EventJoiner:
@@ -56,7 +56,7 @@ class EventJoiner:
     def add(self, event: Event) -> None:
         """Append an event, or join it with one of those before it."""
         _, code, data = event
-        if code in _STREAMS:
+        if code in _STREAM_CODES:
             if "bytes" in data:
                 if self._join_with_earlier_bytes(code, data):
                     return
@@ -107,13 +107,13 @@ class EventJoiner:
 
     def _update_event(self, place: int, key: str, value: object) -> None:
         at, code, data = self._events[place]
-        self._events[place] = new_event((at, code, {**data, key: value}))
+        self._events[place] = make_event_unchecked((at, code, {**data, key: value}))
 
 
-_EVENT_WEIGHT = 64
+_EXTRA_BYTES_COUNTED_PER_EVENT = 64
 """So many bytes more each event of an instant counts: a flood of single bytes has millions, and is to be joined too."""
 
-_NANOSECONDS = 1_000_000_000
+_NANOSECONDS_PER_SECOND = 1_000_000_000
 
 
 class Record:
@@ -147,7 +147,7 @@ class Record:
     def add(self, at_ns: int, code: str, data: Mapping[str, Any]) -> None:
         """Append one event. It is called for every chunk of a flood, and a few of them are left to the renderers."""
         if at_ns == self._now:
-            weight = self._weight + _EVENT_WEIGHT
+            weight = self._weight + _EXTRA_BYTES_COUNTED_PER_EVENT
         else:
             if self._joiner is not None:
                 self._flush_joiner()
@@ -157,8 +157,8 @@ class Record:
         if "bytes" in data:
             weight += len(data["bytes"])
         self._weight = weight
-        self._events.append(new_event((at_ns, code, data)))
-        if weight > MAX_PAYLOAD_BYTES:
+        self._events.append(make_event_unchecked((at_ns, code, data)))
+        if weight > MAX_WHOLE_OUTPUT_BYTES:
             self._join_events_of_instant()
 
     def flush_and_count_events(self) -> int:
@@ -210,7 +210,7 @@ class Record:
             interval = at - before
             before = at
             sign = "-" if interval < 0 else ""
-            seconds, rest = divmod(abs(interval), _NANOSECONDS)
+            seconds, rest = divmod(abs(interval), _NANOSECONDS_PER_SECOND)
             payload = json.dumps({key: _convert_to_json(value) for key, value in data.items()}, ensure_ascii=False)
             yield f'[{sign}{seconds}.{rest:09d}, "{code}", {payload}]'
 
@@ -237,9 +237,9 @@ def _convert_to_json(value: object) -> object:
         return {"length": value.size, "sha256": value.sha256, "head": head, "tail": tail}
     if not isinstance(value, bytes):
         return list(value) if isinstance(value, (set, frozenset, tuple)) else value
-    if len(value) <= MAX_PAYLOAD_BYTES:
+    if len(value) <= MAX_WHOLE_OUTPUT_BYTES:
         return _encode_payload(value)
-    gathered = PayloadBuffer(MAX_PAYLOAD_BYTES)
+    gathered = PayloadBuffer(MAX_WHOLE_OUTPUT_BYTES)
     gathered.add(value)
     return _convert_to_json(gathered.get_payload())
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     Trace = Callable[[int, str, dict[str, Any]], None]
 
 
-_LETTERS = 26
+_ALPHABET_LENGTH = 26
 
 
 def add_session_to_trace(trace: Trace, name: str) -> Trace:
@@ -71,5 +71,5 @@ def _rename_process_of_record(process: object, number: int) -> object:
     """Name a process after its record, unless it is one of the host's, or of the first record."""
     if not number or not isinstance(process, str) or process in ("supervisor", "caller"):
         return process
-    letter = chr(ord("A") + number) if number < _LETTERS else f"Z{number}"
+    letter = chr(ord("A") + number) if number < _ALPHABET_LENGTH else f"Z{number}"
     return f"{process} {letter}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.record._payload import Payload
-from pytest_agentproc.vocabulary import NANOSECONDS, signal_number
+from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND, parse_signal_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,14 +61,14 @@ def _read_agent_start(record: Record, name: str, at: int) -> AgentStart:
         if code == "i" and "bytes" in data:
             stdin.append(data["bytes"].head if isinstance(data["bytes"], Payload) else data["bytes"])
         if code in "sx" and "signal" in data:
-            signals.append((data["signal"], when / NANOSECONDS))
+            signals.append((data["signal"], when / NANOSECONDS_PER_SECOND))
         if code == "x":
-            ended_at = when / NANOSECONDS
-            status = -signal_number(data["signal"]) if "signal" in data else data.get("code")
+            ended_at = when / NANOSECONDS_PER_SECOND
+            status = -parse_signal_name(data["signal"]) if "signal" in data else data.get("code")
     env = {key: value for key, value in given.get("env", {}).items() if value is not None}
     return AgentStart(
         name=name,
-        at=at / NANOSECONDS,
+        at=at / NANOSECONDS_PER_SECOND,
         argv=tuple(given.get("argv", ())),
         env=env,
         cwd=given.get("cwd", ""),

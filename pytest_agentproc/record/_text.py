@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.record._record import Record
 
 
-_MAX_LINES = 160
+_MAX_TIMELINE_ROWS = 160
 
 
 class TextRow(NamedTuple):
@@ -26,7 +26,7 @@ class TextRow(NamedTuple):
     mark: str = ""
 
 
-HEADINGS = TextRow("time", "supervisor", "agent and descendants")
+TIMELINE_HEADING_ROW = TextRow("time", "supervisor", "agent and descendants")
 
 
 def render_text(record: Record, scenario: ScenarioText | None = None) -> str:
@@ -49,15 +49,15 @@ def render_timeline(shown: Iterable[Frame | Silence | RepeatedFrames], marks: Ma
         shown: the rows of the timeline.
         marks: what stands in front of a row, by the id of its cell; those rows are never left out.
     """
-    rows = [HEADINGS, *make_text_rows(shown, marks)]
-    if len(rows) > _MAX_LINES:
+    rows = [TIMELINE_HEADING_ROW, *make_text_rows(shown, marks)]
+    if len(rows) > _MAX_TIMELINE_ROWS:
         rows = [*_shorten_long_timeline(rows)]
     return "\n".join(lay_out_columns(rows))
 
 
 def _shorten_long_timeline(rows: list[TextRow]) -> Iterator[TextRow]:
     """Leave out the middle of a very long run, but for what is marked there."""
-    half = _MAX_LINES // 2
+    half = _MAX_TIMELINE_ROWS // 2
     left_out = 0
     for number, row in enumerate(rows):
         if half <= number < len(rows) - half and not row.mark:

@@ -26,7 +26,7 @@ from pytest_agentproc.record._cells import format_instant, make_cells
 from pytest_agentproc.record._frames import group_cells
 from pytest_agentproc.record._normal import add_step_lines, join_chunks_of_instant
 from pytest_agentproc.record._text import render_timeline
-from pytest_agentproc.vocabulary import NANOSECONDS, POLICY_NAMES, Outcome
+from pytest_agentproc.vocabulary import ALL_LIMIT_NAMES, NANOSECONDS_PER_SECOND, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,23 +38,23 @@ if TYPE_CHECKING:
 
 __tracebackhide__ = True  # a failure shows the line of the test, and none of this file
 
-_STREAMS = {"o": "stdout", "e": "stderr", "i": "stdin"}
-_DEEDS = ("prompt", "cancel", "stop", "close")
-_STATUSES = ("starting", "ready", "prompting", "restarting", "failed", "closed")
-_OF_AGENTS = ("start", "exit", *_STREAMS.values())
+_STREAM_NAMES_BY_CODE = {"o": "stdout", "e": "stderr", "i": "stdin"}
+_CALLER_ACTION_WORDS = ("prompt", "cancel", "stop", "close")
+_SESSION_STATUS_WORDS = ("starting", "ready", "prompting", "restarting", "failed", "closed")
+_WORDS_ABOUT_AGENTS = ("start", "exit", *_STREAM_NAMES_BY_CODE.values())
 """The words of which a fake by itself knows."""
 
-_FIXED = (
+_KNOWN_TIMELINE_WORDS = (
     "start",
     "exit",
-    *_STREAMS.values(),
+    *_STREAM_NAMES_BY_CODE.values(),
     "returned",
-    *_DEEDS,
+    *_CALLER_ACTION_WORDS,
     "leak",
-    *(f"status {status}" for status in _STATUSES),
+    *(f"status {status}" for status in _SESSION_STATUS_WORDS),
 )
-_SIGNAL = re.compile(r"[A-Z][A-Z0-9]*")
-_LINE = re.compile(r"line [1-9][0-9]*")
+_SIGNAL_NAME_PATTERN = re.compile(r"[A-Z][A-Z0-9]*")
+_SCRIPT_LINE_PATTERN = re.compile(r"line [1-9][0-9]*")
 
 
 class _TimelineRow(NamedTuple):
@@ -88,7 +88,7 @@ class Timeline:
 
     def times(self, word: str) -> tuple[float, ...]:
         """Give every instant of a word, in order; none if it never came."""
-        return tuple(row.cell.at / NANOSECONDS for row in self._find_rows(word))
+        return tuple(row.cell.at / NANOSECONDS_PER_SECOND for row in self._find_rows(word))
 
     def at(self, word: str) -> float:
         """Give the first instant of a word.
@@ -96,7 +96,7 @@ class Timeline:
         Raises:
             AssertionError: it never came.
         """
-        return self._find_first_row(word).cell.at / NANOSECONDS
+        return self._find_first_row(word).cell.at / NANOSECONDS_PER_SECOND
 
     def order(self, *words: str) -> None:
         """Require that these came one after the other, whatever came between; at one instant their order counts too.
@@ -133,8 +133,8 @@ class Timeline:
                     f"{word} came at {format_instant(row.cell.at)}, before {bound} at {format_instant(other.cell.at)}"
                 )
                 self._fail_with_timeline(earlier, {id(other.cell): "1"}, row)
-        elif row.cell.at < round(bound * NANOSECONDS):
-            due = format_instant(round(bound * NANOSECONDS))
+        elif row.cell.at < round(bound * NANOSECONDS_PER_SECOND):
+            due = format_instant(round(bound * NANOSECONDS_PER_SECOND))
             self._fail_with_timeline(f"{word} came at {format_instant(row.cell.at)}, before {due}", {}, row)
 
     def never(self, word: str) -> None:
@@ -164,16 +164,21 @@ class Timeline:
             UsageError: there is no such word.
         """
         owner, colon, plain = word.rpartition(": ")
-        known = {*_FIXED, *Outcome, *POLICY_NAMES}
-        if plain not in known and not _SIGNAL.fullmatch(plain) and not _LINE.fullmatch(plain):
+        known = {*_KNOWN_TIMELINE_WORDS, *Outcome, *ALL_LIMIT_NAMES}
+        if (
+            plain not in known
+            and not _SIGNAL_NAME_PATTERN.fullmatch(plain)
+            and not _SCRIPT_LINE_PATTERN.fullmatch(plain)
+        ):
             raise UsageError(
                 f"a timeline has no word {plain!r}{suggest_known_word(plain, known, '', ', ')}",
-                f"words are {', '.join(_FIXED)}, signals, outcomes, limits, line N; or NAME: and one of these",
+                f"words are {', '.join(_KNOWN_TIMELINE_WORDS)}, signals, outcomes, limits, line N; "
+                "or NAME: and one of these",
             )
-        if not self._is_supervised and plain in known.difference(_OF_AGENTS):
+        if not self._is_supervised and plain in known.difference(_WORDS_ABOUT_AGENTS):
             raise UsageError(
                 f"{plain!r} is about the supervisor, which nobody recorded: the test started the fake by its own code",
-                f"ask for {', '.join(_OF_AGENTS)}, a signal or line N; or let agent_run run the scenario",
+                f"ask for {', '.join(_WORDS_ABOUT_AGENTS)}, a signal or line N; or let agent_run run the scenario",
             )
         return _WordFilter(owner if colon else None, plain)
 
@@ -210,8 +215,8 @@ def _list_cell_words(cell: EventCell) -> Iterator[str]:
         yield f"line {cell.line}"
     if "by" in data:
         return
-    if code in _STREAMS and "bytes" in data:
-        yield _STREAMS[code]
+    if code in _STREAM_NAMES_BY_CODE and "bytes" in data:
+        yield _STREAM_NAMES_BY_CODE[code]
     if "signal" in data and code in "sx":
         yield data["signal"]
     if code == "p" and "seen" in data:

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from pytest_agentproc.corpus import SCENARIO_FILE_SUFFIX, list_corpus_files
 from pytest_agentproc.scenario import find_key_uses, load_for_each_agent
 
-_OWN = Path(__file__).parent
-_LONG = 10
+_FOLDER_OF_THIS_MODULE = Path(__file__).parent
+_MAX_PREFERRED_EXCERPT_LINES = 10
 """Lines of an excerpt from which on a shorter one is better."""
 
 
@@ -58,7 +58,7 @@ def choose_excerpts() -> dict[tuple[int, str], tuple[str, str]]:
     """
     examples = [
         BundledScenario("", "", "", (), (), file.read_text("utf-8"))
-        for file in sorted(_OWN.glob(f"*{SCENARIO_FILE_SUFFIX}"))
+        for file in sorted(_FOLDER_OF_THIS_MODULE.glob(f"*{SCENARIO_FILE_SUFFIX}"))
     ]
     files = {example.text: example for example in (*examples, *reversed(read_bundled_scenarios()))}
     found: dict[tuple[int, str], tuple[tuple[int, ...], str, str]] = {}
@@ -66,7 +66,7 @@ def choose_excerpts() -> dict[tuple[int, str], tuple[str, str]]:
         lines = text.splitlines()
         for use in find_key_uses(text):
             excerpt = _cut_excerpt(lines, use.line)
-            rank = (len(excerpt) > _LONG, not example.id, excerpt[-1].endswith("[]"), len(text))
+            rank = (len(excerpt) > _MAX_PREFERRED_EXCERPT_LINES, not example.id, excerpt[-1].endswith("[]"), len(text))
             for value in {"", *use.words}:
                 place = (id(use.key), value)
                 if place not in found or rank < found[place][0]:

@@ -14,7 +14,15 @@ from pytest_agentproc.defects import DEFECTS
 from pytest_agentproc.reference._bundled import choose_excerpts, read_bundled_scenarios
 from pytest_agentproc.scenario import list_key_tables
 from pytest_agentproc.verdict import VERDICT_TEXTS, Verdict
-from pytest_agentproc.vocabulary import BUG_FAMILIES, LEVEL_TEXTS, LIST_NAMES, OUTCOME_TEXTS, RULES, SIZE_NAMES, Policy
+from pytest_agentproc.vocabulary import (
+    BUG_FAMILIES,
+    LEVEL_TEXTS,
+    LIMITS_IN_BYTES,
+    LIMITS_THAT_ARE_LISTS,
+    OUTCOME_TEXTS,
+    RULES,
+    Policy,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -144,9 +152,9 @@ def _find_example(keys: list[Key], value: str = "") -> Example:
     return Example(text=text, commands=(f"agentproc run {quote(scenario)}",) if scenario else ())
 
 
-_GOOD, _SILENT = "exits-3-after-a-good-result", "silent-past-the-limit"
-_CORPUS = "pytest --agentproc-corpus -k lingers-deaf"
-_RAISES = '''\
+_SCENARIO_THAT_COMPLETES, _SCENARIO_THAT_IS_INACTIVE = "exits-3-after-a-good-result", "silent-past-the-limit"
+_EXAMPLE_CORPUS_COMMAND = "pytest --agentproc-corpus -k lingers-deaf"
+_EXAMPLE_OF_RAISING_SUPERVISOR = '''\
 import subprocess
 
 
@@ -154,25 +162,25 @@ def supervise(request):
     """Raise CalledProcessError for an agent that exits with 3."""
     subprocess.run(request.argv, env=request.env, check=True)
 '''
-_VERDICT_EXAMPLES = {
-    Verdict.KIT_ERROR: Example(commands=(f"{_CORPUS} --agentproc-repeat=2",)),
-    Verdict.ADAPTER_ERROR: Example(commands=(f"agentproc run {_GOOD} --subject builtins:repr",)),
+_EXAMPLES_BY_VERDICT = {
+    Verdict.KIT_ERROR: Example(commands=(f"{_EXAMPLE_CORPUS_COMMAND} --agentproc-repeat=2",)),
+    Verdict.ADAPTER_ERROR: Example(commands=(f"agentproc run {_SCENARIO_THAT_COMPLETES} --subject builtins:repr",)),
     Verdict.CRASHED: Example(
-        text=_RAISES,
+        text=_EXAMPLE_OF_RAISING_SUPERVISOR,
         language="python",
         file="mine.py",
-        commands=(f"agentproc run {_GOOD} --subject mine:supervise",),
+        commands=(f"agentproc run {_SCENARIO_THAT_COMPLETES} --subject mine:supervise",),
     ),
     Verdict.FAILED: Example(commands=("agentproc run lingers-deaf --defect waits-for-exit",)),
-    Verdict.UNDECIDED: Example(commands=(f"agentproc run {_GOOD} --command '{{agent}}'",)),
+    Verdict.UNDECIDED: Example(commands=(f"agentproc run {_SCENARIO_THAT_COMPLETES} --command '{{agent}}'",)),
     Verdict.KNOWN: Example(
         commands=(
-            f"{_CORPUS} --agentproc-defect=waits-for-exit --agentproc-update-baseline",
-            f"{_CORPUS} --agentproc-defect=waits-for-exit",
+            f"{_EXAMPLE_CORPUS_COMMAND} --agentproc-defect=waits-for-exit --agentproc-update-baseline",
+            f"{_EXAMPLE_CORPUS_COMMAND} --agentproc-defect=waits-for-exit",
         )
     ),
-    Verdict.NOT_EXERCISED: Example(commands=(f"agentproc run {_SILENT} --subject null",)),
-    Verdict.NOT_APPLICABLE: Example(commands=(f"agentproc run {_SILENT} --command '{{agent}}'",)),
+    Verdict.NOT_EXERCISED: Example(commands=(f"agentproc run {_SCENARIO_THAT_IS_INACTIVE} --subject null",)),
+    Verdict.NOT_APPLICABLE: Example(commands=(f"agentproc run {_SCENARIO_THAT_IS_INACTIVE} --command '{{agent}}'",)),
     Verdict.PASSED: Example(commands=("agentproc run lingers-deaf",)),
 }
 
@@ -180,7 +188,9 @@ _VERDICT_EXAMPLES = {
 def _list_verdict_entries() -> Iterator[ReferenceEntry]:
     for verdict, (says, advice) in VERDICT_TEXTS.items():
         facts = (("What to do", advice),)
-        yield ReferenceEntry(kind="verdict", name=verdict, says=says, facts=facts, example=_VERDICT_EXAMPLES[verdict])
+        yield ReferenceEntry(
+            kind="verdict", name=verdict, says=says, facts=facts, example=_EXAMPLES_BY_VERDICT[verdict]
+        )
 
 
 def _list_level_entries() -> Iterator[ReferenceEntry]:
@@ -220,14 +230,14 @@ def _list_key_facts(key: Key) -> tuple[tuple[str, str], ...]:
 
 def _list_limit_facts(key: Key) -> tuple[tuple[str, str], ...]:
     value = getattr(Policy(), key.name)
-    if key.name in LIST_NAMES:
+    if key.name in LIMITS_THAT_ARE_LISTS:
         default = "none"
     elif value is None:
         default = "off"
     elif isinstance(value, str):
         default = value
     else:
-        default = f"{value // 1024**2} MiB" if key.name in SIZE_NAMES else f"{value:g} s"
+        default = f"{value // 1024**2} MiB" if key.name in LIMITS_IN_BYTES else f"{value:g} s"
     return (("Value", key.kind.label), ("Default of the reference supervisor", default))
 
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.reference._entries import ReferenceEntry
 
 
-_PAGES = {
+_PAGE_BY_ENTRY_KIND = {
     "outcome": "outcomes",
     "verdict": "verdicts",
     "level": "levels",
@@ -26,7 +26,7 @@ _PAGES = {
 
 def find_page(entry: ReferenceEntry) -> str:
     """Name the page of an entry, below the folder of the reference and without its ending."""
-    return f"rules/{entry.name}" if entry.kind == "rule" else _PAGES[entry.kind]
+    return f"rules/{entry.name}" if entry.kind == "rule" else _PAGE_BY_ENTRY_KIND[entry.kind]
 
 
 def make_anchor(name: str) -> str:
@@ -64,7 +64,7 @@ def format_as_markdown(entry: ReferenceEntry, heading: str = "##") -> str:
     return "\n\n".join(parts) + "\n"
 
 
-_LINKS = {
+_LINK_TEMPLATE_BY_FACT_TITLE = {
     "Rule": "rules/{}.md",
     "Rules": "rules/{}.md",
     "Limit": "limits.md#{}",
@@ -78,10 +78,10 @@ def _format_fact(title: str, text: str, up: str) -> str:
     """Write a fact; the names in it lead to their pages, and an address leads there."""
     if text.startswith("https://"):
         return f"<{text}>"
-    if title not in _LINKS:
+    if title not in _LINK_TEMPLATE_BY_FACT_TITLE:
         return _escape_markdown(text)
     names, colon, rest = text.partition(":")
-    place = up + _LINKS[title]
+    place = up + _LINK_TEMPLATE_BY_FACT_TITLE[title]
     links = (f"[{name}]({place.format(make_anchor(name) if '#' in place else name)})" for name in names.split(", "))
     return ", ".join(links) + colon + _escape_markdown(rest)
 

@@ -45,7 +45,7 @@ from pytest_agentproc.scenario._fields import (
 )
 from pytest_agentproc.scenario._words import describe_unknown_word, map_words_to_remedy
 from pytest_agentproc.scenario._yaml import Mapping, Scalar, Sequence, YamlNode
-from pytest_agentproc.vocabulary import LEVELS, SIGNALS
+from pytest_agentproc.vocabulary import LEVELS, SIGNAL_NUMBER_BY_NAME
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import CompileContext, FileCheck
@@ -73,7 +73,7 @@ def _make_end_status(values: dict[str, Any], node: YamlNode, what: str, check: F
         check.report_at(node, f"{what} says nothing: give code, signal or forced")
     code, signal, forced = values.get("code"), values.get("signal"), values.get("forced")
     if code is not None and code < 0:
-        name = next((name for name, number in SIGNALS.items() if number == -code), None)
+        name = next((name for name, number in SIGNAL_NUMBER_BY_NAME.items() if number == -code), None)
         if name is None:
             check.report_at(node, f"{what} {code} stands for no signal that a scenario can name")
         code, signal = None, name

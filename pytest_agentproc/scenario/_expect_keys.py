@@ -25,7 +25,7 @@ from pytest_agentproc.scenario._fields import (
 from pytest_agentproc.scenario._session_steps import ANSWERS_BY_KIND
 from pytest_agentproc.scenario._words import join_choices
 from pytest_agentproc.scenario._yaml import Mapping, Scalar, Sequence, YamlNode
-from pytest_agentproc.vocabulary import ARTIFACTS, RESULT_FIELDS, Outcome
+from pytest_agentproc.vocabulary import ARTIFACT_TEXTS, RESULT_FIELD_TEXTS, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -408,7 +408,7 @@ _VALUE_TYPE_BY_RESULT_FIELD: dict[str, ValueType] = {
     "unwritten": Data("{FILE: REASON, ...}"),
 }
 _TIME_RESULT_FIELDS = ("elapsed", "returned")
-_DOC_BY_RESULT_FIELD = RESULT_FIELDS | {"argv": "the agent's arguments, without the command itself"}
+_DOC_BY_RESULT_FIELD = RESULT_FIELD_TEXTS | {"argv": "the agent's arguments, without the command itself"}
 RESULT_EXPECT_KEY_BY_FIELD = {
     name: ExpectKey(name, kind, _DOC_BY_RESULT_FIELD[name], bind=evaluate_time_value)
     if name in _TIME_RESULT_FIELDS
@@ -439,7 +439,7 @@ class _ResultChecks:
 
 _ARTIFACT_EXPECT_KEYS = tuple(
     ExpectKey(name, _ValueOrNone(_ResultChecks() if name == _RESULT_FILE_NAME else _FILE_CONTENT_VALUE_TYPE), doc)
-    for name, doc in ARTIFACTS.items()
+    for name, doc in ARTIFACT_TEXTS.items()
 )
 ARTIFACT_EXPECT_KEY_BY_NAME = {key.name: key for key in _ARTIFACT_EXPECT_KEYS}
 

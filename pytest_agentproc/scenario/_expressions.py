@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import NotApplicable
 from pytest_agentproc.scenario._words import describe_unknown_word, find_nearest_option, shorten_text
-from pytest_agentproc.vocabulary import SIZE_NAMES, TIME_NAMES
+from pytest_agentproc.vocabulary import LIMITS_IN_BYTES, LIMITS_IN_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -64,7 +64,7 @@ class ValueMeasure:
 TIME_MEASURE = ValueMeasure(
     "time",
     {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9},
-    TIME_NAMES,
+    LIMITS_IN_SECONDS,
     "10s",
     "kill_grace + 10s",
     "s",
@@ -72,7 +72,7 @@ TIME_MEASURE = ValueMeasure(
 SIZE_MEASURE = ValueMeasure(
     "size",
     {"B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3},
-    SIZE_NAMES,
+    LIMITS_IN_BYTES,
     "64 KiB",
     "max_line_bytes + 1 B",
     " B",

@@ -22,7 +22,7 @@ from pytest_agentproc.scenario._words import (
     shorten_text,
 )
 from pytest_agentproc.scenario._yaml import Mapping, Scalar, Sequence, YamlNode, format_node_inline
-from pytest_agentproc.vocabulary import SIGNALS
+from pytest_agentproc.vocabulary import SIGNAL_NUMBER_BY_NAME
 
 
 @dataclass(frozen=True)
@@ -164,9 +164,9 @@ class WholeNumber:
 def _suggest_signal_name(text: str) -> str | None:
     """Find the signal that is meant by a long name, small letters or a number."""
     if re.fullmatch(r"-?[0-9]{1,2}", text, re.ASCII):
-        return next((name for name, number in SIGNALS.items() if number == abs(int(text))), None)
+        return next((name for name, number in SIGNAL_NUMBER_BY_NAME.items() if number == abs(int(text))), None)
     name = text.upper().removeprefix("SIG")
-    return name if name in SIGNALS else None
+    return name if name in SIGNAL_NUMBER_BY_NAME else None
 
 
 @dataclass(frozen=True)
@@ -237,7 +237,7 @@ class Size:
 class Signal:
     """The name of a signal, without SIG."""
 
-    names: tuple[str, ...] = tuple(SIGNALS)
+    names: tuple[str, ...] = tuple(SIGNAL_NUMBER_BY_NAME)
     why: str = ""
     label: str = "SIGNAL"
 

@@ -46,18 +46,18 @@ from pytest_agentproc.scenario._words import (
 )
 from pytest_agentproc.scenario._yaml import Mapping, Scalar, Sequence, YamlNode
 from pytest_agentproc.vocabulary import (
-    CONTAINMENTS,
+    ALL_LIMIT_NAMES,
+    CONTAINMENT_NAMES,
     DIALECTS,
+    ERRNO_BY_RESOURCE_SHORTAGE,
+    ERRNO_BY_SPAWN_ERROR,
     LEVELS,
-    LIST_NAMES,
-    NANOSECONDS,
-    OPTIONAL_NAMES,
-    POLICY_NAMES,
-    REFUSED_STARTS,
+    LIMITS_IN_BYTES,
+    LIMITS_THAT_ARE_LISTS,
+    LIMITS_THAT_ARE_WORDS,
+    LIMITS_THAT_MAY_BE_OFF,
+    NANOSECONDS_PER_SECOND,
     RULES,
-    SIZE_NAMES,
-    SPAWN_ERRORS,
-    WORD_NAMES,
     Policy,
 )
 
@@ -130,13 +130,13 @@ def _split_refused_starts(values: dict[str, Any], node: YamlNode, what: str, che
     """Store a reason for every start apart from a reason for one start."""
     if "start" not in values:
         return {"cannot_spawn": values["reason"]}
-    if values["reason"] not in REFUSED_STARTS:
-        able = join_choices(tuple(REFUSED_STARTS))
+    if values["reason"] not in ERRNO_BY_RESOURCE_SHORTAGE:
+        able = join_choices(tuple(ERRNO_BY_RESOURCE_SHORTAGE))
         check.report_at(node, f"{what}.reason must be {able} for one start: a file is the same at each start")
     return {"refused_start": (values["start"], values["reason"])}
 
 
-_SPAWN_ERROR_TYPE = Choice(tuple(SPAWN_ERRORS))
+_SPAWN_ERROR_TYPE = Choice(tuple(ERRNO_BY_SPAWN_ERROR))
 CANNOT_SPAWN_VALUE_TYPE = Either(
     _SPAWN_ERROR_TYPE,
     Fields(
@@ -157,13 +157,13 @@ CANNOT_SPAWN_VALUE_TYPE = Either(
 def _make_limit_key(name: str) -> Key:
     """Show one limit as a key."""
     default = getattr(Policy(), name)
-    may_be_off = name in OPTIONAL_NAMES
+    may_be_off = name in LIMITS_THAT_MAY_BE_OFF
     kind: Any = Time(("off",) if may_be_off else ())
-    if name in LIST_NAMES:
+    if name in LIMITS_THAT_ARE_LISTS:
         kind, told = ListOf(Text("NAME", may_be_empty=False), unique=True), "none"
-    elif name in WORD_NAMES:
-        kind, told = Choice(CONTAINMENTS), default
-    elif name in SIZE_NAMES:
+    elif name in LIMITS_THAT_ARE_WORDS:
+        kind, told = Choice(CONTAINMENT_NAMES), default
+    elif name in LIMITS_IN_BYTES:
         kind, told = AnyOf((Size(low=1), *([Choice(("off",))] if may_be_off else []))), f"{default} B"
     else:
         told = "off" if default is None else f"{default:g} s"
@@ -174,7 +174,7 @@ class PolicyLimits:
     """Limits for the supervisor, in seconds or bytes, `off` switches one off; names of tools; how a tree is held."""
 
     label = "{NAME: T / SIZE / [NAME, ...] / WORD / off}"
-    shape = Fields(tuple(_make_limit_key(name) for name in POLICY_NAMES))
+    shape = Fields(tuple(_make_limit_key(name) for name in ALL_LIMIT_NAMES))
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> dict[str, Any]:
         """Read the limits; the check keeps them, because expressions are tried with them."""
@@ -183,8 +183,8 @@ class PolicyLimits:
             return {}
         limits: dict[str, Any] = {}
         for name, given in node.pairs:
-            if name.text not in POLICY_NAMES:
-                check.report_at(name, describe_unknown_word("limit", name.text, POLICY_NAMES))
+            if name.text not in ALL_LIMIT_NAMES:
+                check.report_at(name, describe_unknown_word("limit", name.text, ALL_LIMIT_NAMES))
                 continue
             before = len(check.problems)
             limit = self._read_limit(name.text, given, f"{what}.{name.text}", check)
@@ -195,18 +195,18 @@ class PolicyLimits:
 
     def _read_limit(self, name: str, node: YamlNode, what: str, check: FileCheck) -> Any:
         check.told_lines.setdefault(name, node.line)
-        if name in LIST_NAMES:
+        if name in LIMITS_THAT_ARE_LISTS:
             return tuple(ListOf(Text("NAME", may_be_empty=False), unique=True).read_node(node, what, check))
-        if name in WORD_NAMES:
-            return Choice(CONTAINMENTS).read_node(node, what, check)
+        if name in LIMITS_THAT_ARE_WORDS:
+            return Choice(CONTAINMENT_NAMES).read_node(node, what, check)
         is_off = isinstance(node, Scalar) and node.text == "off"
-        if name not in OPTIONAL_NAMES and is_off:
+        if name not in LIMITS_THAT_MAY_BE_OFF and is_off:
             return check.report_at(
-                node, f"{what} cannot be off: only {join_choices(sorted(OPTIONAL_NAMES), 'and')} can"
+                node, f"{what} cannot be off: only {join_choices(sorted(LIMITS_THAT_MAY_BE_OFF), 'and')} can"
             )
-        if name in SIZE_NAMES:
+        if name in LIMITS_IN_BYTES:
             return None if is_off else Size(low=1).read_node(node, what, check)
-        time = Time(("off",) if name in OPTIONAL_NAMES else ()).read_node(node, what, check)
+        time = Time(("off",) if name in LIMITS_THAT_MAY_BE_OFF else ()).read_node(node, what, check)
         return self._convert_to_seconds(time, node, what, check) if isinstance(time, Expression) else None
 
     def _convert_to_seconds(self, time: Expression, node: YamlNode, what: str, check: FileCheck) -> float | None:
@@ -214,7 +214,7 @@ class PolicyLimits:
             check.report_at(node, f"{what} must be a plain time: limits do not depend on one another")
             return None
         try:
-            return evaluate_expression(time, {}) / NANOSECONDS
+            return evaluate_expression(time, {}) / NANOSECONDS_PER_SECOND
         except UnusableValue:  # as the time was read, this was told
             return None
 
@@ -441,7 +441,7 @@ _REMEDY_BY_MISPLACED_FILE_KEY = {
     **map_words_to_remedy(
         "it belongs under drive", (name for name in DRIVE_KEY_BY_NAME if name not in (*STEP_ENTRY_BY_NAME, "session"))
     ),
-    **map_words_to_remedy("it belongs under policy", POLICY_NAMES),
+    **map_words_to_remedy("it belongs under policy", ALL_LIMIT_NAMES),
     **map_words_to_remedy("it belongs under expect", EXPECT_KEY_BY_NAME),
     **REMEDY_BY_COMMAND_WORD,
 }

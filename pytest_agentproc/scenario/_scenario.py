@@ -14,7 +14,7 @@ from pytest_agentproc.scenario._drive import bind_caller_action, bind_hooks, bin
 from pytest_agentproc.scenario._expect import bind_expected_value
 from pytest_agentproc.scenario._expect_keys import UnboundExpectation, split_session_key
 from pytest_agentproc.scenario._open import OpenValue, OpenValueChoice, fill_open_values
-from pytest_agentproc.vocabulary import POLICY_NAMES, REFUSED_STARTS, LimitsRequest, Outcome, Policy
+from pytest_agentproc.vocabulary import ALL_LIMIT_NAMES, ERRNO_BY_RESOURCE_SHORTAGE, LimitsRequest, Outcome, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -198,7 +198,7 @@ class Scenario:
     @property
     def simulates_failed_spawn(self) -> bool:
         """Whether the machine refuses a start of the agent, which no file can bring about."""
-        return bool(self.refused_start[0]) or self.cannot_spawn in REFUSED_STARTS
+        return bool(self.refused_start[0]) or self.cannot_spawn in ERRNO_BY_RESOURCE_SHORTAGE
 
     @property
     def is_session(self) -> bool:
@@ -357,7 +357,7 @@ def _bind_expectation(expected: UnboundExpectation, scope: CompileContext) -> Ex
         wanted = bind_expected_value(expected, replace(scope, limits=limits))
     except NotApplicable as limit:
         missing = limit.name
-    unstated = tuple(name for name in POLICY_NAMES if name in limits.used & scope.unstated and missing is None)
+    unstated = tuple(name for name in ALL_LIMIT_NAMES if name in limits.used & scope.unstated and missing is None)
     return Expectation(expected.key, expected.line, expected.column, wanted, missing, unstated=unstated)
 
 

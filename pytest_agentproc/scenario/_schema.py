@@ -35,7 +35,7 @@ from pytest_agentproc.scenario._file import SCENARIO_FILE_TYPE, SESSION_KEY_BY_N
 from pytest_agentproc.scenario._open import DOC_BY_OPEN_WORD, MAX_OPEN_VALUE_OPTIONS
 from pytest_agentproc.scenario._script import Steps
 from pytest_agentproc.scenario._steps import STEP_ENTRY_BY_NAME
-from pytest_agentproc.vocabulary import DIALECTS, TIME_NAMES
+from pytest_agentproc.vocabulary import DIALECTS, LIMITS_IN_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,7 +97,7 @@ _SCALAR_JSON_TYPES = ["string", "number", "boolean"]
 
 _NAME_PATTERN = "[A-Za-z][A-Za-z0-9_-]*"
 _TIME_OPERAND_PATTERN = (
-    rf"(?:[0-9]+(?:\.[0-9]+)?\s*(?:{'|'.join(TIME_MEASURE.units)})|[0-9]+(?:\.[0-9]+)?|{'|'.join(TIME_NAMES)})"
+    rf"(?:[0-9]+(?:\.[0-9]+)?\s*(?:{'|'.join(TIME_MEASURE.units)})|[0-9]+(?:\.[0-9]+)?|{'|'.join(LIMITS_IN_SECONDS)})"
 )
 _TIME_EXPRESSION_PATTERN = rf"[\s(-]*{_TIME_OPERAND_PATTERN}[\s)]*(?:[-+*/][\s(-]*{_TIME_OPERAND_PATTERN}[\s)]*)*"
 _SIZE_PATTERN = r"[0-9]+\s*(?:B|KiB|MiB|GiB)"

@@ -24,7 +24,7 @@ from pytest_agentproc.scenario._yaml import (
     format_node_inline,
     quote_for_message,
 )
-from pytest_agentproc.vocabulary import SIGNALS, signal_number
+from pytest_agentproc.vocabulary import SIGNAL_NUMBER_BY_NAME, parse_signal_name
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import CompileContext, FileCheck, ProgramStep, StepEntry
@@ -277,7 +277,7 @@ KILL_VALUE_TYPE = Either(
     Fields(
         (
             Key("id", _ChildOrParentName(), "the child, or in a spawned process its `parent`", required=True),
-            Key("signal", Signal((*SIGNALS, "STOP", "CONT")), "the signal; KILL if absent"),
+            Key("signal", Signal((*SIGNAL_NUMBER_BY_NAME, "STOP", "CONT")), "the signal; KILL if absent"),
         )
     ),
     key="id",
@@ -286,7 +286,7 @@ KILL_VALUE_TYPE = Either(
 
 def compile_kill_step(step: Step, _scope: CompileContext) -> list[ProgramStep]:
     """Compile to `kill`."""
-    return [(step.line, "kill", (step.value["id"], signal_number(step.value.get("signal", "KILL"))))]
+    return [(step.line, "kill", (step.value["id"], parse_signal_name(step.value.get("signal", "KILL"))))]
 
 
 def check_child_references(check: FileCheck) -> None:
@@ -326,7 +326,7 @@ def check_inherited_streams(check: FileCheck) -> None:
 def _describe_unknown_child(name: str, own: list[str], check: FileCheck) -> str:
     if name in check.parents:
         return f'"{shorten_text(name)}" is no child of this process, but another\'s'
-    remedy = f": for its own death write die: {name}" if name.removeprefix("SIG") in SIGNALS else ""
+    remedy = f": for its own death write die: {name}" if name.removeprefix("SIG") in SIGNAL_NUMBER_BY_NAME else ""
     return (
         describe_unknown_word("child", name, own)
         if own

@@ -64,7 +64,7 @@ from pytest_agentproc.scenario._session_steps import (
     compile_wait_for_step,
 )
 from pytest_agentproc.scenario._words import describe_unknown_word, shorten_text
-from pytest_agentproc.vocabulary import SIGNALS, signal_number
+from pytest_agentproc.vocabulary import SIGNAL_NUMBER_BY_NAME, parse_signal_name
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import FileCheck
@@ -231,7 +231,7 @@ RAW_VALUE_TYPE = Either(Text(), _RAW_FIELDS, key="text")
 
 _OUTPUT_STREAMS = ("stdout", "stderr")
 _DRIP_OUTPUT_KEYS = (*_OUTPUT_STREAMS, "say")
-_CATCHABLE_SIGNALS = tuple(name for name in SIGNALS if name not in ("KILL", "SEGV", "ABRT"))
+_CATCHABLE_SIGNALS = tuple(name for name in SIGNAL_NUMBER_BY_NAME if name not in ("KILL", "SEGV", "ABRT"))
 
 
 def _validate_say(values: dict[str, Any], node: YamlNode, what: str, check: FileCheck) -> dict[str, Any]:
@@ -302,7 +302,7 @@ def _compile_when_step(step: Step, scope: CompileContext) -> list[ProgramStep]:
     reaction = scope.compile_steps(step.also)
     if "event" in step.value:
         return [(step.line, "when", (step.value["event"], None, reaction))]
-    return [(step.line, "when", ("signal", signal_number(step.value["signal"]), reaction))]
+    return [(step.line, "when", ("signal", parse_signal_name(step.value["signal"]), reaction))]
 
 
 def _compile_meanwhile_step(step: Step, scope: CompileContext) -> list[ProgramStep]:
@@ -314,7 +314,7 @@ def _compile_one_word_step(step: Step, _scope: CompileContext) -> list[ProgramSt
 
 
 def _compile_die_step(step: Step, _scope: CompileContext) -> list[ProgramStep]:
-    return [(step.line, "die", (SIGNALS[step.value],))]
+    return [(step.line, "die", (SIGNAL_NUMBER_BY_NAME[step.value],))]
 
 
 _SAY_FIELDS = Fields(

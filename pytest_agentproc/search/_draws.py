@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import OpenValue, OpenValueChoice
 
 
-_MILLISECOND = 1_000_000
-_NEAR = ("", " - 1ms", " + 1ms")
+_MILLISECOND_NS = 1_000_000
+_OFFSETS_AROUND_A_LIMIT = ("", " - 1ms", " + 1ms")
 
 
 class SearchTimeOver(BaseException):  # no Exception: Hypothesis would take one for a failure, and shrink it
     """The time for a search is over."""
 
 
-_SMALL = ("0s", "1ms", "1s", "10s")
-_LOW, _LANDING, _ANY = 2, 5, 7
+_SHORT_TIMES_TO_TRY = ("0s", "1ms", "1s", "10s")
+_FIRST_DRAW_NEAR_CANDIDATES, _FIRST_DRAW_NEAR_LIMIT_END, _DRAW_FOR_ANY_TIME = 2, 5, 7
 """Of eight draws of a time those below are the lower bound, those from here on land at an end, and this is any."""
-_UNITS = (("s", 1_000_000_000), ("ms", _MILLISECOND), ("us", 1000), ("ns", 1))
+_UNIT_NAMES_AND_NANOSECONDS = (("s", 1_000_000_000), ("ms", _MILLISECOND_NS), ("us", 1000), ("ns", 1))
 
 
 def require_hypothesis() -> None:
@@ -56,10 +56,10 @@ def list_candidates(opening: OpenValue, limits: Mapping[str, int | None], names:
     texts = [opening.options[0]]
     if opening.kind == "time":
         on = [name for name in names if limits[name] is not None]
-        texts += [f"{name}{near}" for name in on for near in _NEAR]
+        texts += [f"{name}{near}" for name in on for near in _OFFSETS_AROUND_A_LIMIT]
         texts += [f"2 * {name}" for name in on]
         texts += [f"{limit} - {other}" for limit, other in permutations(on, 2)]
-        texts += _SMALL
+        texts += _SHORT_TIMES_TO_TRY
     elif opening.kind == "size":
         texts += [f"max_line_bytes{near}" for near in ("", " - 1 B", " + 1 B")]
     texts.append(opening.options[1])
@@ -116,12 +116,12 @@ class _TimeDrawer:
             return opening.options[0]
         way, now = self._draw(st.integers(0, 7)), self._now.get(track, 0)
         text = ""
-        if way < _LOW:
+        if way < _FIRST_DRAW_NEAR_CANDIDATES:
             text = opening.options[0]
-        elif way == _ANY:
-            low, high = -(-bounds[0] // _MILLISECOND), bounds[1] // _MILLISECOND
+        elif way == _DRAW_FOR_ANY_TIME:
+            low, high = -(-bounds[0] // _MILLISECOND_NS), bounds[1] // _MILLISECOND_NS
             text = f"{self._draw(st.integers(low, high))}ms" if low <= high else ""
-        elif way >= _LANDING:
+        elif way >= _FIRST_DRAW_NEAR_LIMIT_END:
             text = self._draw_near_limit_end(bounds, now)
         text = text or self._draw(st.sampled_from(near))
         self._now[track] = now + (opening.evaluate_choice(text, self._limits) or 0)
@@ -133,7 +133,7 @@ class _TimeDrawer:
         from hypothesis import strategies as st
 
         began = self._draw(st.sampled_from(self._instants))
-        about = self._draw(st.sampled_from((0, -_MILLISECOND, _MILLISECOND)))
+        about = self._draw(st.sampled_from((0, -_MILLISECOND_NS, _MILLISECOND_NS)))
         ends = (began + length + about - now for length in self._lengths)
         fitting = [end for end in ends if bounds[0] <= end <= bounds[1]]
         return format_exact_time(self._draw(st.sampled_from(fitting))) if fitting else ""
@@ -141,7 +141,7 @@ class _TimeDrawer:
 
 def format_exact_time(nanoseconds: int) -> str:
     """Write a time exactly, in the largest unit that it fills."""
-    unit, worth = next(unit for unit in _UNITS if nanoseconds % unit[1] == 0)
+    unit, worth = next(unit for unit in _UNIT_NAMES_AND_NANOSECONDS if nanoseconds % unit[1] == 0)
     return f"{nanoseconds // worth}{unit}"
 
 

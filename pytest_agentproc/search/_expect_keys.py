@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import RunReport
 
 
-_OF_A_TURN = ("outcome", "exit_code", "text", "transcript", "elapsed")
-_OF_OTHERS = ("outcome", "exit_code", "elapsed")
+_EXPECT_KEYS_OF_TURNS = ("outcome", "exit_code", "text", "transcript", "elapsed")
+_EXPECT_KEYS_OF_BACKGROUND_TURNS = ("outcome", "exit_code", "elapsed")
 """The values that a verdict on an ordinary scenario asks of every supervisor; the text only where it is an answer."""
-_ANSWERED = (Outcome.COMPLETED, Outcome.TOOL_USE)
+_OUTCOMES_WITH_AN_ANSWER = (Outcome.COMPLETED, Outcome.TOOL_USE)
 
 
 def collect_expect_keys(played: PlayResult, *, of_others: bool = False) -> dict[str, Any] | None:
@@ -67,10 +67,15 @@ def _collect_common_keys(answer: RunReport) -> dict[str, Any]:
 
 
 def _collect_common_turn_keys(answer: RunReport) -> dict[str, Any]:
-    return _collect_turn_keys(answer, (*_OF_OTHERS, "text") if answer.outcome in _ANSWERED else _OF_OTHERS)
+    return _collect_turn_keys(
+        answer,
+        (*_EXPECT_KEYS_OF_BACKGROUND_TURNS, "text")
+        if answer.outcome in _OUTCOMES_WITH_AN_ANSWER
+        else _EXPECT_KEYS_OF_BACKGROUND_TURNS,
+    )
 
 
-def _collect_turn_keys(answer: RunReport, names: tuple[str, ...] = _OF_A_TURN) -> dict[str, Any]:
+def _collect_turn_keys(answer: RunReport, names: tuple[str, ...] = _EXPECT_KEYS_OF_TURNS) -> dict[str, Any]:
     found = {name: getattr(answer, name) for name in names}
     made = {name: value for name, value in found.items() if value is not None}
     if "elapsed" in made:

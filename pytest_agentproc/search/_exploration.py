@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Subject
 
 
-SLIGHT = 1024
+MIN_MARGIN_PER_SLIGHT_MOVE = 1024
 """A move is slight if the distance between the nearest competing instants is at least this many times its length."""
-_TRACKS = ("meanwhile:", "do:")
+_KEYS_OF_PARALLEL_STEPS = ("meanwhile:", "do:")
 """Words of a script by which one process does two things at a time, whose instants are not competing ones."""
 
-_WAITS = "waits for "
+_PREFIX_OF_WAITING_ACTION = "waits for "
 """The record's words for a caller that waits."""
 
-_MICROSECOND = 1000
-Setting = tuple[str, ...]
+_MICROSECOND_NS = 1000
+PieceTexts = tuple[str, ...]
 """The text of each movable, in the order of the file."""
 
 
@@ -55,7 +55,7 @@ class _ReferencePlay:
     trouble: str
 
 
-class MovedSettings(Settings[Setting]):
+class MovedSettings(Settings[PieceTexts]):
     """The settings of one scenario without open values; see `Settings`.
 
     Raises:
@@ -70,28 +70,28 @@ class MovedSettings(Settings[Setting]):
         self.scenario = self._load_text(scenario, remove_keys(scenario.text, ("catches",)))
         self.movables = find_movable_pieces(self.scenario)
         self._margin = forecast_run(scenario, scenario.request_limits(subject)).margin
-        has_tracks = any(word in scenario.text for word in _TRACKS)
-        self._room = 0 if self._margin is None or has_tracks else self._margin // SLIGHT
-        self._known: dict[Setting, bool] = {}
+        has_tracks = any(word in scenario.text for word in _KEYS_OF_PARALLEL_STEPS)
+        self._room = 0 if self._margin is None or has_tracks else self._margin // MIN_MARGIN_PER_SLIGHT_MOVE
+        self._known: dict[PieceTexts, bool] = {}
 
     @property
-    def original(self) -> Setting:
+    def original(self) -> PieceTexts:
         """The setting in which nothing is moved."""
         return tuple(movable.text for movable in self.movables)
 
     @property
     def slight_limit(self) -> int:
         """How far the reference's times may be moved, a few of them at a time, so that it is slight; 0: not at all."""
-        return self._room // (4 * _MICROSECOND) * _MICROSECOND if self._is_reference else 0
+        return self._room // (4 * _MICROSECOND_NS) * _MICROSECOND_NS if self._is_reference else 0
 
-    def is_within_expectations(self, setting: Setting) -> bool:
+    def is_within_expectations(self, setting: PieceTexts) -> bool:
         """Say whether the reference meets the file's expectations in a setting."""
         if setting not in self._known:
             reached = self._play_reference(setting)
             self._known[setting] = reached is not None and not reached.trouble
         return self._known[setting]
 
-    def try_setting(self, setting: Setting) -> FailingSetting | None:
+    def try_setting(self, setting: PieceTexts) -> FailingSetting | None:
         """Play one setting; None: it does not count, or every promise holds there."""
         self.runs += 1
         reached = self._play_reference(setting)
@@ -110,7 +110,7 @@ class MovedSettings(Settings[Setting]):
         """Say whether two instants compete that do not in the file: who is first then, the file does not promise."""
         return self._margin != 0 and forecast_run(scenario, scenario.request_limits(self._subject)).margin == 0
 
-    def _play_reference(self, setting: Setting) -> _ReferencePlay | None:
+    def _play_reference(self, setting: PieceTexts) -> _ReferencePlay | None:
         """Have the reference play a setting; None: it is none that can be played."""
         try:
             text = apply_moves(self.scenario.text, zip(self.movables, setting, strict=True))
@@ -129,7 +129,7 @@ class MovedSettings(Settings[Setting]):
         path = scenario.path
         return loads(text, path, None if path.startswith("<") else Path(path).parent, scenario.language)
 
-    def _find_reference_fault(self, setting: Setting, reached: _ReferencePlay) -> FailingSetting | None:
+    def _find_reference_fault(self, setting: PieceTexts, reached: _ReferencePlay) -> FailingSetting | None:
         """Make a find of what the reference supervisor itself breaks."""
         if _is_waiting_in_vain(reached.played):
             return None
@@ -139,7 +139,7 @@ class MovedSettings(Settings[Setting]):
             return self._make_failing_setting(setting, reached)
         return None
 
-    def _is_slight_move(self, setting: Setting) -> bool:
+    def _is_slight_move(self, setting: PieceTexts) -> bool:
         """Say whether the times of a setting together are hardly moved, and nothing else is.
 
         A pause where there was none is never slight: what is said to happen at one instant no longer does. How often
@@ -154,7 +154,7 @@ class MovedSettings(Settings[Setting]):
                 far += abs(after - before)
         return 0 < far <= self._room
 
-    def _make_failing_setting(self, setting: Setting, reached: _ReferencePlay) -> FailingSetting:
+    def _make_failing_setting(self, setting: PieceTexts, reached: _ReferencePlay) -> FailingSetting:
         """Make a find: a file that says what the reference did, played by itself."""
         scenario = self._load_text(self.scenario, replace_expected_times(reached.played.bound.scenario, reached.times))
         played = self._play(scenario)
@@ -187,7 +187,7 @@ def _is_waiting_in_vain(played: PlayResult) -> bool:
     for event in played.record.events if isinstance(played.fault, Deadlock) else ():
         data = event.data
         if data.get("process") == "caller":
-            awaited = str(data["does"]).removeprefix(_WAITS)
+            awaited = str(data["does"]).removeprefix(_PREFIX_OF_WAITING_ACTION)
             is_late = awaited in told
         elif data.get("event") == "status":
             told.add(f"status {data['text']}")

@@ -10,7 +10,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.search._draws import SearchTimeOver
-from pytest_agentproc.search._exploration import MovedSettings, Setting
+from pytest_agentproc.search._exploration import MovedSettings, PieceTexts
 from pytest_agentproc.search._trials import TrialsWithinTime
 
 if TYPE_CHECKING:
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Subject
 
 
-Pools = Callable[[int], list[str]]
+TextsForPieceIndex = Callable[[int], list[str]]
 """The possible values of each piece, by its number: see `_list_piece_texts`."""
 
-_MILLISECOND = 1_000_000
-_SECOND = 1_000_000_000
-_OFTEN = 4
+_MILLISECOND_NS = 1_000_000
+_SECOND_NS = 1_000_000_000
+_MAX_REPEAT_FACTOR = 4
 """A repeated event may happen this many times as often, or for this many times as long."""
-_TOGETHER = (1, 2, 2, 3)
+_POSSIBLE_NUMBERS_OF_MOVES = (1, 2, 2, 3)
 """So many pieces are moved at a time."""
-_HALF, _FAR, _TRIES = 0.5, 4, 3
-_PAIRED = 4
+_PROBABILITY_OF_FAR_MOVE, _NUMBER_OF_FARTHEST_TEXTS, _MAX_SETTINGS_PER_RUN = 0.5, 4, 3
+_MAX_LIMITS_TO_PAIR = 4
 """Of the limits on silence, progress and runtime, at most this number; their differences are tried, too."""
 
 
@@ -60,14 +60,14 @@ def explore(
     return trials.get_result()
 
 
-class _ExplorationTrials(TrialsWithinTime[Setting]):
+class _ExplorationTrials(TrialsWithinTime[PieceTexts]):
     """Trials that also ask whether settings are within what the file expects."""
 
     def __init__(self, exploration: MovedSettings, seconds: float, shrinking: float) -> None:
         super().__init__(exploration, seconds, shrinking)
         self.exploration = exploration
 
-    def is_within_expectations(self, setting: Setting) -> bool:
+    def is_within_expectations(self, setting: PieceTexts) -> bool:
         """Say whether a setting is within what the file expects; raises `SearchTimeOver` when the time is over."""
         self.require_time()
         return self.exploration.is_within_expectations(setting)
@@ -84,10 +84,10 @@ def _run_exploration(trials: _ExplorationTrials, runs: int, random: Random) -> N
             found = _move_piece_nearer(trials, found, index, pools(index))
 
 
-def _move_piece_nearer(trials: _ExplorationTrials, setting: Setting, index: int, pool: list[str]) -> Setting:
+def _move_piece_nearer(trials: _ExplorationTrials, setting: PieceTexts, index: int, pool: list[str]) -> PieceTexts:
     """Bring one piece of a setting back to the file, or as near to it as it still fails."""
 
-    def set_text(text: str) -> Setting:
+    def set_text(text: str) -> PieceTexts:
         return (*setting[:index], text, *setting[index + 1 :])
 
     best = next(
@@ -101,10 +101,12 @@ def _move_piece_nearer(trials: _ExplorationTrials, setting: Setting, index: int,
     def is_failing(worth: int) -> bool:
         return trials.is_failing(set_text(movable.format_replacement_time(worth, limits)))
 
-    return set_text(movable.format_replacement_time(_find_last_allowed([far, now], is_failing, _MILLISECOND), limits))
+    return set_text(movable.format_replacement_time(_find_last_allowed([far, now], is_failing, _MILLISECOND_NS), limits))
 
 
-def _generate_settings(original: Setting, pools: Pools, runs: int, random: Random) -> Iterator[Setting]:
+def _generate_settings(
+    original: PieceTexts, pools: TextsForPieceIndex, runs: int, random: Random
+) -> Iterator[PieceTexts]:
     """Yield settings in which a few pieces are moved, half of them as far as they can be, or nearly.
 
     Each piece is moved alone first, the least and as far as it can be.
@@ -121,13 +123,15 @@ def _generate_settings(original: Setting, pools: Pools, runs: int, random: Rando
                 seen.add(setting)
                 yield setting
     moving = [index for index in order if len(pools(index)) > 1]
-    for _ in range(_TRIES * runs if moving else 0):
+    for _ in range(_MAX_SETTINGS_PER_RUN * runs if moving else 0):
         if len(seen) > runs:
             return
         made = list(original)
-        for index in random.sample(moving, min(len(moving), random.choice(_TOGETHER))):
+        for index in random.sample(moving, min(len(moving), random.choice(_POSSIBLE_NUMBERS_OF_MOVES))):
             pool = pools(index)[1:]
-            made[index] = random.choice(pool[-_FAR:] if random.random() < _HALF else pool)
+            made[index] = random.choice(
+                pool[-_NUMBER_OF_FARTHEST_TEXTS:] if random.random() < _PROBABILITY_OF_FAR_MOVE else pool
+            )
         setting = tuple(made)
         if setting not in seen:
             seen.add(setting)
@@ -153,8 +157,8 @@ def _list_piece_texts(trials: _ExplorationTrials, index: int) -> list[str]:
 
     tried = _list_times_near_limits(made, now)
     if movable.repeats:
-        tried = [worth for worth in tried if now <= worth * _OFTEN <= now * _OFTEN**2]
-    step = _MILLISECOND if movable.kind == "time" else None
+        tried = [worth for worth in tried if now <= worth * _MAX_REPEAT_FACTOR <= now * _MAX_REPEAT_FACTOR**2]
+    step = _MILLISECOND_NS if movable.kind == "time" else None
     above = _find_last_allowed([now, *(worth for worth in tried if worth > now)], is_allowed, step)
     below = _find_last_allowed([now, *(worth for worth in reversed(tried) if worth < now)], is_allowed, step)
     inside = {worth for worth in tried if below <= worth <= above}
@@ -168,9 +172,9 @@ def _list_piece_texts(trials: _ExplorationTrials, index: int) -> list[str]:
 def _list_times_near_limits(made: MovedSettings, now: int) -> list[int]:
     """List the times at which something may turn over, in order."""
     on = [limit for name in made.names if (limit := made.limits[name]) is not None]
-    exact = [0, _MILLISECOND, _SECOND, 10 * _SECOND, now // 2, 2 * now, *on, *(2 * limit for limit in on)]
-    exact += [instant - other for instant, other in permutations(on[:_PAIRED], 2)]
-    near = [worth + by for worth in (now, *on) for by in (-_MILLISECOND, _MILLISECOND)]
+    exact = [0, _MILLISECOND_NS, _SECOND_NS, 10 * _SECOND_NS, now // 2, 2 * now, *on, *(2 * limit for limit in on)]
+    exact += [instant - other for instant, other in permutations(on[:_MAX_LIMITS_TO_PAIR], 2)]
+    near = [worth + by for worth in (now, *on) for by in (-_MILLISECOND_NS, _MILLISECOND_NS)]
     return sorted({worth for worth in (*exact, *near) if worth >= 0 and worth != now})
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Subject
 
 
-_BROKEN = (Verdict.ADAPTER_ERROR, Verdict.CRASHED, Verdict.FAILED)
+_VERDICTS_OF_UNMET_CHECKS = (Verdict.ADAPTER_ERROR, Verdict.CRASHED, Verdict.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def find_unmet_check(played: PlayResult) -> tuple[str, str] | None:
 
     A supervisor that raises meets none. If it raises in one setting alone, no tester would find that by hand.
     """
-    row = next((row for row in judge_play(played).rows if row.verdict in _BROKEN), None)
+    row = next((row for row in judge_play(played).rows if row.verdict in _VERDICTS_OF_UNMET_CHECKS), None)
     if row is None:
         return None
     if row.verdict is not Verdict.FAILED:
@@ -59,7 +59,7 @@ def describe_check(row: Row) -> str:
     return f"{row.key} is {row.seen}, not {row.wanted}".replace("\n", " ")
 
 
-_TIMES = 3
+_REAL_PLAYS_PER_CONFIRMATION = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def confirm_failure(
         backend: the event loop on which the supervisor is, "asyncio" or "trio".
     """
     foretold = compute_normal_form(find.played.record)
-    for number in range(1, _TIMES + 1):
+    for number in range(1, _REAL_PLAYS_PER_CONFIRMATION + 1):
         played = lab.play(find.scenario, subject, backend=backend)
         is_same = compute_normal_form(played.record) == foretold or are_plays_alike(find.played, played)
         difference = "" if is_same else find_first_difference(find.played, played)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.search._find import FailingSetting
 
 
-_TOLD = ("expect", "should", "info", "catches")
+_FILE_KEYS_OF_EXPECTATIONS = ("expect", "should", "info", "catches")
 
 
 def remove_keys(text: str, names: tuple[str, ...]) -> str:
@@ -29,7 +29,7 @@ def remove_keys(text: str, names: tuple[str, ...]) -> str:
 
 def replace_expectations(text: str, keys: dict[str, Any]) -> str:
     """Give a closed file's text with other expectations."""
-    return remove_keys(text, _TOLD) + "\n".join(format_expect_lines(keys)) + "\n"
+    return remove_keys(text, _FILE_KEYS_OF_EXPECTATIONS) + "\n".join(format_expect_lines(keys)) + "\n"
 
 
 def format_failure_scenario(

@@ -124,9 +124,9 @@ def search(
     return trials.get_result(best)
 
 
-_LAST_WORDS = ("answer", "result")
-_WORDS = ("say", *_LAST_WORDS)
-_BACKGROUND = ("event", "task", "task_done")
+_STEPS_THAT_END_A_RUN = ("answer", "result")
+_STEPS_THAT_PRINT_WORDS = ("say", *_STEPS_THAT_END_A_RUN)
+_BACKGROUND_TASK_EVENTS = ("event", "task", "task_done")
 """Events with which a task in the background begins and ends, by the step that has them or as they are."""
 
 
@@ -146,10 +146,10 @@ def has_output_after_end(played: PlayResult) -> bool:
     has_tasks = "task" in bound.scenario.language.list_dialect_steps(bound.scenario.dialect, bound.scenario.mode)
     is_over = False
     for _line, kind, arguments in bound.program["steps"]:
-        if kind == "event" and arguments[0] in _BACKGROUND and has_tasks:
+        if kind == "event" and arguments[0] in _BACKGROUND_TASK_EVENTS and has_tasks:
             return False
-        speaks = kind in _WORDS or kind == "event" or (kind == "drip" and arguments[1] is None)
+        speaks = kind in _STEPS_THAT_PRINT_WORDS or kind == "event" or (kind == "drip" and arguments[1] is None)
         if is_over and speaks:
             return True
-        is_over = is_over or kind in _LAST_WORDS
+        is_over = is_over or kind in _STEPS_THAT_END_A_RUN
     return False

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import LimitsRequest, Subject
 
 
-Setting = TypeVar("Setting", bound="tuple[Any, ...]")
+SettingType = TypeVar("SettingType", bound="tuple[Any, ...]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class SearchResult:
     counted: int
 
 
-class Settings(ABC, Generic[Setting]):
+class Settings(ABC, Generic[SettingType]):
     """The settings of one scenario for one supervisor.
 
     Args:
@@ -68,7 +68,7 @@ class Settings(ABC, Generic[Setting]):
         self._reference = _Reference(subject)
 
     @abstractmethod
-    def try_setting(self, setting: Setting) -> FailingSetting | None:
+    def try_setting(self, setting: SettingType) -> FailingSetting | None:
         """Play one setting, and count it; None: every promise holds there, or it asks nothing."""
 
     def get_limits_and_names(self) -> tuple[Mapping[str, int | None], Sequence[str]]:
@@ -100,7 +100,7 @@ class _Reference(ReferenceSupervisor):
         return self._subject.policy(request)
 
 
-class TrialsWithinTime(Generic[Setting]):
+class TrialsWithinTime(Generic[SettingType]):
     """Try settings until the time is over, each once.
 
     Args:
@@ -111,7 +111,7 @@ class TrialsWithinTime(Generic[Setting]):
     """
 
     def __init__(
-        self, settings: Settings[Setting], seconds: float, shrinking: float, clock: Callable[[], float] = monotonic
+        self, settings: Settings[SettingType], seconds: float, shrinking: float, clock: Callable[[], float] = monotonic
     ) -> None:
         self._settings = settings
         self._clock = clock
@@ -119,14 +119,14 @@ class TrialsWithinTime(Generic[Setting]):
         self._until = self._begun + seconds
         self._shrinking = shrinking
         self._first = 0
-        self._tried: dict[Setting, FailingSetting | None] = {}
+        self._tried: dict[SettingType, FailingSetting | None] = {}
 
     def require_time(self) -> None:
         """Raise `SearchTimeOver` if the time is over."""
         if self._clock() > self._until:
             raise SearchTimeOver
 
-    def is_failing(self, setting: Setting) -> bool:
+    def is_failing(self, setting: SettingType) -> bool:
         """Say whether a setting is a find; raises `SearchTimeOver` when the time is over."""
         if setting not in self._tried:
             self.require_time()
@@ -136,7 +136,7 @@ class TrialsWithinTime(Generic[Setting]):
                 self._until = self._clock() + self._shrinking
         return self._tried[setting] is not None
 
-    def get_result(self, best: Setting | None = None) -> SearchResult:
+    def get_result(self, best: SettingType | None = None) -> SearchResult:
         """Say what came of it: the find of the best setting, or else the last find."""
         finds = [find for find in self._tried.values() if find is not None]
         found = self._tried[best] if best is not None else next(reversed(finds), None)

@@ -13,11 +13,11 @@ from pytest_agentproc.subjects._function import Function
 from pytest_agentproc.subjects._live import HeldSession, LiveSupervisor
 from pytest_agentproc.subjects._named import describe_raised, find_subject, get_bundled_subjects
 from pytest_agentproc.subjects._reference import ReferenceSupervisor, reference_supervisor
-from pytest_agentproc.subjects._trivial import TRIVIAL, KillAtOnce, Null, SpawnAndForget, SubprocessRun
+from pytest_agentproc.subjects._trivial import TRIVIAL_SUBJECTS, KillAtOnce, Null, SpawnAndForget, SubprocessRun
 from pytest_agentproc.subjects._written import load_command_file, make_command
 
 __all__ = [
-    "TRIVIAL",
+    "TRIVIAL_SUBJECTS",
     "AcpProgram",
     "CheckedSubject",
     "Client",

@@ -26,15 +26,15 @@ from pytest_agentproc.subjects._command import (
     make_run_folder,
     record_end,
 )
-from pytest_agentproc.subjects._driven import DEEDS, SessionDriver
-from pytest_agentproc.vocabulary import NANOSECONDS
+from pytest_agentproc.subjects._driven import ACTIONS_OF_DRIVEN_CLIENTS, SessionDriver
+from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND
 
 if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import RunReport, RunRequest
 
 
-_OUTCOMES = {"end_turn": "completed", "cancelled": "cancelled"}
-_NO_METHOD, _NO_PARAMETERS = -32601, -32602
+_OUTCOMES_BY_STOP_REASON = {"end_turn": "completed", "cancelled": "cancelled"}
+_RPC_METHOD_NOT_FOUND, _RPC_INVALID_PARAMS = -32601, -32602
 _PIECE = 1 << 16
 
 
@@ -47,7 +47,7 @@ class AcpProgram(Command):
 
     holds_sessions = True
     takes_runs = False
-    deeds = (*DEEDS, "load", "resume")
+    deeds = (*ACTIONS_OF_DRIVEN_CLIENTS, "load", "resume")
 
     async def run(self, order: RunRequest) -> RunReport:
         """Drive its session as the order's caller wants it.
@@ -124,7 +124,11 @@ class _Editor(Client):
         self._said = ""
         words = {"sessionId": self._session, "prompt": [{"type": "text", "text": text}]}
         reason = (await self._send_request("session/prompt", words)).get("stopReason")
-        return {"outcome": _OUTCOMES.get(str(reason), "failed"), "text": self._said, "stop_reason": reason}
+        return {
+            "outcome": _OUTCOMES_BY_STOP_REASON.get(str(reason), "failed"),
+            "text": self._said,
+            "stop_reason": reason,
+        }
 
     async def cancel(self) -> None:
         """Cancel the turn in flight."""
@@ -139,10 +143,10 @@ class _Editor(Client):
         limits, scale = self.order.policy.nanoseconds(), self.order.scale
         close, kill, leftover = (limits[f"{name}_grace"] or 0 for name in ("close", "kill", "leftover_kill"))
         for grace, number in (
-            (close + kill + leftover + NANOSECONDS, signal.SIGTERM),
-            (kill + NANOSECONDS, signal.SIGKILL),
+            (close + kill + leftover + NANOSECONDS_PER_SECOND, signal.SIGTERM),
+            (kill + NANOSECONDS_PER_SECOND, signal.SIGKILL),
         ):
-            with anyio.move_on_after(grace / NANOSECONDS / scale):
+            with anyio.move_on_after(grace / NANOSECONDS_PER_SECOND / scale):
                 await self._ended.wait()
                 return
             with suppress(ProcessLookupError):
@@ -217,7 +221,9 @@ class _Editor(Client):
 
     async def _answer_request(self, message: dict[str, Any]) -> None:
         """Answer what the program asks of its editor."""
-        answer: dict[str, Any] = {"error": {"code": _NO_METHOD, "message": f"this editor has no {message['method']}"}}
+        answer: dict[str, Any] = {
+            "error": {"code": _RPC_METHOD_NOT_FOUND, "message": f"this editor has no {message['method']}"}
+        }
         if message["method"] == "session/request_permission":
             kind = "allow" if await self.ask_permission() else "reject"
             try:
@@ -225,7 +231,7 @@ class _Editor(Client):
                 outcome = {"outcome": "selected", "optionId": chosen[0]} if chosen else {"outcome": "cancelled"}
                 answer = {"result": {"outcome": outcome}}
             except (KeyError, TypeError) as error:
-                answer = {"error": {"code": _NO_PARAMETERS, "message": f"session/request_permission: {error!r}"}}
+                answer = {"error": {"code": _RPC_INVALID_PARAMS, "message": f"session/request_permission: {error!r}"}}
         await self._send_message({"id": message["id"], **answer})
 
     def _record_end(self) -> None:

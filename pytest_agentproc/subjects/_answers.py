@@ -7,11 +7,11 @@ from dataclasses import fields
 from typing import Any
 
 from pytest_agentproc.errors import AdapterError, suggest_known_word
-from pytest_agentproc.vocabulary import NANOSECONDS, Outcome, RunReport, View
+from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND, Outcome, RunReport, View
 
-_FIELDS = tuple(field.name for field in fields(RunReport))
-_OUTCOMES = tuple(outcome.value for outcome in Outcome)
-_LONGEST = 80
+_FIELDS_OF_RUN_REPORTS = tuple(field.name for field in fields(RunReport))
+_OUTCOME_WORDS = tuple(outcome.value for outcome in Outcome)
+_MAX_QUOTED_VALUE_CHARS = 80
 
 
 def read_answer(given: Any, scale: float = 1) -> RunReport:
@@ -32,9 +32,9 @@ def read_answer(given: Any, scale: float = 1) -> RunReport:
 def _read_run_answer(given: Any, place: str, scale: float) -> RunReport:
     if isinstance(given, str):
         return RunReport(outcome=_read_outcome(given, place or "the outcome", None))
-    unit: float | None = scale * NANOSECONDS
+    unit: float | None = scale * NANOSECONDS_PER_SECOND
     if isinstance(given, RunReport):
-        pairs, unit = {name: getattr(given, name) for name in _FIELDS}, None
+        pairs, unit = {name: getattr(given, name) for name in _FIELDS_OF_RUN_REPORTS}, None
     elif isinstance(given, Mapping):
         pairs = dict(given)
     else:
@@ -43,30 +43,31 @@ def _read_run_answer(given: Any, place: str, scale: float) -> RunReport:
         raise AdapterError(f"it returned {_format_given_value(given, place)}\n{hint}give {allowed}")
     before = f"{place}: " if place else ""
     for name in pairs:
-        if name not in _FIELDS:
+        if name not in _FIELDS_OF_RUN_REPORTS:
             raise AdapterError(
-                f"it returned {before}the field {name!r}, which no answer has\n{suggest_known_word(name, _FIELDS)}"
+                f"it returned {before}the field {name!r}, which no answer has\n"
+                f"{suggest_known_word(name, _FIELDS_OF_RUN_REPORTS)}"
             )
     read = {
-        name: _READ[name](value, before + name, scale if name in _DEEPER else unit)
+        name: _READERS_BY_FIELD[name](value, before + name, scale if name in _FIELDS_WITH_NESTED_REPORTS else unit)
         for name, value in pairs.items()
         if value is not None
     }
     return RunReport(**read)
 
 
-Read = Callable[[Any, str, Any], Any]
+FieldReader = Callable[[Any, str, Any], Any]
 
 
 def _read_outcome(given: Any, place: str, _unit: object) -> str:
-    if isinstance(given, str) and given in _OUTCOMES:
+    if isinstance(given, str) and given in _OUTCOME_WORDS:
         return str(given)
     raise AdapterError(
-        f"it returned {_format_given_value(given, place)}, which is no outcome\n{suggest_known_word(given, _OUTCOMES)}"
+        f"it returned {_format_given_value(given, place)}, which is no outcome\n{suggest_known_word(given, _OUTCOME_WORDS)}"
     )
 
 
-def _make_type_reader(kind: type, allowed: str) -> Read:
+def _make_type_reader(kind: type, allowed: str) -> FieldReader:
     def read(given: Any, place: str, _unit: object) -> Any:
         if isinstance(given, kind) and (kind is bool or not isinstance(given, bool)):
             return given
@@ -76,14 +77,14 @@ def _make_type_reader(kind: type, allowed: str) -> Read:
 
 
 def _read_time(given: Any, place: str, unit: float | None) -> int:
-    most = _MOST_SECONDS * (1 if unit is not None else NANOSECONDS)
+    most = _MAX_REPORTED_SECONDS * (1 if unit is not None else NANOSECONDS_PER_SECOND)
     is_number = isinstance(given, int | float) and not isinstance(given, bool) and 0 <= given <= most
     if unit is not None and is_number:
         return round(float(given) * unit)
     if is_number and isinstance(given, int):
         return int(given)
     if unit is not None:
-        raise _make_error(given, place, f"seconds (a number from 0 to {_MOST_SECONDS})")
+        raise _make_error(given, place, f"seconds (a number from 0 to {_MAX_REPORTED_SECONDS})")
     raise _make_error(given, place, "whole nanoseconds in a RunReport; in a mapping it is seconds")
 
 
@@ -120,7 +121,9 @@ def _read_viewers(given: Any, place: str, _unit: object) -> dict[str, View]:
     views = {}
     for name, shown in given.items():
         view = (
-            shown if isinstance(shown, View) or not isinstance(shown, Mapping) or set(shown) != _VIEW else View(**shown)
+            shown
+            if isinstance(shown, View) or not isinstance(shown, Mapping) or set(shown) != _FIELDS_OF_VIEWS
+            else View(**shown)
         )
         if not isinstance(view, View) or not isinstance(view.status, str) or not isinstance(view.transcript, str):
             raise _make_error(shown, f"{place}.{name}", "{status: ..., transcript: ...}, two texts")
@@ -131,30 +134,30 @@ def _read_viewers(given: Any, place: str, _unit: object) -> dict[str, View]:
 def _read_hook_calls(given: Any, place: str, unit: float | None) -> tuple[tuple[str, int], ...]:
     pairs = []
     for pair in given if isinstance(given, list | tuple) else (None,):
-        if not isinstance(pair, list | tuple) or len(pair) != _PAIR or not isinstance(pair[0], str):
+        if not isinstance(pair, list | tuple) or len(pair) != _ITEMS_PER_HOOK_CALL or not isinstance(pair[0], str):
             raise _make_error(given, place, "a list of (hook, instant)")
         pairs.append((pair[0], _read_time(pair[1], f"{place} {pair[0]}", unit)))
     return tuple(pairs)
 
 
-_PAIR = 2
-_MOST_SECONDS = 3_000_000_000
+_ITEMS_PER_HOOK_CALL = 2
+_MAX_REPORTED_SECONDS = 3_000_000_000
 """No run takes longer than a life."""
-_VIEW = {field.name for field in fields(View)}
-_DEEPER = ("turns", "background", "sessions")
-_TEXT = _make_type_reader(str, "text")
-_READ: dict[str, Read] = {
+_FIELDS_OF_VIEWS = {field.name for field in fields(View)}
+_FIELDS_WITH_NESTED_REPORTS = ("turns", "background", "sessions")
+_read_text = _make_type_reader(str, "text")
+_READERS_BY_FIELD: dict[str, FieldReader] = {
     "outcome": _read_outcome,
     "exit_code": _make_type_reader(int, "a whole number"),
-    "text": _TEXT,
-    "transcript": _TEXT,
-    "stop_reason": _TEXT,
-    "model": _TEXT,
+    "text": _read_text,
+    "transcript": _read_text,
+    "stop_reason": _read_text,
+    "model": _read_text,
     "usage": _make_type_reader(Mapping, "a mapping"),
     "elapsed": _read_time,
     "agent_status": _make_type_reader(int, "a whole number: an exit code, or minus the number of a signal"),
     "forced": _make_type_reader(bool, "True or False"),
-    "error": _TEXT,
+    "error": _read_text,
     "warnings": _read_list_of_texts,
     "noise": _make_type_reader(int, "a whole number"),
     "stderr_tail": _read_bytes,
@@ -178,5 +181,5 @@ def _format_given_value(given: Any, place: str) -> str:
         text = repr(given)
     except Exception as error:  # noqa: BLE001  # a foreign class may do what it likes
         text = f"a {type(given).__name__} whose repr raised {type(error).__name__}"
-    text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+    text = text if len(text) <= _MAX_QUOTED_VALUE_CHARS else f"{text[: _MAX_QUOTED_VALUE_CHARS - 3]}..."
     return f"{place} {text}" if place else text

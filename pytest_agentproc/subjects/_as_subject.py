@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Subject
 
 
-_MEMBERS = ("name", "keeps_artifacts", "holds_sessions", "policy", "run")
-_REMEDY = "give an `async def supervise(order)`, or what pytest_agentproc.vocabulary.Subject describes"
+_MEMBERS_OF_SUBJECTS = ("name", "keeps_artifacts", "holds_sessions", "policy", "run")
+_HOW_TO_GIVE_A_SUBJECT = "give an `async def supervise(order)`, or what pytest_agentproc.vocabulary.Subject describes"
 
 
 def as_subject(thing: Any) -> Subject:
@@ -35,20 +35,22 @@ def as_subject(thing: Any) -> Subject:
         thing = _call_subject_factory(thing)
     if _is_plain_callable(thing):
         if not _can_take_arguments(thing, 1):
-            raise UsageError("it does not take one argument, the order", _REMEDY)
+            raise UsageError("it does not take one argument, the order", _HOW_TO_GIVE_A_SUBJECT)
         return Function(thing)
-    missing = [name for name in _MEMBERS if not hasattr(thing, name)]
+    missing = [name for name in _MEMBERS_OF_SUBJECTS if not hasattr(thing, name)]
     if callable(thing) and {"policy", "run"} <= set(missing):
         return Function(thing)
     if missing:
-        raise UsageError(f"{_describe_type(thing)} is no subject, it lacks {', '.join(missing)}", _REMEDY)
+        raise UsageError(
+            f"{_describe_type(thing)} is no subject, it lacks {', '.join(missing)}", _HOW_TO_GIVE_A_SUBJECT
+        )
     if not isinstance(thing.name, str) or not thing.name or "," in thing.name:
         raise UsageError(f"its name is {thing.name!r}", "give it a text without a comma")
     for name in ("policy", "run"):
         if not callable(getattr(thing, name)):
-            raise UsageError(f"its {name} is {getattr(thing, name)!r}, and no method", _REMEDY)
+            raise UsageError(f"its {name} is {getattr(thing, name)!r}, and no method", _HOW_TO_GIVE_A_SUBJECT)
     if not _can_take_arguments(thing.policy, 1):
-        raise UsageError("its policy does not take one argument, the request for limits", _REMEDY)
+        raise UsageError("its policy does not take one argument, the request for limits", _HOW_TO_GIVE_A_SUBJECT)
     return thing if isinstance(thing, ReferenceSupervisor | Function | CheckedSubject) else CheckedSubject(thing)
 
 
@@ -82,5 +84,5 @@ def _call_subject_factory(factory: Any) -> Any:
         raise UsageError(f"{name}() raised {type(error).__name__}: {error}", "") from error
     if inspect.isawaitable(made):
         getattr(made, "close", lambda: None)()
-        raise UsageError(f"{name} takes no order", _REMEDY)
+        raise UsageError(f"{name} takes no order", _HOW_TO_GIVE_A_SUBJECT)
     return made

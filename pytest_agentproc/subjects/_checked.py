@@ -30,11 +30,13 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import LimitsRequest, RunReport, RunRequest, Subject
 
 
-_KIT = f"{Path(__file__).resolve().parent.parent}{os.sep}"
-_PACKAGES = tuple(f"{sysconfig.get_path(name)}{os.sep}" for name in ("purelib", "platlib"))
-_STDLIB = tuple(f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "platstdlib"))
-_LOOPS = tuple(f"{folder}{name}{os.sep}" for folder in _PACKAGES for name in ("anyio", "trio", "outcome", "uvloop"))
-_FRAMES = 4
+_FOLDER_OF_THE_KIT = f"{Path(__file__).resolve().parent.parent}{os.sep}"
+_SITE_PACKAGES_FOLDERS = tuple(f"{sysconfig.get_path(name)}{os.sep}" for name in ("purelib", "platlib"))
+_STANDARD_LIBRARY_FOLDERS = tuple(f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "platstdlib"))
+_FOLDERS_OF_EVENT_LOOPS = tuple(
+    f"{folder}{name}{os.sep}" for folder in _SITE_PACKAGES_FOLDERS for name in ("anyio", "trio", "outcome", "uvloop")
+)
+_MAX_SHOWN_TRACEBACK_FRAMES = 4
 
 
 class CheckedSubject:
@@ -169,7 +171,7 @@ def _describe_error(error: BaseException) -> str:
     said = "".join(traceback.format_exception_only(inner)).strip()
     found = traceback.StackSummary.extract(iter(_list_foreign_frames(traces)))
     where = [f"  {shorten_path(frame.filename)}:{frame.lineno} in {frame.name}: {frame.line}" for frame in found]
-    return "\n".join([f"raised {said}", *where[-_FRAMES:]])
+    return "\n".join([f"raised {said}", *where[-_MAX_SHOWN_TRACEBACK_FRAMES:]])
 
 
 def _unwrap_groups(error: BaseException) -> tuple[BaseException, list[Any]]:
@@ -189,10 +191,12 @@ def _list_foreign_frames(traces: list[Any]) -> list[tuple[FrameType, int]]:
 
 def is_kit_file(file: str) -> bool:
     """Say whether a file of code is the kit's."""
-    return file.startswith(_KIT)
+    return file.startswith(_FOLDER_OF_THE_KIT)
 
 
 def is_machinery_file(file: str) -> bool:
     """Say whether a file of code is the kit's, an event loop's or the standard library's."""
-    is_of_python = file.startswith((*_STDLIB, "<frozen")) and not file.startswith(_PACKAGES)
-    return is_of_python or is_kit_file(file) or file.startswith(_LOOPS)
+    is_of_python = file.startswith((*_STANDARD_LIBRARY_FOLDERS, "<frozen")) and not file.startswith(
+        _SITE_PACKAGES_FOLDERS
+    )
+    return is_of_python or is_kit_file(file) or file.startswith(_FOLDERS_OF_EVENT_LOOPS)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import RunRequest
 
 
-_T = TypeVar("_T")
+_ContextValue = TypeVar("_ContextValue")
 
 
 class Client:
@@ -42,7 +42,7 @@ class Client:
         """Wait for the caller's answer to a question of the agent's: whether it may. Without a handler it may not."""
         self.stack = AsyncExitStack()
 
-    async def enter_context(self, context: AbstractAsyncContextManager[_T]) -> _T:
+    async def enter_context(self, context: AbstractAsyncContextManager[_ContextValue]) -> _ContextValue:
         """Enter a context in `start`; it is left after `close`, or when `start` has raised."""
         return await self.stack.enter_async_context(context)
 

@@ -28,35 +28,37 @@ from pytest_agentproc.subjects._stated import (
     require_outcomes,
 )
 from pytest_agentproc.vocabulary import (
-    NANOSECONDS,
-    OPTIONAL_NAMES,
-    TIME_NAMES,
+    LIMITS_IN_SECONDS,
+    LIMITS_THAT_MAY_BE_OFF,
+    NANOSECONDS_PER_SECOND,
     LimitsRequest,
     Policy,
     RunReport,
     RunRequest,
+    format_signal_name,
     mark_unstated,
-    signal_name,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
-_WORD = re.compile(r"\{([a-z_]+)\}")
-_NEARLY = re.compile(r"\{([A-Za-z_]+)\}")
-_KNOWN = ("agent", "agent_path", "prompt", "prompt_file", "folder", "here", "scale", *TIME_NAMES)
-_EXAMPLE = 'write Command(["my-supervisor", "--timeout", "{inactivity_timeout}", "--", "{agent}"]), for example'
+_PLACEHOLDER_PATTERN = re.compile(r"\{([a-z_]+)\}")
+_MISSPELLED_PLACEHOLDER_PATTERN = re.compile(r"\{([A-Za-z_]+)\}")
+_PLACEHOLDER_NAMES = ("agent", "agent_path", "prompt", "prompt_file", "folder", "here", "scale", *LIMITS_IN_SECONDS)
+_EXAMPLE_OF_A_COMMAND = (
+    'write Command(["my-supervisor", "--timeout", "{inactivity_timeout}", "--", "{agent}"]), for example'
+)
 
-_HIGHEST_CODE = 255
-_MOST_BYTES = 64 * 1024**2
+_MAX_EXIT_CODE = 255
+_MAX_OUTPUT_BYTES = 64 * 1024**2
 """So many bytes a file may have in which it says how it ended, and so many it may print on a stream."""
-_PIECE = 1 << 16
+_BYTES_PER_READ = 1 << 16
 
-_TAIL = 2048
+_BYTES_IN_OUTPUT_TAIL = 2048
 """So many bytes of what it says on stderr are shown: the last ones."""
 
-_TOLD = {
+_DEFAULT_SECONDS_OF_PLACEHOLDERS = {
     "inactivity_timeout": 60.0,
     "internal_tool_timeout": 180.0,
     "linger_grace": 3.0,
@@ -67,9 +69,9 @@ _TOLD = {
 """The value of a limit, in seconds, where a scenario sets none. In real time a grace of a quarter of a second makes the
 whole play slow, and a silence of minutes is too slow to be played at all."""
 
-_INTERPRETER = re.compile(r"python[\d.]*|node|bun|deno|ruby|perl|php|tsx|(ba|da|z)?sh")
-_SCRIPT = re.compile(r"[^{}\s]+\.(py|[cm]?[jt]s|rb|pl|php|sh)")
-_STARTED = "name an executable on PATH, or by its path from the folder where the command runs"
+_INTERPRETER_NAME_PATTERN = re.compile(r"python[\d.]*|node|bun|deno|ruby|perl|php|tsx|(ba|da|z)?sh")
+_SCRIPT_FILE_PATTERN = re.compile(r"[^{}\s]+\.(py|[cm]?[jt]s|rb|pl|php|sh)")
+_HOW_TO_NAME_AN_EXECUTABLE = "name an executable on PATH, or by its path from the folder where the command runs"
 
 
 class Command:
@@ -137,17 +139,23 @@ class Command:
         cwd: str | None = None,
     ) -> None:
         if isinstance(argv, str) or not argv or not all(isinstance(word, str) for word in argv):
-            raise UsageError(f"the command {argv!r} must be a list of words", _EXAMPLE)
+            raise UsageError(f"the command {argv!r} must be a list of words", _EXAMPLE_OF_A_COMMAND)
         self.argv = tuple(argv)
         self._env = dict(env or {})
-        told = {word for part in (*self.argv, *self._env.values()) for word in _WORD.findall(part)}
-        for word in sorted(told - set(_KNOWN)):
-            raise UsageError(f"{{{word}}} in the command stands for nothing", f"known are {', '.join(_KNOWN)}")
-        for found in (found for part in (*self.argv, *self._env.values()) for found in _NEARLY.finditer(part)):
-            if found[0] != f"{{{found[1].lower()}}}" and (word := found[1].lower()) in _KNOWN:
+        told = {word for part in (*self.argv, *self._env.values()) for word in _PLACEHOLDER_PATTERN.findall(part)}
+        for word in sorted(told - set(_PLACEHOLDER_NAMES)):
+            raise UsageError(
+                f"{{{word}}} in the command stands for nothing", f"known are {', '.join(_PLACEHOLDER_NAMES)}"
+            )
+        for found in (
+            found
+            for part in (*self.argv, *self._env.values())
+            for found in _MISSPELLED_PLACEHOLDER_PATTERN.finditer(part)
+        ):
+            if found[0] != f"{{{found[1].lower()}}}" and (word := found[1].lower()) in _PLACEHOLDER_NAMES:
                 raise UsageError(f"{found[0]} in the command stands for nothing", f"write {{{word}}}")
         if not {"agent", "agent_path"} & told and not on_path:
-            remedy = f"{_EXAMPLE}; or say on_path, if it finds the agent on PATH"
+            remedy = f"{_EXAMPLE_OF_A_COMMAND}; or say on_path, if it finds the agent on PATH"
             raise UsageError(f"the command {argv!r} must be a list of words with {{agent}} among them", remedy)
         self.name = name or Path(argv[0]).name
         self.dialects = require_dialects(dialects)
@@ -159,9 +167,9 @@ class Command:
         self._declines = _parse_decline_code(declines)
         self._says = given
         self._limits = require_limits(limits or {})
-        self._told = frozenset(told) & frozenset(TIME_NAMES)
+        self._told = frozenset(told) & frozenset(LIMITS_IN_SECONDS)
         for limit in sorted(self._told):
-            if self._limits.get(limit, _TOLD.get(limit, getattr(Policy(), limit))) is None:
+            if self._limits.get(limit, _DEFAULT_SECONDS_OF_PLACEHOLDERS.get(limit, getattr(Policy(), limit))) is None:
                 raise UsageError(
                     f"{{{limit}}} in the command has no value where a scenario sets none",
                     f"state one under limits, such as {limit} = 3600, or take the word away",
@@ -183,17 +191,19 @@ class Command:
             return  # the fake itself: a supervisor that adds nothing
         is_there = Path(here, program).exists() if os.sep in program else shutil.which(program) is not None
         if not is_there:
-            raise UsageError(f"{program} is not there", _STARTED)
-        if _INTERPRETER.fullmatch(Path(program).name):
+            raise UsageError(f"{program} is not there", _HOW_TO_NAME_AN_EXECUTABLE)
+        if _INTERPRETER_NAME_PATTERN.fullmatch(Path(program).name):
             script = next((word for word in self.argv[1:] if not word.startswith("-")), "")
-            if _SCRIPT.fullmatch(script) and not Path(here, script).exists():
+            if _SCRIPT_FILE_PATTERN.fullmatch(script) and not Path(here, script).exists():
                 raise UsageError(f"there is no {script} in {here}", "name the file by its path from there")
 
     def policy(self, request: LimitsRequest) -> Policy:
         """Take the limits that it can be given; of the others it has the limits that it keeps by itself."""
         default = Policy.for_dialect(request.dialect)
-        limits: dict[str, Any] = {name: None for name in OPTIONAL_NAMES if name not in self._told}
-        limits |= {name: _TOLD.get(name, getattr(default, name)) for name in self._told} | self._limits
+        limits: dict[str, Any] = {name: None for name in LIMITS_THAT_MAY_BE_OFF if name not in self._told}
+        limits |= {
+            name: _DEFAULT_SECONDS_OF_PLACEHOLDERS.get(name, getattr(default, name)) for name in self._told
+        } | self._limits
         limits |= {name: value for name, value in request.limits.items() if name in self._told}
         return mark_unstated(Policy.for_dialect(request.dialect, **limits), {*self._told, *self._limits})
 
@@ -233,7 +243,9 @@ class Command:
             except OSError as error:
                 if error.errno == errno.E2BIG:
                     raise Declined("the prompt makes its command line too long") from None
-                raise AdapterError(f"{error.filename} could not be started: {error.strerror}\n{_STARTED}") from None
+                raise AdapterError(
+                    f"{error.filename} could not be started: {error.strerror}\n{_HOW_TO_NAME_AN_EXECUTABLE}"
+                ) from None
             await _wait_for_end(pid, (told, rest))
             status = keeper.read_status(pid)
             keeper.reap(pid)
@@ -248,7 +260,9 @@ class Command:
         self, order: RunRequest, values: Mapping[str, str]
     ) -> tuple[list[str], str, dict[str, str]]:
         """Give its words, where it runs, and its environment."""
-        own = {name: _WORD.sub(lambda found: values[found[1]], value) for name, value in self._env.items()}
+        own = {
+            name: _PLACEHOLDER_PATTERN.sub(lambda found: values[found[1]], value) for name, value in self._env.items()
+        }
         path = f"{order.env['PATH']}:{os.environ.get('PATH', '')}"
         return self._make_command_line(order, values), self.here, {**os.environ, **order.env, **own, "PATH": path}
 
@@ -261,7 +275,9 @@ class Command:
     def _make_command_line(self, order: RunRequest, values: Mapping[str, str]) -> list[str]:
         words: list[str] = []
         for word in self.argv:
-            words += order.argv if word == "{agent}" else [_WORD.sub(lambda found: values[found[1]], word)]
+            words += (
+                order.argv if word == "{agent}" else [_PLACEHOLDER_PATTERN.sub(lambda found: values[found[1]], word)]
+            )
         return words
 
 
@@ -290,7 +306,7 @@ class OutputStream:
     @property
     def tail(self) -> str:
         """The last bytes, as text."""
-        return self.data[-_TAIL:].decode(errors="replace")
+        return self.data[-_BYTES_IN_OUTPUT_TAIL:].decode(errors="replace")
 
     async def read_until_cancelled(self) -> None:
         """Read what the program prints, until this task is cancelled.
@@ -305,10 +321,10 @@ class OutputStream:
     def read_available(self) -> None:
         """Read what the pipe holds now."""
         with suppress(BlockingIOError):
-            while data := os.read(self.source, _PIECE):
+            while data := os.read(self.source, _BYTES_PER_READ):
                 self.data += data
-                if len(self.data) > _MOST_BYTES:
-                    excess = f"it printed more than {_MOST_BYTES} bytes on its {self._name}, and was ended"
+                if len(self.data) > _MAX_OUTPUT_BYTES:
+                    excess = f"it printed more than {_MAX_OUTPUT_BYTES} bytes on its {self._name}, and was ended"
                     raise AdapterError(f"{excess}\nhave it print less there")
 
 
@@ -335,7 +351,7 @@ async def _wait_for_end(pid: int, streams: Sequence[OutputStream]) -> None:
 
 def record_end(order: RunRequest, status: int, stderr: str) -> None:
     """Note in the record how the program ended, and the end of what it printed on stderr."""
-    ended = f"exits with code {status}" if status >= 0 else f"dies of {signal_name(-status)}"
+    ended = f"exits with code {status}" if status >= 0 else f"dies of {format_signal_name(-status)}"
     end_of_program = {"program": ended, "status": status, "stderr": stderr}
     order.trace(order.clock.instant(), "m", {"process": "supervisor", **end_of_program})
 
@@ -352,7 +368,7 @@ def _parse_decline_code(declines: Any) -> int | None:
     if declines is None:
         return None
     code = declines.get("exit_code") if isinstance(declines, Mapping) and len(declines) == 1 else None
-    if isinstance(code, bool) or not isinstance(code, int) or not 0 < code <= _HIGHEST_CODE:
+    if isinstance(code, bool) or not isinstance(code, int) or not 0 < code <= _MAX_EXIT_CODE:
         raise UsageError(f"declines is {declines!r}", 'write declines={"exit_code": 77}, with a code from 1 to 255')
     return code
 
@@ -360,7 +376,7 @@ def _parse_decline_code(declines: Any) -> int | None:
 def make_placeholder_values(order: RunRequest, folder: str, here: str) -> dict[str, str]:
     """Give what each word in braces stands for."""
     limits = {
-        name: "" if limit is None else f"{limit / NANOSECONDS / order.scale:g}"
+        name: "" if limit is None else f"{limit / NANOSECONDS_PER_SECOND / order.scale:g}"
         for name, limit in order.policy.nanoseconds().items()
     }
     own = {"agent": shlex.join(order.argv), "prompt": order.prompt, "folder": folder, "here": here}
@@ -371,6 +387,6 @@ def make_placeholder_values(order: RunRequest, folder: str, here: str) -> dict[s
 
 def _read_text_if_exists(path: Path) -> str | None:
     try:
-        return read_file(path, _MOST_BYTES).decode("utf-8", errors="replace")
+        return read_file(path, _MAX_OUTPUT_BYTES).decode("utf-8", errors="replace")
     except OSError:
         return None

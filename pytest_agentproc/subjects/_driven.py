@@ -18,19 +18,19 @@ from pytest_agentproc.subjects._checked import find_adapter_module, unwrap_refus
 from pytest_agentproc.subjects._client import Client
 from pytest_agentproc.subjects._function import Function, copy_untracked
 from pytest_agentproc.subjects._stated import require_limits, require_limits_function
-from pytest_agentproc.vocabulary import NANOSECONDS, Caller, CallerRole
+from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND, Caller, CallerRole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from anyio.abc import TaskGroup
 
-    from pytest_agentproc.subjects._function import Limits
+    from pytest_agentproc.subjects._function import StatedLimits
     from pytest_agentproc.vocabulary import CallerAction, Dialect, LimitsRequest, RunRequest
 
 
-DEEDS = ("prompt", "cancel", "close", "permission")
-_GONE = ("agent_lost", "spawn_failed")
+ACTIONS_OF_DRIVEN_CLIENTS = ("prompt", "cancel", "close", "permission")
+_OUTCOMES_THAT_FAIL_SESSION = ("agent_lost", "spawn_failed")
 
 
 class Driven(Function):
@@ -62,7 +62,7 @@ class Driven(Function):
         client: type[Client],
         *,
         name: str | None = None,
-        limits: Limits | None = None,
+        limits: StatedLimits | None = None,
         dialects: Iterable[str | Dialect] | str | None = None,
         cannot: Iterable[str] = (),
         outcomes: Iterable[str] = (),
@@ -77,7 +77,9 @@ class Driven(Function):
             limits = {"restart_backoff": 0, **require_limits({} if limits is None else limits)}
         said: dict[str, Any] = {"name": name or client.__name__, "limits": limits, "dialects": dialects}
         said |= {"cannot": cannot, "outcomes": outcomes, "first_signal": first_signal}
-        super().__init__(self._run_session, sessions=(*DEEDS, *client.continues), runs=False, **said)
+        super().__init__(
+            self._run_session, sessions=(*ACTIONS_OF_DRIVEN_CLIENTS, *client.continues), runs=False, **said
+        )
         self._module = find_adapter_module(client)
 
     async def _run_session(self, order: RunRequest) -> dict[str, Any]:
@@ -119,7 +121,9 @@ class SessionDriver:
                 if self._caller.is_done:
                     break
                 due = self._caller.deadline
-                left = math.inf if due is None else (due - self._read_clock()) / NANOSECONDS / self._order.scale
+                left = (
+                    math.inf if due is None else (due - self._read_clock()) / NANOSECONDS_PER_SECOND / self._order.scale
+                )
                 with anyio.move_on_after(left):
                     await self._news.wait()
         return {"turns": [self._turns[number] for number in sorted(self._turns)]}
@@ -230,8 +234,10 @@ class SessionDriver:
             turn.cancel_scope.cancel()
         if said["outcome"] == "failed" and number in self._cancelled:
             said["outcome"] = "cancelled"
-        self._finish_turn(number, {"elapsed": (self._read_clock() - start) / NANOSECONDS / self._order.scale, **said})
-        self._notify_caller("status", None, "failed" if said["outcome"] in _GONE else "ready")
+        self._finish_turn(
+            number, {"elapsed": (self._read_clock() - start) / NANOSECONDS_PER_SECOND / self._order.scale, **said}
+        )
+        self._notify_caller("status", None, "failed" if said["outcome"] in _OUTCOMES_THAT_FAIL_SESSION else "ready")
 
     # Reports to the caller and the record.
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import RunReport
 
 
-Limits = Mapping[str, Any] | Callable[[LimitsRequest], Mapping[str, Any] | Policy]
+StatedLimits = Mapping[str, Any] | Callable[[LimitsRequest], Mapping[str, Any] | Policy]
 
 
 class Function:
@@ -94,7 +94,7 @@ class Function:
         function: Callable[[RunRequest], Any],
         *,
         name: str | None = None,
-        limits: Limits | None = None,
+        limits: StatedLimits | None = None,
         sessions: bool | Iterable[str] = False,
         runs: bool = True,
         artifacts: bool = False,
@@ -165,10 +165,10 @@ class Function:
         except (ValueError, RuntimeError) as error:  # as `signal`, asyncio and trio raise it
             if "main thread" not in str(error):
                 raise
-            raise AdapterError(f"the kit calls it in a thread, and {error}\n{_PROGRAM}") from error
+            raise AdapterError(f"the kit calls it in a thread, and {error}\n{_HOW_TO_WRAP_IN_PROGRAM}") from error
 
 
-_PROGRAM = "write a program that calls it, and a wrapper.toml for that program"
+_HOW_TO_WRAP_IN_PROGRAM = "write a program that calls it, and a wrapper.toml for that program"
 
 
 def _make_policy(limits: Any, dialect: str) -> Policy:

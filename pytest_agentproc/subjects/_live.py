@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from pytest_agentproc.supervisor import open_session, report_session
-from pytest_agentproc.vocabulary import NANOSECONDS, CallerAction, LimitsRequest, Policy, RunReport, RunRequest
+from pytest_agentproc.vocabulary import (
+    NANOSECONDS_PER_SECOND,
+    CallerAction,
+    LimitsRequest,
+    Policy,
+    RunReport,
+    RunRequest,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -66,7 +73,7 @@ class HeldSession:
 
     async def wait(self, seconds: float) -> None:
         """Let time pass."""
-        self._record_action("wait", round(seconds * NANOSECONDS))
+        self._record_action("wait", round(seconds * NANOSECONDS_PER_SECOND))
         await anyio.sleep(seconds)
 
     async def wait_for_status(self, status: str) -> None:

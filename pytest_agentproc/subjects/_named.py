@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.errors import UsageError, join_lines, suggest_known_word
 from pytest_agentproc.subjects._as_subject import as_subject
 from pytest_agentproc.subjects._reference import reference_supervisor
-from pytest_agentproc.subjects._trivial import TRIVIAL
+from pytest_agentproc.subjects._trivial import TRIVIAL_SUBJECTS
 from pytest_agentproc.subjects._written import load_command_file
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def get_bundled_subjects() -> dict[str, Any]:
     """Give the subjects that come with the kit, by name."""
-    return {"reference": reference_supervisor(), **{str(trivial.name): trivial for trivial in TRIVIAL}}
+    return {"reference": reference_supervisor(), **{str(trivial.name): trivial for trivial in TRIVIAL_SUBJECTS}}
 
 
 def find_subject(name: str, place: str, root: str, known: Mapping[str, Any], remedy: str = "set PYTHONPATH") -> Subject:

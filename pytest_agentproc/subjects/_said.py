@@ -11,13 +11,17 @@ from typing import Any, NamedTuple
 from pytest_agentproc.errors import AdapterError, UsageError, suggest_known_word
 from pytest_agentproc.vocabulary import Outcome, RunReport
 
-Source = Callable[["ProgramEnd"], Any]
+FieldSource = Callable[["ProgramEnd"], Any]
 
-_OF_SESSIONS = ("turns", "background", "statuses", "viewers", "called", "sessions")
-_FIELDS = tuple(field.name for field in fields_of(RunReport) if field.name not in _OF_SESSIONS)
-_OUTCOMES = tuple(outcome.value for outcome in Outcome)
-_OTHER = "other"
-_FORMS = '"stdout", "exit_code", {"exit_code": {...}} or {"json": "result.json", "key": "status", "words": {...}}'
+_FIELDS_OF_SESSION_REPORTS = ("turns", "background", "statuses", "viewers", "called", "sessions")
+_FIELDS_A_PROGRAM_REPORTS = tuple(
+    field.name for field in fields_of(RunReport) if field.name not in _FIELDS_OF_SESSION_REPORTS
+)
+_OUTCOME_WORDS = tuple(outcome.value for outcome in Outcome)
+_KEY_FOR_OTHER_EXIT_CODES = "other"
+_FORMS_OF_A_SOURCE = (
+    '"stdout", "exit_code", {"exit_code": {...}} or {"json": "result.json", "key": "status", "words": {...}}'
+)
 
 
 class ProgramEnd(NamedTuple):
@@ -40,7 +44,7 @@ class MissingReason(str):
     __slots__ = ()
 
 
-def read_fields(sources: Mapping[str, Source], end: ProgramEnd) -> tuple[dict[str, Any], dict[str, MissingReason]]:
+def read_fields(sources: Mapping[str, FieldSource], end: ProgramEnd) -> tuple[dict[str, Any], dict[str, MissingReason]]:
     """Read the fields of an answer from the end of a program; for each field that is missing, give the reason.
 
     The final text of a completed run that must be reported, and is not, is lost: an empty one (C3).
@@ -56,7 +60,7 @@ def read_fields(sources: Mapping[str, Source], end: ProgramEnd) -> tuple[dict[st
     return fields, missing
 
 
-def parse_sources(says: Mapping[str, Any]) -> dict[str, Source]:
+def parse_sources(says: Mapping[str, Any]) -> dict[str, FieldSource]:
     """Read a table of fields and where each is said.
 
     Args:
@@ -71,13 +75,13 @@ def parse_sources(says: Mapping[str, Any]) -> dict[str, Source]:
         raise UsageError(f"says is {says!r}", 'write says={"outcome": {"exit_code": {0: "completed"}}}, for example')
     sources = {}
     for field, given in says.items():
-        if field not in _FIELDS:
-            raise UsageError(f"says: there is no field {field!r}", suggest_known_word(field, _FIELDS))
+        if field not in _FIELDS_A_PROGRAM_REPORTS:
+            raise UsageError(f"says: there is no field {field!r}", suggest_known_word(field, _FIELDS_A_PROGRAM_REPORTS))
         sources[field] = _parse_source(field, given)
     return sources
 
 
-def _parse_source(field: str, given: Any) -> Source:
+def _parse_source(field: str, given: Any) -> FieldSource:
     if given == "stdout":
         return lambda end: end.stdout.strip()
     if given == "exit_code":
@@ -87,18 +91,20 @@ def _parse_source(field: str, given: Any) -> Source:
             return _make_exit_code_source(field, given["exit_code"])
         if isinstance(given.get("json"), str) and set(given) <= {"json", "key", "words"}:
             return _make_json_source(field, given["json"], given.get("key", ""), given.get("words"))
-    raise UsageError(f"says.{field} is {given!r}", f"write {_FORMS}")
+    raise UsageError(f"says.{field} is {given!r}", f"write {_FORMS_OF_A_SOURCE}")
 
 
-def _make_exit_code_source(field: str, table: Any) -> Source:
+def _make_exit_code_source(field: str, table: Any) -> FieldSource:
     words = _parse_toml_table(f"says.{field}.exit_code", table, field)
     for code in words:
-        if code != _OTHER and not code.isdecimal():
-            raise UsageError(f"says.{field}.exit_code: {code!r} is no exit code", f"write a number, or {_OTHER}")
-    return lambda end: words.get(str(end.exit_code), words.get(_OTHER))
+        if code != _KEY_FOR_OTHER_EXIT_CODES and not code.isdecimal():
+            raise UsageError(
+                f"says.{field}.exit_code: {code!r} is no exit code", f"write a number, or {_KEY_FOR_OTHER_EXIT_CODES}"
+            )
+    return lambda end: words.get(str(end.exit_code), words.get(_KEY_FOR_OTHER_EXIT_CODES))
 
 
-def _make_json_source(field: str, name: str, key: Any, table: Any) -> Source:
+def _make_json_source(field: str, name: str, key: Any, table: Any) -> FieldSource:
     if not isinstance(key, str):
         raise UsageError(f"says.{field}.key is {key!r}", "write the words of its path with dots between them")
     words = None if table is None else _parse_toml_table(f"says.{field}.words", table, field)
@@ -119,13 +125,13 @@ def _make_json_source(field: str, name: str, key: Any, table: Any) -> Source:
             value = value[word]
         if value is None or words is None:
             return value
-        if str(value) not in words and _OTHER not in words:
+        if str(value) not in words and _KEY_FOR_OTHER_EXIT_CODES not in words:
             known = ", ".join(words)
             raise AdapterError(
                 f"{key} in {name} is {value!r}, which says.{field}.words does not have\n"
-                f"add it there, or {_OTHER}; known are {known}"
+                f"add it there, or {_KEY_FOR_OTHER_EXIT_CODES}; known are {known}"
             )
-        return words.get(str(value), words.get(_OTHER))
+        return words.get(str(value), words.get(_KEY_FOR_OTHER_EXIT_CODES))
 
     return read
 
@@ -135,6 +141,6 @@ def _parse_toml_table(place: str, table: Any, field: str) -> Mapping[str, Any]:
     if not isinstance(table, Mapping) or not table:
         raise UsageError(f"{place} is {table!r}", "write a table, such as {0: completed, other: failed}")
     for word in table.values():
-        if field == "outcome" and word not in _OUTCOMES:
-            raise UsageError(f"{place}: {word!r} is no outcome", suggest_known_word(word, _OUTCOMES))
+        if field == "outcome" and word not in _OUTCOME_WORDS:
+            raise UsageError(f"{place}: {word!r} is no outcome", suggest_known_word(word, _OUTCOME_WORDS))
     return {str(key): word for key, word in table.items()}

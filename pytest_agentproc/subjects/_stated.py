@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pytest_agentproc.errors import UsageError, suggest_known_word
-from pytest_agentproc.supervisor.dialects import DIALECTS, SESSIONS, VARIANTS
+from pytest_agentproc.supervisor.dialects import DIALECT_AND_MODE_NAMES, RUN_DIALECT_NAMES, SESSION_DIALECT_NAMES
 from pytest_agentproc.vocabulary import (
-    ABILITIES,
+    ALL_LIMIT_NAMES,
     CAPABILITIES,
-    FIRST_SIGNALS,
-    LIST_NAMES,
-    OPTIONAL_NAMES,
-    POLICY_NAMES,
-    TIME_NAMES,
+    LIMITS_IN_SECONDS,
+    LIMITS_THAT_ARE_LISTS,
+    LIMITS_THAT_MAY_BE_OFF,
+    SIGNALS_THAT_BEGIN_ENDING,
+    TEXTS_OF_OTHER_NEEDS,
     Dialect,
     LimitsRequest,
     Outcome,
@@ -23,9 +23,9 @@ from pytest_agentproc.vocabulary import (
     mark_unstated,
 )
 
-_LEAST = ("completed", "failed")
+_OUTCOMES_ALWAYS_LISTED = ("completed", "failed")
 
-_KNOWN = tuple(dict.fromkeys((*DIALECTS, *SESSIONS)))
+_DIALECT_NAMES = tuple(dict.fromkeys((*RUN_DIALECT_NAMES, *SESSION_DIALECT_NAMES)))
 
 
 def require_limits(limits: Any) -> dict[str, Any]:
@@ -68,15 +68,15 @@ def make_policy(limits: Mapping[str, Any], dialect: str) -> Policy:
         UsageError: there is no such limit or value.
     """
     for name in limits:
-        _require_known_name("limit", name, POLICY_NAMES)
-    off = dict.fromkeys(OPTIONAL_NAMES - {"restart_backoff"})
-    given = {name: () if name in LIST_NAMES and value is None else value for name, value in limits.items()}
+        _require_known_name("limit", name, ALL_LIMIT_NAMES)
+    off = dict.fromkeys(LIMITS_THAT_MAY_BE_OFF - {"restart_backoff"})
+    given = {name: () if name in LIMITS_THAT_ARE_LISTS and value is None else value for name, value in limits.items()}
     return mark_unstated(Policy.for_dialect(dialect, **(off | given)), limits)
 
 
 def has_time_limit(limits: Mapping[str, Any]) -> bool:
     """Say whether one of the limits is a time: none is as long by any clock."""
-    return any(name in TIME_NAMES and value for name, value in limits.items())
+    return any(name in LIMITS_IN_SECONDS and value for name, value in limits.items())
 
 
 def require_dialects(dialects: Iterable[str | Dialect] | str | None) -> tuple[str, ...] | None:
@@ -89,16 +89,19 @@ def require_dialects(dialects: Iterable[str | Dialect] | str | None) -> tuple[st
         return None
     listed = tuple(_require_dialect(dialect) for dialect in ([dialects] if isinstance(dialects, str) else dialects))
     if not listed:
-        raise UsageError("dialects is empty", f"leave it out for all, or name some of {', '.join(_KNOWN)}")
+        raise UsageError("dialects is empty", f"leave it out for all, or name some of {', '.join(_DIALECT_NAMES)}")
     return listed
 
 
 def _require_dialect(dialect: str | Dialect) -> str:
     if isinstance(dialect, Dialect):
         return dialect.name
-    if dialect not in VARIANTS:
+    if dialect not in DIALECT_AND_MODE_NAMES:
         _require_known_name(
-            "dialect", dialect, _KNOWN, f"; `gemini stream`, for example, is one mode of one: {', '.join(VARIANTS)}"
+            "dialect",
+            dialect,
+            _DIALECT_NAMES,
+            f"; `gemini stream`, for example, is one mode of one: {', '.join(DIALECT_AND_MODE_NAMES)}",
         )
     return dialect
 
@@ -116,14 +119,14 @@ def require_actions(deeds: Iterable[str]) -> tuple[str, ...]:
 
 
 def require_inabilities(words: Iterable[str]) -> tuple[str, ...]:
-    """Give what a supervisor cannot do as it is listed: `ABILITIES`, and `CAPABILITIES` of its sessions.
+    """Give what a supervisor cannot do as it is listed: `TEXTS_OF_OTHER_NEEDS`, and `CAPABILITIES` of its sessions.
 
     Raises:
         UsageError: there is no such word.
     """
     listed = tuple([words] if isinstance(words, str) else words)
     for word in listed:
-        _require_known_name("ability", word, (*ABILITIES, *CAPABILITIES), plural="abilities")
+        _require_known_name("ability", word, (*TEXTS_OF_OTHER_NEEDS, *CAPABILITIES), plural="abilities")
     return listed
 
 
@@ -136,7 +139,7 @@ def require_outcomes(words: Iterable[str] | str) -> tuple[str, ...]:
     listed = tuple([words] if isinstance(words, str) else words)
     for word in listed:
         _require_known_name("outcome", word, tuple(Outcome))
-    if listed and not {*_LEAST} <= {*listed}:
+    if listed and not {*_OUTCOMES_ALWAYS_LISTED} <= {*listed}:
         raise UsageError(
             f"outcomes is {list(listed)!r}", "name completed and failed among them, or leave it out for all"
         )
@@ -149,8 +152,8 @@ def require_first_signal(name: str) -> str:
     Raises:
         UsageError: it is none of TERM, INT and HUP.
     """
-    if name not in FIRST_SIGNALS:
-        raise UsageError(f"first_signal is {name!r}", f"write one of {', '.join(FIRST_SIGNALS)}")
+    if name not in SIGNALS_THAT_BEGIN_ENDING:
+        raise UsageError(f"first_signal is {name!r}", f"write one of {', '.join(SIGNALS_THAT_BEGIN_ENDING)}")
     return name
 
 

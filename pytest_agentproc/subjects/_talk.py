@@ -10,7 +10,7 @@ import anyio
 
 from pytest_agentproc.record import add_session_to_trace
 from pytest_agentproc.supervisor import open_session, report_session, summarize_view
-from pytest_agentproc.vocabulary import NANOSECONDS, CallbackError, Caller, CallerRole, RunReport
+from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND, CallbackError, Caller, CallerRole, RunReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -52,7 +52,7 @@ class SessionGroup:
             if self._caller.is_done:
                 return
             due = self._caller.deadline
-            left = math.inf if due is None else (due - clock.instant()) / NANOSECONDS / self._order.scale
+            left = math.inf if due is None else (due - clock.instant()) / NANOSECONDS_PER_SECOND / self._order.scale
             with anyio.move_on_after(left):
                 await self._news.wait()
             self._news = anyio.Event()

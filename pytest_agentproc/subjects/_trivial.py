@@ -112,7 +112,7 @@ class SubprocessRun(Null):
         )
 
 
-TRIVIAL = (Null, SpawnAndForget, SubprocessRun, KillAtOnce)
+TRIVIAL_SUBJECTS = (Null, SpawnAndForget, SubprocessRun, KillAtOnce)
 
 
 def _start_agent(order: RunRequest) -> subprocess.Popen[bytes]:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-_BITS = 64
-_MOST_BYTES = 1 << 20
+_MAX_INTEGER_BITS = 64
+_MAX_TOML_FILE_BYTES = 1 << 20
 
 
 def make_command(line: str) -> Command:
@@ -42,7 +42,7 @@ def load_command_file(path: Path) -> Command:
         UsageError: it cannot be read, is no TOML, or a key or value is wrong; the text begins with the file.
     """
     try:
-        return _make_command_from_table(_parse_toml(read_text_file(path, _MOST_BYTES)), path)
+        return _make_command_from_table(_parse_toml(read_text_file(path, _MAX_TOML_FILE_BYTES)), path)
     except OSError as error:
         raise UsageError(f"{path.name}: {error.strerror}", "name a file that can be read") from None
     except ValueError as error:  # no UTF-8, no TOML, or a number of more digits than are read
@@ -60,9 +60,9 @@ def _parse_toml(text: str) -> dict[str, Any]:
     except RecursionError:
         raise UsageError("it is nested too deeply", "write TOML with fewer brackets in brackets") from None
     except ValueError:  # more digits than Python converts
-        table = {"": 1 << _BITS}
+        table = {"": 1 << _MAX_INTEGER_BITS}
     if _has_too_large_number(table):
-        raise UsageError("a number is too large", f"write a whole number of at most {_BITS} bits")
+        raise UsageError("a number is too large", f"write a whole number of at most {_MAX_INTEGER_BITS} bits")
     return table
 
 
@@ -72,16 +72,16 @@ def _has_too_large_number(value: Any) -> bool:
         return any(map(_has_too_large_number, value.values()))
     if isinstance(value, list):
         return any(map(_has_too_large_number, value))
-    return isinstance(value, int) and value.bit_length() >= _BITS
+    return isinstance(value, int) and value.bit_length() >= _MAX_INTEGER_BITS
 
 
 def _make_command_from_table(table: dict[str, Any], path: Path) -> Command:
     for key, value in table.items():
         _require_known_key(key)
-        fits, allowed = _KEYS[key]
+        fits, allowed = _CHECKS_BY_TOML_KEY[key]
         if not fits(value):
             raise UsageError(f"{key} is {value!r}", f"write {allowed}")
-    for key in set(table.get("says", ())) & (set(_KEYS) - {"says"}):
+    for key in set(table.get("says", ())) & (set(_CHECKS_BY_TOML_KEY) - {"says"}):
         raise UsageError(f"{key} stands in [says]", f"write it above the first line in brackets: {key} = ...")
     if "command" not in table:
         raise UsageError("there is no command", 'write command = "my-supervisor {agent}", for example')
@@ -96,12 +96,12 @@ def _make_command_from_table(table: dict[str, Any], path: Path) -> Command:
 
 def _require_known_key(key: str) -> None:
     """Raise a UsageError for another key; a field or a limit in the wrong table is told its place."""
-    if key in _KEYS:
+    if key in _CHECKS_BY_TOML_KEY:
         return
     for table, names in (("says", [field.name for field in fields(RunReport)]), ("limits", POLICY_NAMES)):
         if key in names:
             raise UsageError(f"{key} stands outside [{table}]", f"write it below a line [{table}]: {key} = ...")
-    raise UsageError(f"there is no key {key!r}", suggest_known_word(key, _KEYS))
+    raise UsageError(f"there is no key {key!r}", suggest_known_word(key, _CHECKS_BY_TOML_KEY))
 
 
 def _split_command_line(line: str, place: str) -> list[str]:
@@ -123,7 +123,7 @@ def _is_toml_table(value: Any) -> bool:
     return isinstance(value, Mapping)
 
 
-_KEYS: dict[str, tuple[Callable[[Any], bool], str]] = {
+_CHECKS_BY_TOML_KEY: dict[str, tuple[Callable[[Any], bool], str]] = {
     "command": (lambda value: _is_nonempty_text(value) or _is_list_of_texts(value), "a text or a list of texts"),
     "name": (lambda value: _is_nonempty_text(value) and "," not in value, "a text without a comma"),
     "limits": (_is_toml_table, "a table, such as inactivity_timeout = 60"),

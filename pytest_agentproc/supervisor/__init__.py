@@ -19,7 +19,14 @@ from pytest_agentproc.supervisor._artifacts import Artifacts, Folder, RunHeader,
 from pytest_agentproc.supervisor._conversation import Conversation
 from pytest_agentproc.supervisor._driver import Abandonment, AgentProcess, Driver
 from pytest_agentproc.supervisor._ending import Completion, Ending, Escalation
-from pytest_agentproc.supervisor._events import AnswerQuestion, Command, DecideTool, SessionEvent, Signal, TurnResult
+from pytest_agentproc.supervisor._events import (
+    AnswerQuestion,
+    DecideTool,
+    MachineCommand,
+    SessionEvent,
+    Signal,
+    TurnResult,
+)
 from pytest_agentproc.supervisor._lifecycle import Restarts, SessionDeciders, SessionTask, Status, StatusRules
 from pytest_agentproc.supervisor._machine import Deciders, Machine, Task
 from pytest_agentproc.supervisor._questions import Hooks, Questions
@@ -40,7 +47,6 @@ __all__ = [
     "AgentProcess",
     "AnswerQuestion",
     "Artifacts",
-    "Command",
     "Completion",
     "ContinuedSession",
     "Conversation",
@@ -55,6 +61,7 @@ __all__ = [
     "Hook",
     "Hooks",
     "Machine",
+    "MachineCommand",
     "Outcome",
     "Policy",
     "Question",

@@ -27,20 +27,25 @@ from typing import TYPE_CHECKING, Any, Protocol, get_args
 
 from pytest_agentproc.supervisor._events import Output
 from pytest_agentproc.supervisor.dialects import Line, Meaning, Message
-from pytest_agentproc.vocabulary import ARTIFACTS, INCOMPLETE, NANOSECONDS, RESULT_FIELDS
+from pytest_agentproc.vocabulary import (
+    ARTIFACT_TEXTS,
+    INCOMPLETE_ARTIFACTS_WARNING,
+    NANOSECONDS_PER_SECOND,
+    RESULT_FIELD_TEXTS,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from datetime import datetime
 
-    from pytest_agentproc.supervisor._events import Event
+    from pytest_agentproc.supervisor._events import MachineEvent
     from pytest_agentproc.supervisor._result import Result
 
 
-_RESULT = "result.json"
-_LOGS = tuple(name for name in ARTIFACTS if name != _RESULT)
-_DEEPEST = 20
-_NAMES = {kind: tuple(field.name for field in fields(kind)) for kind in get_args(Meaning)}
+_RESULT_FILE_NAME = "result.json"
+_LOG_FILE_NAMES = tuple(name for name in ARTIFACT_TEXTS if name != _RESULT_FILE_NAME)
+_MAX_JSON_DEPTH = 20
+_FIELD_NAMES_BY_EVENT_CLASS = {kind: tuple(field.name for field in fields(kind)) for kind in get_args(Meaning)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,19 +81,19 @@ class Artifacts:
         self.unwritten: dict[str, str] = {}
         self._store = store
         self._headline = headline
-        for name in _LOGS:
+        for name in _LOG_FILE_NAMES:
             self._store_or_note_failure(name, store.begin, name)
 
-    def log_event(self, event: Event, meanings: list[Meaning], now: int) -> None:
+    def log_event(self, event: MachineEvent, meanings: list[Meaning], now: int) -> None:
         """Keep what came of one event of the machine, at an instant of the run's clock."""
         if isinstance(event, Output):
             self.write(f"{event.stream}.log", event.data)
         if meanings:
-            at = (now - self._headline.started) / NANOSECONDS
+            at = (now - self._headline.started) / NANOSECONDS_PER_SECOND
             self.write(
                 "events.jsonl",
                 _encode_lines(
-                    _encode_json({"at": at, **_describe_meaning(item)}, _EVENT)
+                    _encode_json({"at": at, **_describe_meaning(item)}, _ONE_LINE_JSON_ENCODER)
                     for item in _split_joined_line_meanings(meanings)
                 ),
             )
@@ -106,22 +111,24 @@ class Artifacts:
 
     def finish(self, result: Result) -> Result:
         """Show the logs, write the result down, and give the result with all that could not be written."""
-        for name in _LOGS:
+        for name in _LOG_FILE_NAMES:
             self._store_or_note_failure(name, self._store.finish, name)
         self.write_result(self.warn_of_unwritten(result))
         return self.warn_of_unwritten(result)
 
     def write_result(self, result: Result) -> None:
         """Write a result down: every one is, also that of an agent that never started."""
-        self._store_or_note_failure(_RESULT, self._store.begin, _RESULT)
-        self.write(_RESULT, _encode_lines([_encode_json(self.build_fields(result), _OBJECT)]))
-        self._store_or_note_failure(_RESULT, self._store.finish, _RESULT)
+        self._store_or_note_failure(_RESULT_FILE_NAME, self._store.begin, _RESULT_FILE_NAME)
+        self.write(_RESULT_FILE_NAME, _encode_lines([_encode_json(self.build_fields(result), _INDENTED_JSON_ENCODER)]))
+        self._store_or_note_failure(_RESULT_FILE_NAME, self._store.finish, _RESULT_FILE_NAME)
 
     def warn_of_unwritten(self, result: Result) -> Result:
         """Give a result that warns of what could not be written; nothing else of it changes."""
         if not self.unwritten:
             return result
-        return replace(result, warnings=(*result.warnings, INCOMPLETE), unwritten=dict(self.unwritten))
+        return replace(
+            result, warnings=(*result.warnings, INCOMPLETE_ARTIFACTS_WARNING), unwritten=dict(self.unwritten)
+        )
 
     def build_fields(self, result: Result) -> dict[str, Any]:
         """Give the fields of result.json."""
@@ -132,12 +139,12 @@ class Artifacts:
             "cwd": headline.cwd,
             "started_at": _format_date(headline.started_at, 0),
             "ended_at": _format_date(headline.started_at, result.returned),
-            "elapsed": result.elapsed / NANOSECONDS,
-            "returned": result.returned / NANOSECONDS,
+            "elapsed": result.elapsed / NANOSECONDS_PER_SECOND,
+            "returned": result.returned / NANOSECONDS_PER_SECOND,
             "requested_model": headline.requested_model,
             "resolved_model": result.model,
         }
-        return {name: own[name] if name in own else getattr(result, name) for name in RESULT_FIELDS}
+        return {name: own[name] if name in own else getattr(result, name) for name in RESULT_FIELD_TEXTS}
 
     def _store_or_note_failure(self, name: str, action: Callable[..., None], *args: Any) -> None:
         if name in self.unwritten:
@@ -175,14 +182,14 @@ def _describe_meaning(meaning: Meaning) -> dict[str, Any]:
     """Name an event and its fields. Leave out the fields that the event does not set."""
     kind = type(meaning)
     words: dict[str, Any] = {"event": kind.__name__.lower()}
-    for name in _NAMES[kind]:
+    for name in _FIELD_NAMES_BY_EVENT_CLASS[kind]:
         value = getattr(meaning, name)
-        if value is not None and value != _UNSAID.get(name):
-            words[name] = _describe_meaning(value) if type(value) in _NAMES else value
+        if value is not None and value != _DEFAULTS_LEFT_OUT_OF_LOG.get(name):
+            words[name] = _describe_meaning(value) if type(value) in _FIELD_NAMES_BY_EVENT_CLASS else value
     return words
 
 
-_UNSAID = {"is_over": False, "is_torn": False, "lines": 1, "is_progress": True, "was_stopped": False}
+_DEFAULTS_LEFT_OUT_OF_LOG = {"is_over": False, "is_torn": False, "lines": 1, "is_progress": True, "was_stopped": False}
 
 
 def _encode_json(value: Any, encoder: json.JSONEncoder) -> str:
@@ -196,8 +203,8 @@ def _convert_to_text(value: object) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
-_EVENT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_convert_to_text)
-_OBJECT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_convert_to_text, indent=2)
+_ONE_LINE_JSON_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_convert_to_text)
+_INDENTED_JSON_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_convert_to_text, indent=2)
 
 
 def _make_json_writable(value: Any, depth: int = 0) -> Any:
@@ -206,7 +213,7 @@ def _make_json_writable(value: Any, depth: int = 0) -> Any:
         return str(value)
     if not isinstance(value, (dict, list, tuple)):
         return value
-    if depth == _DEEPEST:
+    if depth == _MAX_JSON_DEPTH:
         return "..."
     if isinstance(value, dict):
         return {key: _make_json_writable(item, depth + 1) for key, item in value.items()}

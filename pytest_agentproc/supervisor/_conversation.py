@@ -37,13 +37,13 @@ from pytest_agentproc.vocabulary import Outcome
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.supervisor._events import Command, Event, Intent
+    from pytest_agentproc.supervisor._events import CallerIntent, MachineCommand, MachineEvent
     from pytest_agentproc.supervisor._lifecycle import SessionDeciders, SessionTask
     from pytest_agentproc.supervisor.dialects import SessionMeaning, TaskMeaning
 
 
-_TAKES_PROMPTS = (Status.READY, Status.PROMPTING)
-_OF_WORK = (Asked, Compaction, Nested, ToolEnded, ToolStarted)
+_STATUSES_THAT_TAKE_PROMPTS = (Status.READY, Status.PROMPTING)
+_MEANINGS_OF_TOOL_WORK = (Asked, Compaction, Nested, ToolEnded, ToolStarted)
 
 
 class Conversation(AgentLifecycle):
@@ -57,7 +57,7 @@ class Conversation(AgentLifecycle):
         self._now = 0
         super().__init__(task, deciders)
         self._standing = self._made.standing()
-        self._wishes: dict[type[Any], Callable[[Any, int], list[Command]]] = {
+        self._wishes: dict[type[Any], Callable[[Any, int], list[MachineCommand]]] = {
             to.Prompt: self._handle_prompt,
             to.CancelTurn: lambda wish, now: self.feeder.put(self.turns.cancel_turn(wish.number, now)),
             to.AnswerQuestion: lambda wish, now: self.feeder.put(
@@ -68,7 +68,7 @@ class Conversation(AgentLifecycle):
             to.StopAgent: self._handle_stop_intent,
             to.CloseSession: self._handle_close_intent,
         }
-        self._meanings: dict[type[Any], Callable[[Any, int], list[Command]]] = {
+        self._meanings: dict[type[Any], Callable[[Any, int], list[MachineCommand]]] = {
             HandshakeDone: self._handle_handshake_done,
             HandshakeRefused: self._handle_handshake_refused,
             HistoryReplayed: self._handle_replayed_history,
@@ -80,14 +80,14 @@ class Conversation(AgentLifecycle):
             TaskBegun: self._handle_background_task,
             TaskOver: self._handle_background_task,
         }
-        self._expiries: dict[str, Callable[[int], list[Command]]] = {
+        self._expiries: dict[str, Callable[[int], list[MachineCommand]]] = {
             "permission_timeout": lambda now: self.feeder.put(self.turns.deny_late_questions(now)),
             "cancel_grace": self._handle_cancel_timeout,
             "handshake_timeout": lambda now: self._give_up_agent("it did not answer in time", now),
             "restart_backoff": self._restart_agent,
         }
 
-    def feed(self, event: Event, now: int) -> list[Command]:
+    def feed(self, event: MachineEvent, now: int) -> list[MachineCommand]:
         """Take one event at an instant (nanoseconds); return what to do about it, in order."""
         self._now = now
         commands = self._answers[type(event)](event, now)
@@ -95,7 +95,7 @@ class Conversation(AgentLifecycle):
             commands if type(event) is on.Ready else self._deliver_and_publish(commands, now)
         )  # to read changes nothing yet
 
-    def handle_intent(self, intent: Intent, now: int) -> list[Command]:
+    def handle_intent(self, intent: CallerIntent, now: int) -> list[MachineCommand]:
         """Take one intent of the caller."""
         self._now = now
         return self._deliver_and_publish(self._wishes[type(intent)](intent, now), now)
@@ -122,10 +122,10 @@ class Conversation(AgentLifecycle):
 
     # After each event.
 
-    def _deliver_and_publish(self, commands: list[Command], now: int) -> list[Command]:
+    def _deliver_and_publish(self, commands: list[MachineCommand], now: int) -> list[MachineCommand]:
         """Deliver what may be delivered, say what the status is, and tell the viewers."""
         self._update_status()
-        if self.state in _TAKES_PROMPTS and (data := self.turns.deliver_next_prompt(now)):
+        if self.state in _STATUSES_THAT_TAKE_PROMPTS and (data := self.turns.deliver_next_prompt(now)):
             commands = [*commands, *self.feeder.put(data)]
             assert self.turns.flight is not None
             self.turns.flight.sent_to = self.feeder.put_in
@@ -158,8 +158,8 @@ class Conversation(AgentLifecycle):
         if event.data and self.turns.flight is not None:
             self.turns.watchdog.note_activity(now, event.stream, len(event.data))
 
-    def _handle_lines(self, lines: list[bytes], now: int) -> list[Command]:
-        commands: list[Command] = []
+    def _handle_lines(self, lines: list[bytes], now: int) -> list[MachineCommand]:
+        commands: list[MachineCommand] = []
         for line in lines:
             for meaning in self.talk.decode(line):
                 if due := self._handle_meaning(meaning, now):
@@ -168,53 +168,53 @@ class Conversation(AgentLifecycle):
             commands += self._reject_protocol_error(f"a line of more than {self.framing.limit} bytes", now)
         return commands
 
-    def _reject_protocol_error(self, why: str, now: int) -> list[Command]:
+    def _reject_protocol_error(self, why: str, now: int) -> list[MachineCommand]:
         """Give up on an agent that does not keep to the protocol (F3)."""
         if not self._is_steady:
             return []
         self.turns.lose_agent(Outcome.PROTOCOL_ERROR, now, why)
         return self._give_up_agent(why, now)
 
-    def _handle_meaning(self, meaning: SessionMeaning, now: int) -> list[Command]:
+    def _handle_meaning(self, meaning: SessionMeaning, now: int) -> list[MachineCommand]:
         if isinstance(meaning, Other):
             return []
         understood = self._meanings.get(type(meaning))
         if understood is not None:
             return understood(meaning, now)
-        if isinstance(meaning, _OF_WORK):
+        if isinstance(meaning, _MEANINGS_OF_TOOL_WORK):
             return self._send_reply(self.turns.handle_work(meaning, now), now)
         return self._send_reply(self.turns.handle_turn_meaning(meaning, now), now)  # type: ignore[arg-type]  # all others are in the table
 
-    def _handle_handshake_done(self, welcome: HandshakeDone, now: int) -> list[Command]:
+    def _handle_handshake_done(self, welcome: HandshakeDone, now: int) -> list[MachineCommand]:
         self._is_greeted = self._is_steady
         self._was_ready = self._was_ready or self._is_greeted
         self.session_id = welcome.session_id or self.session_id
         self._timers.pop("handshake_timeout", None)
         return []
 
-    def _handle_handshake_refused(self, refusal: HandshakeRefused, now: int) -> list[Command]:
+    def _handle_handshake_refused(self, refusal: HandshakeRefused, now: int) -> list[MachineCommand]:
         """Give up on an agent that refuses the handshake; what it says of that later changes nothing."""
         return [] if self._is_greeted else self._give_up_agent(f"it refused: {refusal.error}", now)
 
-    def _handle_replayed_history(self, replayed: HistoryReplayed, now: int) -> list[Command]:
+    def _handle_replayed_history(self, replayed: HistoryReplayed, now: int) -> list[MachineCommand]:
         """Show the session's past once: the agent of a restart replays what viewers have read."""
         if not self._was_ready:
             self.turns.show_replayed(replayed)
         return []
 
-    def _handle_question_withdrawn(self, withdrawn: QuestionWithdrawn, now: int) -> list[Command]:
+    def _handle_question_withdrawn(self, withdrawn: QuestionWithdrawn, now: int) -> list[MachineCommand]:
         self.hooks.withdraw(withdrawn.id)
         return self._send_reply(self.turns.handle_turn_meaning(withdrawn, now), now)
 
-    def _handle_noise_line(self, noise: Noise, now: int) -> list[Command]:
+    def _handle_noise_line(self, noise: Noise, now: int) -> list[MachineCommand]:
         self.noise += 1
         return []
 
-    def _handle_background_task(self, task: TaskMeaning, now: int) -> list[Command]:
+    def _handle_background_task(self, task: TaskMeaning, now: int) -> list[MachineCommand]:
         self.tasks.feed(task)
         return []
 
-    def _send_reply(self, data: bytes, now: int) -> list[Command]:
+    def _send_reply(self, data: bytes, now: int) -> list[MachineCommand]:
         if not data:
             return []
         commands = self.feeder.put_reply(data)
@@ -224,7 +224,7 @@ class Conversation(AgentLifecycle):
 
     # Deadlines.
 
-    def _handle_deadline(self, event: on.DeadlineReached, now: int) -> list[Command]:
+    def _handle_deadline(self, event: on.DeadlineReached, now: int) -> list[MachineCommand]:
         deadlines = self.deadlines
         name = min(deadlines, key=deadlines.__getitem__)
         if name in self.turns.watchdog.deadlines:
@@ -233,15 +233,15 @@ class Conversation(AgentLifecycle):
             return self.feeder.put(self.hooks.expire_old(now))
         return self._expiries.get(name, self._take_escalation_step)(now)
 
-    def _handle_cancel_timeout(self, now: int) -> list[Command]:
+    def _handle_cancel_timeout(self, now: int) -> list[MachineCommand]:
         self._publish("error", None, "the cancel was not acknowledged: the agent is forced to stop")
         return self._force_stop(now)
 
-    def _restart_agent(self, now: int) -> list[Command]:
+    def _restart_agent(self, now: int) -> list[MachineCommand]:
         self._timers = {}
         return self._prepare_new_agent()
 
-    def _take_escalation_step(self, now: int) -> list[Command]:
+    def _take_escalation_step(self, now: int) -> list[MachineCommand]:
         if self.ladder.rung is EscalationStep.TERMINATE and not self._is_closing:
             turn, why = self.turns.flight, "stdin was closed, and the agent lives on"
             missing = turn is not None and turn.sent_to > self.feeder.taken
@@ -251,7 +251,7 @@ class Conversation(AgentLifecycle):
 
     # The caller.
 
-    def _handle_prompt(self, wish: to.Prompt, now: int) -> list[Command]:
+    def _handle_prompt(self, wish: to.Prompt, now: int) -> list[MachineCommand]:
         self.turns.queue_prompt(wish.number, wish.text)
         if self._is_closing:
             self.turns.refuse_queued(Outcome.STOPPED, "the session is closed", now)
@@ -259,15 +259,15 @@ class Conversation(AgentLifecycle):
             self.turns.refuse_queued(*self.failure, now)
         return []
 
-    def _handle_hook_registration(self, wish: to.RegisterHook, now: int) -> list[Command]:
+    def _handle_hook_registration(self, wish: to.RegisterHook, now: int) -> list[MachineCommand]:
         self.hooks.register(wish.name, now)
         return []
 
-    def _handle_stop_intent(self, wish: to.StopAgent, now: int) -> list[Command]:
+    def _handle_stop_intent(self, wish: to.StopAgent, now: int) -> list[MachineCommand]:
         self._publish("stop")
         return self._force_stop(now)
 
-    def _handle_close_intent(self, wish: to.CloseSession, now: int) -> list[Command]:
+    def _handle_close_intent(self, wish: to.CloseSession, now: int) -> list[MachineCommand]:
         if self._is_closing:
             return []
         self._is_closing = True

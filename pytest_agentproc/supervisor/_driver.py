@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_agentproc.supervisor import _events as on
-from pytest_agentproc.vocabulary import signal_name
+from pytest_agentproc.vocabulary import format_signal_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.supervisor._events import Command, Event
+    from pytest_agentproc.supervisor._events import MachineCommand, MachineEvent
     from pytest_agentproc.supervisor._life import ProcessMachine
     from pytest_agentproc.supervisor.dialects import Meaning
 
@@ -71,7 +71,7 @@ class Driver:
         spawn: Callable[[str], AgentProcess],
         now: Callable[[], int],
         trace: Callable[[int, str, dict[str, Any]], None] | None = None,
-        keep: Callable[[Event, list[Meaning], int], None] | None = None,
+        keep: Callable[[MachineEvent, list[Meaning], int], None] | None = None,
     ) -> None:
         self.machine: ProcessMachine = machine
         self.agent: AgentProcess | None = None
@@ -87,7 +87,7 @@ class Driver:
         self._told = False
         self._done = False
         self._containment: str | None = None
-        self._execute: dict[type[Any], Callable[[Any], Event | None]] = {
+        self._execute: dict[type[Any], Callable[[Any], MachineEvent | None]] = {
             on.Spawn: self._do_spawn,
             on.Watch: self._do_watch,
             on.Read: self._do_read,
@@ -136,7 +136,7 @@ class Driver:
         ready = agent.poll()
         for stream in self.order:
             if stream in ready:
-                self._feed(_READY[stream], now)
+                self._feed(_READY_EVENT_BY_STREAM[stream], now)
         if "exit" in ready:
             self._feed_exit(agent, now)
         elif "members" in ready:
@@ -169,16 +169,16 @@ class Driver:
     def _feed_exit(self, agent: AgentProcess, now: int) -> None:
         """Read the bytes that came before the exit, then report it: the poll may have been between the two (C4)."""
         for stream in tuple(self.machine.feeder.streams):
-            self._feed(_READY[stream], now)
+            self._feed(_READY_EVENT_BY_STREAM[stream], now)
         status = agent.read_exit_status()
         self._trace_now("x", {"process": "agent", "by": "supervisor", **_describe_exit(status)})
         self._feed(on.Exited(status), now)
 
-    def _feed(self, event: Event, now: int) -> None:
+    def _feed(self, event: MachineEvent, now: int) -> None:
         """Feed an event; each answer goes in before the next command goes out."""
         self._carry_out(self._pass_to_machine(event, now))
 
-    def _carry_out(self, commands: list[Command]) -> None:
+    def _carry_out(self, commands: list[MachineCommand]) -> None:
         left, execute = commands[::-1], self._execute
         while left:
             command = left.pop()
@@ -186,7 +186,7 @@ class Driver:
             if answer is not None:
                 left += self._pass_to_machine(answer, self._now())[::-1]
 
-    def _pass_to_machine(self, event: Event, now: int) -> list[Command]:
+    def _pass_to_machine(self, event: MachineEvent, now: int) -> list[MachineCommand]:
         commands = self.machine.feed(event, now)
         if self._keep is not None:
             self._keep(event, self.machine.meanings, now)
@@ -194,7 +194,7 @@ class Driver:
 
     # Commands.
 
-    def _do_spawn(self, command: on.Spawn) -> Event:
+    def _do_spawn(self, command: on.Spawn) -> MachineEvent:
         try:
             self.agent = self._spawn(command.containment)
         except OSError as error:
@@ -204,19 +204,19 @@ class Driver:
     def _do_watch(self, command: on.Watch) -> None:
         self._require_agent().watch_stream(command.stream, wanted=command.wanted)
 
-    def _do_read(self, command: on.Read) -> Event | None:
+    def _do_read(self, command: on.Read) -> MachineEvent | None:
         stream = command.stream
         data = self._require_agent().read(stream, command.limit)
         if data is None:
             return None
         if not data:
-            self._trace_now(_CODES[stream], {"process": "agent", "by": "supervisor", "eof": True})
+            self._trace_now(_RECORD_CODE_BY_STREAM[stream], {"process": "agent", "by": "supervisor", "eof": True})
             return on.Eof(stream)
         size = len(data)
-        self._trace_now(_CODES[stream], {"process": "agent", "by": "supervisor", "size": size})
+        self._trace_now(_RECORD_CODE_BY_STREAM[stream], {"process": "agent", "by": "supervisor", "size": size})
         return on.Output(stream, data, size < command.limit)
 
-    def _do_write(self, command: on.Write) -> Event | None:
+    def _do_write(self, command: on.Write) -> MachineEvent | None:
         try:
             count = self._require_agent().write(command.data)
         except BrokenPipeError:
@@ -231,13 +231,13 @@ class Driver:
         self._trace_now("i", {"process": "agent", "by": "supervisor", "closed": True})
         self._require_agent().close_stdin()
 
-    def _do_signal(self, command: on.Signal) -> Event:
+    def _do_signal(self, command: on.Signal) -> MachineEvent:
         self._trace_now("s", {"process": command.reach, "by": "supervisor", "signal": command.name})
         world = self._require_agent()
         (world.terminate if command.name == "TERM" else world.kill)(command.reach)
         return on.Signalled()
 
-    def _do_sweep(self, command: on.Sweep) -> Event:
+    def _do_sweep(self, command: on.Sweep) -> MachineEvent:
         return on.TreeSwept(self._require_agent().is_alone())
 
     def _do_reap(self, command: on.Reap) -> None:
@@ -278,8 +278,8 @@ class Driver:
                 trace(now, "t", {"process": "supervisor", "timer": name, "off": True})
 
 
-_CODES = {"stdout": "o", "stderr": "e"}
-_READY = {stream: on.Ready(stream) for stream in ("stdin", "stdout", "stderr")}
+_RECORD_CODE_BY_STREAM = {"stdout": "o", "stderr": "e"}
+_READY_EVENT_BY_STREAM = {stream: on.Ready(stream) for stream in ("stdin", "stdout", "stderr")}
 
 
 def _find_due_timer(deadlines: dict[str, int], now: int) -> str:
@@ -287,4 +287,4 @@ def _find_due_timer(deadlines: dict[str, int], now: int) -> str:
 
 
 def _describe_exit(status: int) -> dict[str, Any]:
-    return {"code": status} if status >= 0 else {"signal": signal_name(-status)}
+    return {"code": status} if status >= 0 else {"signal": format_signal_name(-status)}

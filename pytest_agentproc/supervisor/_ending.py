@@ -20,20 +20,20 @@ from pytest_agentproc.vocabulary import Outcome, compute_exit_code
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from pytest_agentproc.supervisor._events import Command
+    from pytest_agentproc.supervisor._events import MachineCommand
     from pytest_agentproc.supervisor._streams import Feeder
     from pytest_agentproc.supervisor._watchdog import Watchdog
     from pytest_agentproc.supervisor.dialects import Meaning
     from pytest_agentproc.vocabulary import Policy
 
 
-_LONGEST_COMMAND = 1000
+_MAX_SHOWN_COMMAND_CHARS = 1000
 """Characters: a prompt may be part of the command, and of any length."""
 
-_LONGEST_STDERR = 1000
+_MAX_SHOWN_STDERR_CHARS = 1000
 """Bytes: the end of stderr, where an agent says why it gives up."""
 
-_SHELLS = 128
+_SHELL_EXIT_CODE_BASE = 128
 """A program that a signal ends in an orderly way exits with this plus the signal's number, as shells report it."""
 
 
@@ -59,14 +59,14 @@ def explain_start(reason: str, errno: int) -> str:
 def prefix_command(argv: Sequence[str], words: str) -> str:
     """Put the agent's command before a sentence; a long command is cut."""
     command = shlex.join(argv)
-    if len(command) > _LONGEST_COMMAND:
-        command = f"{command[:_LONGEST_COMMAND]}..."
+    if len(command) > _MAX_SHOWN_COMMAND_CHARS:
+        command = f"{command[:_MAX_SHOWN_COMMAND_CHARS]}..."
     return f"{command}: {words}" if command else words
 
 
 def append_stderr(words: str, stderr: bytes) -> str:
     """Put the end of stderr after a sentence: its last lines, if there is anything in them."""
-    tail = stderr.rstrip()[-_LONGEST_STDERR:]
+    tail = stderr.rstrip()[-_MAX_SHOWN_STDERR_CHARS:]
     if len(tail) < len(stderr.rstrip()):
         tail = tail.partition(b"\n")[2] or tail  # half a line says little, unless it is all that there is
     text = tail.decode(errors="replace").strip()
@@ -76,7 +76,7 @@ def append_stderr(words: str, stderr: bytes) -> str:
 def _describe_status(status: int) -> str:
     if status < 0:
         return f"{_name_signal(-status) or f'signal {-status}'} ended the agent"
-    name = _name_signal(status - _SHELLS)
+    name = _name_signal(status - _SHELL_EXIT_CODE_BASE)
     return f"the agent exited with code {status}" + (f" (128 + {name})" if name else "")
 
 
@@ -185,7 +185,7 @@ class Ending:
 
     def is_missing(self, errno: int) -> bool:
         """Say whether a start failed because there is no such file; else it is there and cannot be executed (P6)."""
-        return errno in _NOT_FOUND
+        return errno in _ERRNOS_OF_MISSING_FILE
 
     def is_gone(self, status: int | None, streams: Collection[str]) -> bool:
         """Say whether the agent has ended: its exit alone decides, even while streams are open (C4)."""
@@ -237,7 +237,7 @@ class Ending:
         return []
 
 
-_NOT_FOUND = frozenset({2, 20})
+_ERRNOS_OF_MISSING_FILE = frozenset({2, 20})
 
 
 class EscalationStep(Enum):
@@ -249,7 +249,7 @@ class EscalationStep(Enum):
     DONE = "done"
 
 
-_SIGNALLED = (EscalationStep.KILL, EscalationStep.DONE)
+_STEPS_AFTER_TERM = (EscalationStep.KILL, EscalationStep.DONE)
 
 
 class Escalation:
@@ -295,18 +295,18 @@ class Escalation:
         if self.rung is EscalationStep.KILL and self.deadline is not None:
             self._start_timer(EscalationStep.KILL, self.timer, now)
 
-    def take_due_step(self, now: int) -> Command:
+    def take_due_step(self, now: int) -> MachineCommand:
         """Take the step whose instant has come."""
         if self.rung is EscalationStep.TERMINATE:
             return self.terminate(now)
         self.rung, self.deadline, self.timer = EscalationStep.DONE, None, ""
         return Signal("KILL", self.reach)
 
-    def end_leftovers(self, now: int) -> list[Command]:
+    def end_leftovers(self, now: int) -> list[MachineCommand]:
         """Say what to do about descendants that a dead agent left: terminate, unless that is under way (T6)."""
         return [] if self.has_signalled else [self.terminate(now, leftovers=True)]
 
-    def finish(self) -> list[Command]:
+    def finish(self) -> list[MachineCommand]:
         """Say what is left to do once the tree is dead: reap the agent (T3)."""
         self.deadline = None
         return [Reap(), Finish()]
@@ -314,7 +314,7 @@ class Escalation:
     @property
     def has_signalled(self) -> bool:
         """Whether TERM was sent."""
-        return self.rung in _SIGNALLED
+        return self.rung in _STEPS_AFTER_TERM
 
     def _start_timer(self, rung: EscalationStep, grace: str, now: int) -> None:
         limit = self.limits[grace]

@@ -166,7 +166,7 @@ class Finish:
     """Nothing is left to be done."""
 
 
-Event = (
+MachineEvent = (
     Start
     | Spawned
     | SpawnFailed
@@ -180,10 +180,10 @@ Event = (
     | Signalled
     | DeadlineReached
 )
-Command = Spawn | Watch | Read | Write | Close | Signal | Sweep | Reap | Publish | Finish
+MachineCommand = Spawn | Watch | Read | Write | Close | Signal | Sweep | Reap | Publish | Finish
 
 
-_SHOWN = 200
+_MAX_SHOWN_TEXT_CHARS = 200
 """So many characters of a text are shown in a record."""
 
 
@@ -235,7 +235,7 @@ class CloseSession:
     """End the session."""
 
 
-Intent = Prompt | CancelTurn | AnswerQuestion | RegisterHook | DecideTool | StopAgent | CloseSession
+CallerIntent = Prompt | CancelTurn | AnswerQuestion | RegisterHook | DecideTool | StopAgent | CloseSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,5 +299,9 @@ class SessionEvent(NamedTuple):
         The text of an error is a message. It names commands and files, so it may differ between runs that are otherwise
         equal.
         """
-        text = self.text if len(self.text) <= _SHOWN else f"{self.text[:_SHOWN]}... ({len(self.text)} characters)"
+        text = (
+            self.text
+            if len(self.text) <= _MAX_SHOWN_TEXT_CHARS
+            else f"{self.text[:_MAX_SHOWN_TEXT_CHARS]}... ({len(self.text)} characters)"
+        )
         return {"event": self.kind, "turn": self.turn, "message" if self.kind == "error" else "text": text}

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_agentproc.supervisor._ending import Escalation
-    from pytest_agentproc.supervisor._events import Command, Event
+    from pytest_agentproc.supervisor._events import MachineCommand, MachineEvent
     from pytest_agentproc.supervisor._streams import Feeder, Framing
     from pytest_agentproc.supervisor.dialects import Meaning
     from pytest_agentproc.vocabulary import Outcome
 
 
-_STREAMS = ("stdout", "stderr")
-_TAIL = 64 * 1024
-_MOST_READS = 16
+_OUTPUT_STREAM_NAMES = ("stdout", "stderr")
+_MAX_STDERR_TAIL_BYTES = 64 * 1024
+_MAX_READS_PER_LOOK = 16
 """So often a stream is read in one look: as much as a pipe can hold, so that who prints without end blocks no loop."""
 
 
@@ -53,14 +53,16 @@ class ProcessMachine(ABC):
         self.spawned_at = 0
         self.output_at: int | None = None
         self.meanings: list[Meaning] = []
-        self._stderr = Tail(_TAIL)
+        self._stderr = Tail(_MAX_STDERR_TAIL_BYTES)
         self._reads = 0
-        self._to_read: dict[str, list[Command]] = {stream: [on.Read(stream, feeder.READ_LIMIT)] for stream in _STREAMS}
+        self._to_read: dict[str, list[MachineCommand]] = {
+            stream: [on.Read(stream, feeder.READ_LIMIT)] for stream in _OUTPUT_STREAM_NAMES
+        }
         self._watched: list[str] = []
 
     def register_handlers(self) -> None:
         """Say who answers which event."""
-        self._answers: dict[type[Any], Callable[[Any, int], list[Command]]] = {
+        self._answers: dict[type[Any], Callable[[Any, int], list[MachineCommand]]] = {
             on.Start: self._handle_start,
             on.Spawned: self._handle_spawned,
             on.SpawnFailed: self._handle_spawn_failed,
@@ -82,27 +84,27 @@ class ProcessMachine(ABC):
 
     # Streams.
 
-    def _handle_ready(self, event: on.Ready, now: int) -> list[Command]:
+    def _handle_ready(self, event: on.Ready, now: int) -> list[MachineCommand]:
         if event.stream != "stdin":
             self._reads = 0
             return self._to_read[event.stream]
         return [] if self.feeder.is_closed else [on.Write(self.feeder.rest)]
 
-    def _close_stdin(self) -> list[Command]:
+    def _close_stdin(self) -> list[MachineCommand]:
         return [on.Watch("stdin", False), *self.feeder.end_input(), *self._watch_open_streams()]
 
-    def _watch_open_streams(self) -> list[Command]:
+    def _watch_open_streams(self) -> list[MachineCommand]:
         """Watch the streams that are to be read now, and no others."""
         before, self._watched = self._watched, list(self.feeder.streams)
-        changed = [stream for stream in _STREAMS if (stream in before) is not (stream in self._watched)]
+        changed = [stream for stream in _OUTPUT_STREAM_NAMES if (stream in before) is not (stream in self._watched)]
         return [on.Watch(stream, stream in self._watched) for stream in changed]
 
-    def _handle_output(self, event: on.Output, now: int) -> list[Command]:
+    def _handle_output(self, event: on.Output, now: int) -> list[MachineCommand]:
         self._note_output(event, now)
         if event.data:
             self.output_at = now
         self._reads += 1
-        is_enough = event.drained or self._reads >= _MOST_READS
+        is_enough = event.drained or self._reads >= _MAX_READS_PER_LOOK
         more = [] if is_enough else self._to_read[event.stream]
         if event.stream == "stderr":
             self._stderr.add(event.data)
@@ -111,11 +113,11 @@ class ProcessMachine(ABC):
 
     # The end.
 
-    def _handle_signalled(self, event: on.Signalled, now: int) -> list[Command]:
+    def _handle_signalled(self, event: on.Signalled, now: int) -> list[MachineCommand]:
         self.ladder.restart_kill_grace(now)
         return []
 
-    def _note_signal(self, command: Command) -> list[Command]:
+    def _note_signal(self, command: MachineCommand) -> list[MachineCommand]:
         """Signal. Once the agent has ended, a sweep says whether any process is left to wait for."""
         if self.status is None:
             self.forced = True
@@ -124,7 +126,7 @@ class ProcessMachine(ABC):
     # The decisions that each machine makes itself.
 
     @abstractmethod
-    def feed(self, event: Event, now: int) -> list[Command]:
+    def feed(self, event: MachineEvent, now: int) -> list[MachineCommand]:
         """Take one event at an instant (nanoseconds); return what to do about it, in order."""
 
     @property
@@ -137,22 +139,22 @@ class ProcessMachine(ABC):
     @abstractmethod
     def _note_output(self, event: on.Output, now: int) -> None: ...
     @abstractmethod
-    def _handle_lines(self, lines: list[bytes], now: int) -> list[Command]: ...
+    def _handle_lines(self, lines: list[bytes], now: int) -> list[MachineCommand]: ...
     @abstractmethod
-    def _handle_start(self, event: on.Start, now: int) -> list[Command]: ...
+    def _handle_start(self, event: on.Start, now: int) -> list[MachineCommand]: ...
     @abstractmethod
-    def _handle_spawned(self, event: on.Spawned, now: int) -> list[Command]: ...
+    def _handle_spawned(self, event: on.Spawned, now: int) -> list[MachineCommand]: ...
     @abstractmethod
-    def _handle_spawn_failed(self, event: on.SpawnFailed, now: int) -> list[Command]: ...
+    def _handle_spawn_failed(self, event: on.SpawnFailed, now: int) -> list[MachineCommand]: ...
     @abstractmethod
-    def _handle_eof(self, event: on.Eof, now: int) -> list[Command]: ...
+    def _handle_eof(self, event: on.Eof, now: int) -> list[MachineCommand]: ...
     @abstractmethod
-    def _handle_wrote(self, event: on.Wrote, now: int) -> list[Command]: ...
+    def _handle_wrote(self, event: on.Wrote, now: int) -> list[MachineCommand]: ...
     @abstractmethod
-    def _handle_broken_stdin(self, event: on.StdinBroken, now: int) -> list[Command]: ...
+    def _handle_broken_stdin(self, event: on.StdinBroken, now: int) -> list[MachineCommand]: ...
     @abstractmethod
-    def _handle_exit(self, event: on.Exited, now: int) -> list[Command]: ...
+    def _handle_exit(self, event: on.Exited, now: int) -> list[MachineCommand]: ...
     @abstractmethod
-    def _handle_swept(self, event: on.TreeSwept, now: int) -> list[Command]: ...
+    def _handle_swept(self, event: on.TreeSwept, now: int) -> list[MachineCommand]: ...
     @abstractmethod
-    def _handle_deadline(self, event: on.DeadlineReached, now: int) -> list[Command]: ...
+    def _handle_deadline(self, event: on.DeadlineReached, now: int) -> list[MachineCommand]: ...

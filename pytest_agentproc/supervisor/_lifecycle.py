@@ -39,10 +39,10 @@ from pytest_agentproc.vocabulary import Dialect, Outcome, Policy, to_nanoseconds
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pytest_agentproc.supervisor._events import Command
+    from pytest_agentproc.supervisor._events import MachineCommand
 
 
-_SECOND = 1_000_000_000
+_SECOND_NS = 1_000_000_000
 
 
 class Restarts:
@@ -51,7 +51,7 @@ class Restarts:
     MOST = 5
     """So many restarts within the window; the next crash is the end."""
 
-    WINDOW = 600 * _SECOND
+    WINDOW = 600 * _SECOND_NS
     LONGEST = 60
     """Seconds between two starts at most."""
 
@@ -88,7 +88,7 @@ class Status(Enum):
     CLOSED = "closed"
 
 
-EDGES = {
+ALLOWED_STATUS_CHANGES = {
     Status.STARTING: {Status.READY, Status.RESTARTING, Status.FAILED, Status.CLOSED},
     Status.READY: {Status.PROMPTING, Status.RESTARTING, Status.FAILED, Status.CLOSED},
     Status.PROMPTING: {Status.READY, Status.RESTARTING, Status.FAILED, Status.CLOSED},
@@ -161,7 +161,7 @@ class SessionDeciders:
     transcript: Callable[[], Transcript] = Transcript
 
 
-_KILLED = -9
+_EXIT_STATUS_AFTER_KILL = -9
 
 
 class AgentLifecycle(ProcessMachine):
@@ -198,7 +198,7 @@ class AgentLifecycle(ProcessMachine):
 
     # Beginning.
 
-    def _prepare_new_agent(self) -> list[Command]:
+    def _prepare_new_agent(self) -> list[MachineCommand]:
         """Be ready for a new agent, and start it."""
         made = self._made
         self.prepare_process(Outbox(), made.framing(), made.ladder(self.policy), self.policy.max_line_bytes)
@@ -211,16 +211,16 @@ class AgentLifecycle(ProcessMachine):
         self.tasks = made.tasks()
         return [on.Spawn(self.ladder.containment)]
 
-    def _handle_start(self, event: on.Start, now: int) -> list[Command]:
+    def _handle_start(self, event: on.Start, now: int) -> list[MachineCommand]:
         return [on.Spawn(self.ladder.containment)]
 
-    def _handle_spawned(self, event: on.Spawned, now: int) -> list[Command]:
+    def _handle_spawned(self, event: on.Spawned, now: int) -> list[MachineCommand]:
         limit = self.limits["handshake_timeout"]
         self.has_agent, self.spawned_at = True, now
         self._timers = {} if limit is None else {"handshake_timeout": now + limit}
         return [*self._watch_open_streams(), *self.feeder.put(self.talk.encode_greeting())]
 
-    def _handle_spawn_failed(self, event: on.SpawnFailed, now: int) -> list[Command]:
+    def _handle_spawn_failed(self, event: on.SpawnFailed, now: int) -> list[MachineCommand]:
         self.feeder.is_broken = True
         self.turns.ended_with = (None, False, Ending().is_missing(event.errno))
         self._decide_restart(Outcome.SPAWN_FAILED, self._report_failure(explain_start(event.reason, event.errno)), now)
@@ -228,16 +228,16 @@ class AgentLifecycle(ProcessMachine):
 
     # Streams.
 
-    def _handle_eof(self, event: on.Eof, now: int) -> list[Command]:
+    def _handle_eof(self, event: on.Eof, now: int) -> list[MachineCommand]:
         self.feeder.note_stream_end(event.stream)
         self.turns.watchdog.note_stream_end(now, event.stream)
         return self._watch_open_streams()
 
-    def _handle_wrote(self, event: on.Wrote, now: int) -> list[Command]:
+    def _handle_wrote(self, event: on.Wrote, now: int) -> list[MachineCommand]:
         self.feeder.note_written(event.count)
         return self.feeder.watch_while_pending()
 
-    def _handle_broken_stdin(self, event: on.StdinBroken, now: int) -> list[Command]:
+    def _handle_broken_stdin(self, event: on.StdinBroken, now: int) -> list[MachineCommand]:
         """Give an agent that reads no more its grace to leave: it cannot be talked to (F5)."""
         self.feeder.is_broken = True
         if self._is_steady and self.ladder.deadline is None:
@@ -249,14 +249,14 @@ class AgentLifecycle(ProcessMachine):
     def note_abandoned(self, status: int) -> None:
         """Take note of how the agent ended that the driver abandoned."""
         if self.status is None:
-            self.agent_status, self.was_forced = status, self.forced or status == _KILLED
+            self.agent_status, self.was_forced = status, self.forced or status == _EXIT_STATUS_AFTER_KILL
 
     @property
     def _is_steady(self) -> bool:
         """Whether an agent lives that is not being ended."""
         return self.has_agent and self.status is None and not self.ladder.has_signalled
 
-    def _give_up_agent(self, why: str, now: int) -> list[Command]:
+    def _give_up_agent(self, why: str, now: int) -> list[MachineCommand]:
         """Give up on an agent that cannot be talked to; if none ever could, the handshake has failed (P6)."""
         self._timers.pop("handshake_timeout", None)
         if not self._is_steady:
@@ -266,18 +266,18 @@ class AgentLifecycle(ProcessMachine):
             self._decide_restart(Outcome.HANDSHAKE_FAILED, self._why, now)
         return self._terminate_agent(now)
 
-    def _force_stop(self, now: int) -> list[Command]:
+    def _force_stop(self, now: int) -> list[MachineCommand]:
         if not self._is_steady:
             return []
         self.turns.lose_agent(Outcome.STOPPED, now, "the agent was forced to stop")
         self._is_stopped = self._was_ended = True
         return self._terminate_agent(now)
 
-    def _terminate_agent(self, now: int) -> list[Command]:
+    def _terminate_agent(self, now: int) -> list[MachineCommand]:
         self._timers = {}
         return self._note_signal(self.ladder.terminate(now))
 
-    def _handle_exit(self, event: on.Exited, now: int) -> list[Command]:
+    def _handle_exit(self, event: on.Exited, now: int) -> list[MachineCommand]:
         self.status = event.status
         self._handle_lines(self.framing.flush(), now)
         if not self.feeder.is_broken:
@@ -316,7 +316,7 @@ class AgentLifecycle(ProcessMachine):
         else:
             self._start_at = now + delay
 
-    def _handle_swept(self, event: on.TreeSwept, now: int) -> list[Command]:
+    def _handle_swept(self, event: on.TreeSwept, now: int) -> list[MachineCommand]:
         if not self._is_sweeping:
             return []
         if not event.alone:
@@ -326,7 +326,7 @@ class AgentLifecycle(ProcessMachine):
         self._publish("exit", None, str(self.status))
         return [on.Reap(), *self._continue_without_agent(now)]
 
-    def _continue_without_agent(self, now: int) -> list[Command]:
+    def _continue_without_agent(self, now: int) -> list[MachineCommand]:
         """Say what follows, now that no process lives."""
         if self._is_closing:
             return [on.Finish()]

@@ -30,18 +30,18 @@ from pytest_agentproc.supervisor._result import Result
 from pytest_agentproc.supervisor._streams import Feeder, Framing
 from pytest_agentproc.supervisor._tools import Tasks, Tools
 from pytest_agentproc.supervisor._watchdog import Watchdog
-from pytest_agentproc.supervisor.dialects import OF_WORK, make_decoder
+from pytest_agentproc.supervisor.dialects import MEANINGS_OF_WORK, make_decoder
 from pytest_agentproc.vocabulary import Dialect, Outcome, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pytest_agentproc.supervisor._artifacts import RunHeader, Store
-    from pytest_agentproc.supervisor._events import Command, Event
+    from pytest_agentproc.supervisor._events import MachineCommand, MachineEvent
     from pytest_agentproc.supervisor.dialects import Meaning
 
 
-_KILLED = -9
+_EXIT_STATUS_AFTER_KILL = -9
 
 
 class State(Enum):
@@ -54,9 +54,9 @@ class State(Enum):
     DONE = "done"
 
 
-_RUNNING = State.RUNNING
-_ALIVE = (State.RUNNING, State.ENDING)
-_TOOL_USE = Outcome.TOOL_USE
+_STATE_RUNNING = State.RUNNING
+_STATES_WITH_LIVING_AGENT = (State.RUNNING, State.ENDING)
+_OUTCOME_TOOL_USE = Outcome.TOOL_USE
 """Members that are looked at for every line: until Python 3.12 naming one through its class costs a call."""
 
 
@@ -123,7 +123,7 @@ class Machine(ProcessMachine):
         self.executable = True
         self.register_handlers()
 
-    def feed(self, event: Event, now: int) -> list[Command]:
+    def feed(self, event: MachineEvent, now: int) -> list[MachineCommand]:
         """Take one event at an instant (nanoseconds); return what to do about it, in order.
 
         `meanings` then says what it meant in the dialect.
@@ -150,17 +150,17 @@ class Machine(ProcessMachine):
 
     # Beginning.
 
-    def _handle_start(self, event: on.Start, now: int) -> list[Command]:
+    def _handle_start(self, event: on.Start, now: int) -> list[MachineCommand]:
         return [on.Spawn(self.ladder.containment)]
 
-    def _handle_spawned(self, event: on.Spawned, now: int) -> list[Command]:
+    def _handle_spawned(self, event: on.Spawned, now: int) -> list[MachineCommand]:
         self.state = State.RUNNING
         self.spawned_at = now
         self.watchdog.start(now)
         delivered = self.feeder.is_delivered
         return [*self._watch_open_streams(), *(self.feeder.end_input() if delivered else [on.Watch("stdin", True)])]
 
-    def _handle_spawn_failed(self, event: on.SpawnFailed, now: int) -> list[Command]:
+    def _handle_spawn_failed(self, event: on.SpawnFailed, now: int) -> list[MachineCommand]:
         self.executable = self.ending.is_missing(event.errno)
         why = explain_start(event.reason, event.errno)
         self._conclude(self.ending.unstarted, now, prefix_command(self.task.argv, why))
@@ -169,29 +169,29 @@ class Machine(ProcessMachine):
 
     # Streams.
 
-    def _handle_wrote(self, event: on.Wrote, now: int) -> list[Command]:
+    def _handle_wrote(self, event: on.Wrote, now: int) -> list[MachineCommand]:
         self.feeder.note_written(event.count)
         self.watchdog.note_own_write(now)
         return self._close_stdin() if self.feeder.is_delivered else []
 
-    def _handle_broken_stdin(self, event: on.StdinBroken, now: int) -> list[Command]:
+    def _handle_broken_stdin(self, event: on.StdinBroken, now: int) -> list[MachineCommand]:
         self.feeder.is_broken = True
         return [*self._close_stdin(), *self._fail_if_input_lost(now, silent=False)]
 
-    def _handle_eof(self, event: on.Eof, now: int) -> list[Command]:
+    def _handle_eof(self, event: on.Eof, now: int) -> list[MachineCommand]:
         self.feeder.note_stream_end(event.stream)
         self.watchdog.note_stream_end(now, event.stream)
         return [*self._watch_open_streams(), *self._handle_agent_gone(now)]
 
     def _note_output(self, event: on.Output, now: int) -> None:
         stream, data, dog = event.stream, event.data, self.watchdog
-        if self.state is _RUNNING and dog.is_armed and dog.is_activity(stream, data):
+        if self.state is _STATE_RUNNING and dog.is_armed and dog.is_activity(stream, data):
             dog.note_activity(now, stream, len(data))
         elif self.state is State.ENDING:
             self.ladder.note_output(now)
 
-    def _handle_lines(self, lines: list[bytes], now: int) -> list[Command]:
-        commands: list[Command] = []
+    def _handle_lines(self, lines: list[bytes], now: int) -> list[MachineCommand]:
+        commands: list[MachineCommand] = []
         mean = self._handle_meaning
         for meaning in self._decode_all(lines):
             if due := mean(meaning, now):
@@ -202,43 +202,47 @@ class Machine(ProcessMachine):
         decode = self.decoder.decode
         return [meaning for line in lines for meaning in decode(line)]
 
-    def _refuse_long_line(self, now: int) -> list[Command]:
+    def _refuse_long_line(self, now: int) -> list[MachineCommand]:
         """Give up on an agent that prints a line without end (F3); what is completed stands."""
         if self.state is not State.RUNNING:
             return []
         return self._give_up_agent(Outcome.PROTOCOL_ERROR, f"a line of more than {self.framing.limit} bytes", now)
 
-    def _handle_meaning(self, meaning: Meaning, now: int) -> list[Command]:
+    def _handle_meaning(self, meaning: Meaning, now: int) -> list[MachineCommand]:
         """Follow the completion: it begins the linger, and ends it if it is taken back."""
-        if self.outcome is _TOOL_USE:
+        if self.outcome is _OUTCOME_TOOL_USE:
             return []
         completion, dog = self.completion, self.watchdog
-        before, is_of_work = completion.at, type(meaning) in OF_WORK
+        before, is_of_work = completion.at, type(meaning) in MEANINGS_OF_WORK
         self.meanings.append(meaning)
         completion.feed(meaning, now)
         if dog.last_progress != now and dog.is_progress(meaning):
             dog.note_progress(now)
         if is_of_work:
             self.tasks.feed(meaning)  # also what an agent says of them as it is ended
-        if (completion.at is before and not is_of_work) or self.state not in _ALIVE or self.ladder.has_signalled:
+        if (
+            (completion.at is before and not is_of_work)
+            or self.state not in _STATES_WITH_LIVING_AGENT
+            or self.ladder.has_signalled
+        ):
             return []
         if is_of_work:
             self.tools.feed(meaning)
             dog.note_work(busy=self.tools.is_busy, doing=self.tools.doing)
-            if self.state is _RUNNING and self.tools.is_handed_over(meaning):
+            if self.state is _STATE_RUNNING and self.tools.is_handed_over(meaning):
                 return self._hand_tool_over_to_host(now)
         if before is None and completion.at is not None:
             self.state = State.ENDING
             dog.disarm()
             self.ladder.start_linger_grace(now, is_working=bool(self.tasks.running))
         elif before is not None and completion.at is None:
-            self.state = _RUNNING
+            self.state = _STATE_RUNNING
             self.ladder.stop_waiting()
             dog.last_activity = now
             dog.arm(now)
         return []
 
-    def _hand_tool_over_to_host(self, now: int) -> list[Command]:
+    def _hand_tool_over_to_host(self, now: int) -> list[MachineCommand]:
         """End at a message that asks for a tool of the host's (A7). Later lines belong to the next run."""
         self._conclude(Outcome.TOOL_USE, now)
         if self.status is not None:
@@ -248,7 +252,7 @@ class Machine(ProcessMachine):
 
     # Ending.
 
-    def _handle_deadline(self, event: on.DeadlineReached, now: int) -> list[Command]:
+    def _handle_deadline(self, event: on.DeadlineReached, now: int) -> list[MachineCommand]:
         if self.ladder.deadline is not None and self.ladder.deadline <= now:
             if self.ladder.rung is EscalationStep.TERMINATE:
                 self._set_outcome_of_result()
@@ -260,7 +264,7 @@ class Machine(ProcessMachine):
         lost = self._fail_if_input_lost(now, silent=True) if outcome is Outcome.INACTIVE else []
         return lost or self._give_up_agent(outcome, self.watchdog.explain_expiry(name, now), now)
 
-    def _fail_if_input_lost(self, now: int, *, silent: bool) -> list[Command]:
+    def _fail_if_input_lost(self, now: int, *, silent: bool) -> list[MachineCommand]:
         """Give up on a prompt that the agent does not read, if it is time to (F5)."""
         if self.outcome is not None or not self.ending.is_input_lost(self.feeder, silent=silent):
             return []
@@ -268,16 +272,16 @@ class Machine(ProcessMachine):
             Outcome.INPUT_FAILED, f"stdin was closed with {len(self.feeder.rest)} bytes to write", now
         )
 
-    def _give_up_agent(self, outcome: Outcome, message: str, now: int) -> list[Command]:
+    def _give_up_agent(self, outcome: Outcome, message: str, now: int) -> list[MachineCommand]:
         self._conclude(outcome, now, message)
         self.state = State.ENDING
         return self._note_signal(self.ladder.terminate(now))
 
-    def _handle_exit(self, event: on.Exited, now: int) -> list[Command]:
+    def _handle_exit(self, event: on.Exited, now: int) -> list[MachineCommand]:
         self.status = event.status
         return self._handle_agent_gone(now)
 
-    def _handle_agent_gone(self, now: int) -> list[Command]:
+    def _handle_agent_gone(self, now: int) -> list[MachineCommand]:
         """Conclude and sweep, once, when the agent has ended."""
         is_over = self.state in (State.SWEEPING, State.DONE)
         if is_over or not self.ending.is_gone(self.status, self.feeder.streams):
@@ -305,12 +309,12 @@ class Machine(ProcessMachine):
         words = explain_exit(self.status, now, self.spawned_at, self.output_at)
         return self.ending.explain_missing_result(told, words, self.stderr_tail)
 
-    def _handle_swept(self, event: on.TreeSwept, now: int) -> list[Command]:
+    def _handle_swept(self, event: on.TreeSwept, now: int) -> list[MachineCommand]:
         if self.state is not State.SWEEPING:
             return []
         return self._finish() if event.alone else self.ladder.end_leftovers(now)
 
-    def _finish(self) -> list[Command]:
+    def _finish(self) -> list[MachineCommand]:
         self.state = State.DONE
         return self.ladder.finish()
 
@@ -322,7 +326,7 @@ class Machine(ProcessMachine):
             status: how the agent ended; None if it was never started.
             error: why the run was given up.
         """
-        self.forced = self.forced or (self.status is None and status == _KILLED)
+        self.forced = self.forced or (self.status is None and status == _EXIT_STATUS_AFTER_KILL)
         self.status = status
         self.state = State.DONE
         if self.outcome is None and self.completion.at is not None:

@@ -100,7 +100,7 @@ class Questions:
         return any(number in open_question.owners for open_question in self._open.values())
 
 
-_SECOND = 1_000_000_000
+_SECOND_NS = 1_000_000_000
 
 
 class Hooks:
@@ -111,10 +111,10 @@ class Hooks:
         tell: reports events to the viewers, and to the code that calls the callbacks.
     """
 
-    LIFE = 300 * _SECOND
+    LIFE = 300 * _SECOND_NS
     """A hook that was kept longer than this is never called."""
 
-    SWEEP = 60 * _SECOND
+    SWEEP = 60 * _SECOND_NS
     MOST = 1000
     """At most this number may wait, and at most this number are kept (F6)."""
 

@@ -66,7 +66,7 @@ class Result:
         return _build_common_report(self)
 
 
-_SHOWN = frozenset({"message", "error"})
+_EVENT_KINDS_IN_TRANSCRIPT = frozenset({"message", "error"})
 """The kinds of events that a viewer's transcript is made of."""
 
 
@@ -102,7 +102,7 @@ def report_session(
 def summarize_view(events: Collection[SessionEvent]) -> View:
     """Say what a viewer makes of the events that it saw."""
     statuses = [event.text for event in events if event.kind == "status"]
-    told = [event.text for event in events if event.kind in _SHOWN]
+    told = [event.text for event in events if event.kind in _EVENT_KINDS_IN_TRANSCRIPT]
     return View(statuses[-1] if statuses else "starting", "\n".join(told))
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.supervisor.dialects import BACKGROUND, PromptNamed, TurnBegun, TurnEnded
+from pytest_agentproc.supervisor.dialects import BACKGROUND_TURN_MARK, PromptNamed, TurnBegun, TurnEnded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Question, TurnProgress
 
 
-_BACKGROUND = (BACKGROUND,)
+_ONLY_THE_BACKGROUND_TURN = (BACKGROUND_TURN_MARK,)
 
 
 class Router:
@@ -56,7 +56,7 @@ class Router:
         """Say which turns an event belongs to; it may be none."""
         marks = meaning.marks
         self.retracted = ()
-        self.is_marked = self.is_marked or (bool(marks) and marks != _BACKGROUND)
+        self.is_marked = self.is_marked or (bool(marks) and marks != _ONLY_THE_BACKGROUND_TURN)
         if isinstance(meaning, PromptNamed):
             return ()
         if isinstance(meaning, TurnBegun):
@@ -70,31 +70,31 @@ class Router:
     def _begin_marked_turns(self, marks: tuple[int, ...]) -> tuple[int, ...]:
         if not marks:
             return self._begin_unnamed_turn()
-        if marks == _BACKGROUND:
-            self.running = _BACKGROUND
-            return _BACKGROUND
+        if marks == _ONLY_THE_BACKGROUND_TURN:
+            self.running = _ONLY_THE_BACKGROUND_TURN
+            return _ONLY_THE_BACKGROUND_TURN
         new = tuple(mark for mark in marks if mark in self.waiting)
         if not new:
             return tuple(mark for mark in marks if mark in self.running)
         self.waiting = [number for number in self.waiting if number not in new]
-        self.running = new if self.running == _BACKGROUND else self.running + new
+        self.running = new if self.running == _ONLY_THE_BACKGROUND_TURN else self.running + new
         return new
 
     def _begin_unnamed_turn(self) -> tuple[int, ...]:
         if not self.running:
             if self.is_marked or not self.waiting:
-                self.running = _BACKGROUND
+                self.running = _ONLY_THE_BACKGROUND_TURN
             else:
                 self.running = (self.waiting.pop(0),)
         return self.running
 
     def _end_turns(self, marks: tuple[int, ...]) -> tuple[int, ...]:
-        if marks == _BACKGROUND:
+        if marks == _ONLY_THE_BACKGROUND_TURN:
             return self._end_background_turn()
         if marks:
             if any(mark in self.waiting for mark in marks) or any(mark in self.running for mark in marks):
                 self.waiting = [number for number in self.waiting if number not in marks]
-                kept = () if self.running == _BACKGROUND else self.running
+                kept = () if self.running == _ONLY_THE_BACKGROUND_TURN else self.running
                 self.running = tuple(number for number in kept if number not in marks)
             return marks
         who, self.running = self.running, ()
@@ -104,17 +104,17 @@ class Router:
 
     def _end_background_turn(self) -> tuple[int, ...]:
         """End a background turn; what was taken for a prompt's turn till now has yet to begin."""
-        if self.running not in ((), _BACKGROUND):
+        if self.running not in ((), _ONLY_THE_BACKGROUND_TURN):
             self.retracted = self.running
             self.waiting = [*self.running, *self.waiting]
         self.running = ()
-        return _BACKGROUND
+        return _ONLY_THE_BACKGROUND_TURN
 
 
-LONGEST = 16 * 1024**2
+MAX_KEPT_EVENT_CHARS = 16 * 1024**2
 """So many characters are kept of what a session told, and of its background turns' results; then the oldest go."""
 
-_EVENT = 200
+_CHARS_COUNTED_PER_EVENT = 200
 """So many characters an event counts beside its words."""
 
 
@@ -134,7 +134,7 @@ class Transcript:
         self.events.append(event)
         self.total += 1
         self._size += _measure_event(event)
-        while self._size > LONGEST and len(self.events) > 1:
+        while self._size > MAX_KEPT_EVENT_CHARS and len(self.events) > 1:
             self._size -= _measure_event(self.events.popleft())
 
     def find_first_place(self) -> int:
@@ -151,9 +151,9 @@ class Transcript:
 
 
 def _measure_event(event: SessionEvent) -> int:
-    size = _EVENT + len(event.text)
+    size = _CHARS_COUNTED_PER_EVENT + len(event.text)
     if event.result is not None:
-        size += measure_result(event.result)
+        size += count_result_characters(event.result)
     if event.question is not None:
         size += _measure_repr(event.question.detail)
     if event.hook is not None:
@@ -161,13 +161,19 @@ def _measure_event(event: SessionEvent) -> int:
     return size
 
 
-def measure_result(result: TurnResult) -> int:
+def count_result_characters(result: TurnResult) -> int:
     """Say how many characters a turn's result counts."""
-    return _EVENT + len(result.text or "") + len(result.transcript) + len(result.error) + _measure_repr(result.usage)
+    return (
+        _CHARS_COUNTED_PER_EVENT
+        + len(result.text or "")
+        + len(result.transcript)
+        + len(result.error)
+        + _measure_repr(result.usage)
+    )
 
 
 def _measure_repr(value: Mapping[str, object] | None) -> int:
     try:
         return len(repr(value))
     except RecursionError:
-        return LONGEST
+        return MAX_KEPT_EVENT_CHARS

@@ -18,7 +18,7 @@ from pytest_agentproc.supervisor import _events as to
 from pytest_agentproc.supervisor._conversation import Conversation
 from pytest_agentproc.supervisor._events import SessionEvent, TurnResult
 from pytest_agentproc.supervisor._lifecycle import SessionDeciders, SessionTask
-from pytest_agentproc.supervisor._router import LONGEST, Transcript, measure_result
+from pytest_agentproc.supervisor._router import MAX_KEPT_EVENT_CHARS, Transcript, count_result_characters
 from pytest_agentproc.supervisor._session_driver import CallbackRunner, MissingWakeup, SessionDriver
 from pytest_agentproc.supervisor._spawn import check_command, make_spawner
 from pytest_agentproc.supervisor.dialects import Setting
@@ -123,12 +123,14 @@ class Viewer:
         self._is_attached = False
 
 
-Handler = Callable[["Question"], Awaitable[bool]]
+PermissionHandler = Callable[["Question"], Awaitable[bool]]
 HookCallback = Callable[["Hook"], Awaitable[bool | None]]
 
-_OVER = TurnResult(Outcome.STOPPED, 130, error="the session is closed")
-_MOST_WARNINGS = _LONGEST_WARNING = 1000
-_WORDS = frozenset({"delta", "late", "message", "past_message", "past_prompt", "prompt", "status", "tool"})
+_RESULT_AFTER_CLOSE = TurnResult(Outcome.STOPPED, 130, error="the session is closed")
+_MAX_WARNINGS = _MAX_WARNING_CHARS = 1000
+_EVENT_KINDS_FOR_VIEWERS_ONLY = frozenset(
+    {"delta", "late", "message", "past_message", "past_prompt", "prompt", "status", "tool"}
+)
 """Events that are for viewers alone."""
 
 
@@ -153,7 +155,7 @@ class Session:
     """
 
     def __init__(
-        self, machine: Conversation, clock: Clock, permission: Handler | None, log: Transcript | None = None
+        self, machine: Conversation, clock: Clock, permission: PermissionHandler | None, log: Transcript | None = None
     ) -> None:
         self.log = log or Transcript()
         self.background: deque[TurnResult] = deque()
@@ -169,7 +171,7 @@ class Session:
         self._stops: deque[_PendingStop] = deque()
         self._attendant = CallbackRunner()
         self._callbacks: dict[str, HookCallback] = {}
-        self._warnings: deque[str] = deque(maxlen=_MOST_WARNINGS)
+        self._warnings: deque[str] = deque(maxlen=_MAX_WARNINGS)
         self._changed: anyio.Event | None = None
         self._mute: MissingWakeup | None = None
 
@@ -244,7 +246,7 @@ class Session:
         self._count += 1
         turn = self._turns[self._count] = Turn(self, self._count)
         if self.is_over:
-            self._turns.pop(turn.number).set_result(_OVER)
+            self._turns.pop(turn.number).set_result(_RESULT_AFTER_CLOSE)
         else:
             self.send_intent(to.Prompt(turn.number, text))
         return turn
@@ -325,7 +327,7 @@ class Session:
             self._driver.abandon()
             self.is_over = True
             while self._turns:
-                self._turns.popitem()[1].set_result(_OVER)
+                self._turns.popitem()[1].set_result(_RESULT_AFTER_CLOSE)
             self._wake_waiters()
 
     async def answer_agent(self, group: TaskGroup) -> None:
@@ -358,7 +360,7 @@ class Session:
     def _warn(self, words: str) -> None:
         self.receive_event(to.SessionEvent(self._clock.instant(), "warning", text=words))
 
-    def send_intent(self, intent: to.Intent) -> None:
+    def send_intent(self, intent: to.CallerIntent) -> None:
         """Pass an intent on."""
         if not self.is_over:
             self._driver.queue_intent(intent)
@@ -371,13 +373,13 @@ class Session:
     def receive_event(self, event: SessionEvent) -> None:
         """Take what the driver publishes."""
         self.log.add(event)
-        if event.kind not in _WORDS:
+        if event.kind not in _EVENT_KINDS_FOR_VIEWERS_ONLY:
             self._handle_event(event)
         self._wake_waiters()
 
     def _handle_event(self, event: SessionEvent) -> None:
         if event.kind == "warning":
-            self._warnings.append(event.text[:_LONGEST_WARNING])
+            self._warnings.append(event.text[:_MAX_WARNING_CHARS])
         if event.kind == "outcome" and event.turn in self._turns and event.result is not None:
             self._turns.pop(event.turn).set_result(event.result)
         elif event.kind == "background" and event.result is not None:
@@ -395,9 +397,9 @@ class Session:
 
     def _keep_background_result(self, result: TurnResult) -> None:
         self.background.append(result)
-        self._background_size += measure_result(result)
-        while self._background_size > LONGEST and len(self.background) > 1:
-            self._background_size -= measure_result(self.background.popleft())
+        self._background_size += count_result_characters(result)
+        while self._background_size > MAX_KEPT_EVENT_CHARS and len(self.background) > 1:
+            self._background_size -= count_result_characters(self.background.popleft())
 
     def _wake_waiters(self) -> None:
         changed, self._changed = self._changed, None
@@ -412,7 +414,7 @@ async def open_session(
     dialect: str | Dialect,
     mode: str = "",
     policy: Policy | None = None,
-    permission: Handler | None = None,
+    permission: PermissionHandler | None = None,
     hooks: Mapping[str, str] | None = None,
     continues: ContinuedSession | None = None,
     cwd: str | None = None,

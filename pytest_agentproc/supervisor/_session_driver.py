@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.supervisor._conversation import Conversation
     from pytest_agentproc.supervisor._driver import AgentProcess
-    from pytest_agentproc.supervisor._events import Event, Intent, SessionEvent
+    from pytest_agentproc.supervisor._events import CallerIntent, MachineEvent, SessionEvent
 
 
 class _CallbackTask:
@@ -146,7 +146,7 @@ class SessionDriver(Driver):
         super().__init__(machine, spawn, now, trace)
         self._wakeup = wakeup
         self._listen = listen
-        self._intents: deque[Intent] = deque()
+        self._intents: deque[CallerIntent] = deque()
         self._has_begun = False
         self._execute[on.Publish] = self._do_publish
 
@@ -155,7 +155,7 @@ class SessionDriver(Driver):
         """See `WatchedRun`: it is the same for every agent of the session."""
         return self._wakeup.descriptor
 
-    def queue_intent(self, intent: Intent) -> None:
+    def queue_intent(self, intent: CallerIntent) -> None:
         """Take an intent of the caller: the next look hears it."""
         self._intents.append(intent)
         self._wakeup.set()
@@ -188,7 +188,7 @@ class SessionDriver(Driver):
             self.machine.note_abandoned(agent.kill_and_reap())
         self._wakeup.close()
 
-    def _do_spawn(self, command: on.Spawn) -> Event:
+    def _do_spawn(self, command: on.Spawn) -> MachineEvent:
         if isinstance(self._wakeup, MissingWakeup):
             return on.SpawnFailed(self._wakeup.errno, self._wakeup.reason)
         answer = super()._do_spawn(command)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from pytest_agentproc.supervisor._events import Close, Watch
 
 if TYPE_CHECKING:
-    from pytest_agentproc.supervisor._events import Command
+    from pytest_agentproc.supervisor._events import MachineCommand
 
 
-_BOM = b"\xef\xbb\xbf"
+_UTF8_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Framing:
@@ -76,15 +76,15 @@ class Framing:
     def _strip_line(self, line: bytes) -> bytes:
         if not self._begun:
             self._begun = True
-            line = line.removeprefix(_BOM)
+            line = line.removeprefix(_UTF8_BYTE_ORDER_MARK)
         return line.removesuffix(b"\r")
 
 
-_CONTINUATIONS = bytes(range(0x80, 0xC0))
-_BATCH = 4096
-_OBJECT = 64
+_UTF8_CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
+_MAX_BATCH_BYTES = 4096
+_EXTRA_BYTES_PER_TEXT = 64
 """Bytes, about, that a short text takes besides its own."""
-_ERRORS = "surrogatepass"  # half a pair is what JSON may hold, and is no reason to lose a message
+_UNICODE_ERROR_HANDLER = "surrogatepass"  # half a pair is what JSON may hold, and is no reason to lose a message
 
 
 class Tail:
@@ -119,7 +119,7 @@ class Tail:
     def __str__(self) -> str:
         """Give it as text, without the rest of a character that the cut has torn."""
         data = bytes(self)
-        return (data.lstrip(_CONTINUATIONS) if self.is_cut else data).decode(errors=_ERRORS)
+        return (data.lstrip(_UTF8_CONTINUATION_BYTES) if self.is_cut else data).decode(errors=_UNICODE_ERROR_HANDLER)
 
 
 class Transcript:
@@ -144,8 +144,8 @@ class Transcript:
         """Take the next message."""
         self.last = text
         self._new.append(text)
-        self._weight += len(text) + _OBJECT
-        if self._weight > _BATCH:
+        self._weight += len(text) + _EXTRA_BYTES_PER_TEXT
+        if self._weight > _MAX_BATCH_BYTES:
             self._flush_new_messages()
 
     def add_lines(self, text: str) -> None:
@@ -155,7 +155,7 @@ class Transcript:
 
     def _flush_new_messages(self) -> None:
         if self._new:
-            data = "\n".join(self._new).encode(errors=_ERRORS)
+            data = "\n".join(self._new).encode(errors=_UNICODE_ERROR_HANDLER)
             self._tail.add(b"\n" + data if self._has_begun else data)
             self._new, self._weight, self._has_begun = [], 0, True
 
@@ -168,10 +168,10 @@ class Transcript:
     def __str__(self) -> str:
         if self._limit is None or not self.is_cut or self.last is None:
             self._flush_new_messages()
-            return bytes(self._tail).decode(errors=_ERRORS)
-        if len(self.last.encode(errors=_ERRORS)) >= self._limit:
+            return bytes(self._tail).decode(errors=_UNICODE_ERROR_HANDLER)
+        if len(self.last.encode(errors=_UNICODE_ERROR_HANDLER)) >= self._limit:
             return self.last
-        return bytes(self._tail).partition(b"\n")[2].decode(errors=_ERRORS)
+        return bytes(self._tail).partition(b"\n")[2].decode(errors=_UNICODE_ERROR_HANDLER)
 
 
 class Feeder:
@@ -209,7 +209,7 @@ class Feeder:
         if stream in self._open:
             self._open.remove(stream)
 
-    def end_input(self) -> list[Command]:
+    def end_input(self) -> list[MachineCommand]:
         """End the agent's input: the prompt is written, or the agent does not read it (C1)."""
         self.is_closed = True
         return [Close()]
@@ -229,7 +229,7 @@ class Outbox(Feeder):
         self._next: list[bytes] = []
         self._answers = 0
 
-    def put(self, data: bytes) -> list[Command]:
+    def put(self, data: bytes) -> list[MachineCommand]:
         """Add bytes; nothing is kept for an agent that reads no more."""
         if self.is_closed or self.is_broken or not data:
             return []
@@ -240,7 +240,7 @@ class Outbox(Feeder):
         self.put_in += len(data)
         return self._watch_stdin(wanted=True)
 
-    def put_reply(self, data: bytes) -> list[Command]:
+    def put_reply(self, data: bytes) -> list[MachineCommand]:
         """Add bytes that the agent itself asked for."""
         self._answers += len(data)
         return self.put(data)
@@ -259,17 +259,17 @@ class Outbox(Feeder):
         if not self._rest:
             self._answers = 0
 
-    def watch_while_pending(self) -> list[Command]:
+    def watch_while_pending(self) -> list[MachineCommand]:
         """Have stdin watched only as long as there is something to write."""
         return self._watch_stdin(wanted=not self.is_delivered)
 
-    def end_input(self) -> list[Command]:
+    def end_input(self) -> list[MachineCommand]:
         """End the agent's input, once."""
         self._rest, self._next = memoryview(b""), []
         watch = self._watch_stdin(wanted=False)
         return [] if self.is_closed else [*watch, *super().end_input()]
 
-    def _watch_stdin(self, *, wanted: bool) -> list[Command]:
+    def _watch_stdin(self, *, wanted: bool) -> list[MachineCommand]:
         if wanted is self._is_watched:
             return []
         self._is_watched = wanted

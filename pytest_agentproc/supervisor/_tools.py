@@ -6,8 +6,8 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.supervisor.dialects import (
-    LONGEST_ID,
-    MOST_TOOLS,
+    MAX_ID_CHARS,
+    MAX_TOOLS_IN_FLIGHT,
     Asked,
     Compaction,
     TaskBegun,
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Policy
 
 
-_AGENT = "local_agent"
+_TOOL_NAME_OF_BACKGROUND_AGENTS = "local_agent"
 
 
 class Tools:
@@ -39,13 +39,13 @@ class Tools:
     def feed(self, meaning: Meaning) -> None:
         """Take one event."""
         if isinstance(meaning, ToolStarted):
-            if len(self.running) < MOST_TOOLS and not self.is_host_tool(meaning.name):
-                self.running.add(meaning.id[:LONGEST_ID])
-                if meaning.name == _AGENT:
-                    self._agents.add(meaning.id[:LONGEST_ID])
+            if len(self.running) < MAX_TOOLS_IN_FLIGHT and not self.is_host_tool(meaning.name):
+                self.running.add(meaning.id[:MAX_ID_CHARS])
+                if meaning.name == _TOOL_NAME_OF_BACKGROUND_AGENTS:
+                    self._agents.add(meaning.id[:MAX_ID_CHARS])
         elif isinstance(meaning, ToolEnded):
-            self.running.discard(meaning.id[:LONGEST_ID])
-            self._agents.discard(meaning.id[:LONGEST_ID])
+            self.running.discard(meaning.id[:MAX_ID_CHARS])
+            self._agents.discard(meaning.id[:MAX_ID_CHARS])
         elif isinstance(meaning, Compaction):
             self.is_compacting = not meaning.is_over
 
@@ -73,8 +73,8 @@ class Tools:
         return isinstance(meaning, Asked) and any(self.is_host_tool(name) for name in meaning.names)
 
 
-_MOST_NAMED = 10
-_LONGEST_TITLE = 60
+_MAX_TASKS_IN_WARNING = 10
+_MAX_TASK_TITLE_CHARS = 60
 
 
 class Tasks:
@@ -95,17 +95,17 @@ class Tasks:
         """Take one event."""
         if isinstance(meaning, TaskBegun):
             followed = self.running if meaning.kind == self.KIND else self._others
-            if len(followed) < MOST_TOOLS:
-                followed[meaning.id[:LONGEST_ID]] = meaning.title[:_LONGEST_TITLE]
+            if len(followed) < MAX_TOOLS_IN_FLIGHT:
+                followed[meaning.id[:MAX_ID_CHARS]] = meaning.title[:_MAX_TASK_TITLE_CHARS]
         elif isinstance(meaning, TaskOver):
             self._end_task(meaning)
 
     def _end_task(self, over: TaskOver) -> None:
-        name = over.id[:LONGEST_ID]
+        name = over.id[:MAX_ID_CHARS]
         title = self.running.pop(name, None)
         if title is None:
             title = self._others.pop(name, None)
-        if title is not None and over.was_stopped and len(self._stopped) < MOST_TOOLS:
+        if title is not None and over.was_stopped and len(self._stopped) < MAX_TOOLS_IN_FLIGHT:
             self._stopped[name] = title
 
     def describe_lost(self) -> list[str]:
@@ -116,5 +116,5 @@ class Tasks:
 
 def _format_tasks(tasks: dict[str, str]) -> str:
     names = [f"{name} ({title})" if title else name for name, title in tasks.items()]
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(names[:_MOST_NAMED]) + more
+    more = f" and {len(names) - _MAX_TASKS_IN_WARNING} more" if len(names) > _MAX_TASKS_IN_WARNING else ""
+    return ", ".join(names[:_MAX_TASKS_IN_WARNING]) + more

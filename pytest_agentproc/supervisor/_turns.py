@@ -15,7 +15,7 @@ from pytest_agentproc.supervisor._events import TurnResult
 from pytest_agentproc.supervisor._questions import Questions
 from pytest_agentproc.supervisor._streams import Transcript
 from pytest_agentproc.supervisor.dialects import (
-    BACKGROUND,
+    BACKGROUND_TURN_MARK,
     CancelAnswered,
     PromptDeclined,
     Question,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Policy
 
 
-_LONGEST = 16 * 1024**2
+_MAX_UNFINISHED_MESSAGE_CHARS = 16 * 1024**2
 """So many characters of a message that comes in pieces are kept."""
 
 
@@ -110,7 +110,7 @@ class TurnAnswer:
             self.end_message()
 
     def _add_piece(self, parts: list[str], text: str) -> None:
-        if text and self._size < _LONGEST:
+        if text and self._size < _MAX_UNFINISHED_MESSAGE_CHARS:
             parts.append(text)
             self._size += len(text)
         else:
@@ -314,7 +314,7 @@ class Turns:
         """End the messages under way: viewers read what came in pieces before they read what comes next."""
         if self.flight is not None:
             self._show_message(self.flight.number, self.flight.answered.end_message())
-        self._show_message(BACKGROUND, self._background.end_message())
+        self._show_message(BACKGROUND_TURN_MARK, self._background.end_message())
 
     def _show_message(self, number: int, pieces: str) -> None:
         """Show viewers a message whole that came in pieces only."""
@@ -361,7 +361,7 @@ class Turns:
 
     def _note_turn_begin(self, owners: tuple[int, ...], now: int) -> None:
         """Note when turns begin. Forget a background turn that said nothing when a prompt's turn continues."""
-        if BACKGROUND in owners:
+        if BACKGROUND_TURN_MARK in owners:
             self._background.note_event(now)
         elif owners and not self._background.has_words:
             self._background.begun_at = None
@@ -396,9 +396,9 @@ class Turns:
 
     def _handle_progress(self, said: TurnProgress, number: int, now: int) -> None:
         turn = self.flight
-        if number == BACKGROUND:
-            self._show_message(BACKGROUND, self._background.add_progress(said))
-            self._tell(said.kind, BACKGROUND, said.text)
+        if number == BACKGROUND_TURN_MARK:
+            self._show_message(BACKGROUND_TURN_MARK, self._background.add_progress(said))
+            self._tell(said.kind, BACKGROUND_TURN_MARK, said.text)
         elif turn is not None and turn.number == number:
             self._show_message(number, turn.answered.add_progress(said))
             self.watchdog.note_progress(now)
@@ -423,7 +423,7 @@ class Turns:
         return data
 
     def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
-        if number == BACKGROUND:
+        if number == BACKGROUND_TURN_MARK:
             self._end_background_turn(ended, now)
             return
         turn = self._find_live_turn(number)
@@ -440,10 +440,10 @@ class Turns:
 
     def _end_background_turn(self, ended: TurnEnded, now: int) -> None:
         said, self._background = self._background, TurnAnswer(self._kept)
-        self._show_message(BACKGROUND, said.end_message())
+        self._show_message(BACKGROUND_TURN_MARK, said.end_message())
         result = said.build_result(ended, now)
-        self._warn_of_cut_transcript(BACKGROUND, said)
-        self._tell("background", BACKGROUND, said.text or "", result=result)
+        self._warn_of_cut_transcript(BACKGROUND_TURN_MARK, said)
+        self._tell("background", BACKGROUND_TURN_MARK, said.text or "", result=result)
 
     def _return_words_to_background(self) -> None:
         """Give words to the background turn that they turned out to be of."""

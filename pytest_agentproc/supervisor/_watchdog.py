@@ -10,21 +10,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.supervisor.dialects import Noise, Other
-from pytest_agentproc.vocabulary import LIMIT_OUTCOMES
+from pytest_agentproc.vocabulary import OUTCOME_BY_LIMIT
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Meaning
     from pytest_agentproc.vocabulary import Outcome, Policy
 
 
-_OF_SILENCE = ("inactivity_timeout", "internal_tool_timeout")
-_OF_PROGRESS = ("progress_timeout", "prompt_timeout")
+_LIMITS_ON_SILENCE = ("inactivity_timeout", "internal_tool_timeout")
+_LIMITS_THAT_PROGRESS_RESTARTS = ("progress_timeout", "prompt_timeout")
 
 
 class Watchdog:
     """Hold the deadlines of a run."""
 
-    LIMITS: tuple[str, ...] = ("progress_timeout", *_OF_SILENCE, "max_runtime")
+    LIMITS: tuple[str, ...] = ("progress_timeout", *_LIMITS_ON_SILENCE, "max_runtime")
 
     def __init__(self, policy: Policy) -> None:
         limits = policy.nanoseconds()
@@ -49,14 +49,14 @@ class Watchdog:
         self.deadlines = {
             name: self._find_start_instant(name) + limit
             for name, limit in self.limits.items()
-            if limit is not None and (name not in _OF_SILENCE or name == self.silence)
+            if limit is not None and (name not in _LIMITS_ON_SILENCE or name == self.silence)
         }
         self.is_armed = True
 
     def _find_start_instant(self, name: str) -> int:
-        if name in _OF_PROGRESS:
+        if name in _LIMITS_THAT_PROGRESS_RESTARTS:
             return self.last_progress
-        return self.last_activity if name in _OF_SILENCE else self.started
+        return self.last_activity if name in _LIMITS_ON_SILENCE else self.started
 
     def is_activity(self, stream: str, data: bytes) -> bool:
         """Say whether output shows that the agent works: any byte does, of either stream (A1)."""
@@ -86,7 +86,7 @@ class Watchdog:
             # Only silence changes: a deadline that rests, as the caller owes an answer, must not run again.
             limit = self.limits[self.silence]
             silent = {} if limit is None else {self.silence: self.last_activity + limit}
-            new = {**{name: at for name, at in self.deadlines.items() if name not in _OF_SILENCE}, **silent}
+            new = {**{name: at for name, at in self.deadlines.items() if name not in _LIMITS_ON_SILENCE}, **silent}
             self.deadlines = {name: new[name] for name in self.LIMITS if name in new}
 
     def is_progress(self, meaning: Meaning) -> bool:
@@ -96,7 +96,7 @@ class Watchdog:
     def note_progress(self, now: int) -> None:
         """Take note of an event."""
         self.last_progress = now
-        self._move_deadlines(now, *_OF_PROGRESS)
+        self._move_deadlines(now, *_LIMITS_THAT_PROGRESS_RESTARTS)
 
     def _move_deadlines(self, now: int, *names: str) -> None:
         for name in names:
@@ -122,14 +122,14 @@ class Watchdog:
         """Say which limit has run out, by (instant, rank), and what the run or the turn ends as."""
         for name, deadline in sorted(self.deadlines.items(), key=lambda item: item[1]):
             if deadline <= now:
-                return name, LIMIT_OUTCOMES[name]
+                return name, OUTCOME_BY_LIMIT[name]
         return None
 
     def explain_expiry(self, name: str, now: int) -> str:
         """Say in a sentence how long the agent was silent, or ran, and after how many bytes."""
         if name == "max_runtime":
             return f"still running after {(now - self.started) / 1e9:g} s{self._describe_output()}"
-        if name in _OF_PROGRESS:
+        if name in _LIMITS_THAT_PROGRESS_RESTARTS:
             return f"no progress for {(now - self.last_progress) / 1e9:g} s{self._describe_output()}"
         running = f" while {self.doing}" if name == "internal_tool_timeout" else ""
         silent = (now - self.last_activity) / 1e9
@@ -149,7 +149,7 @@ class TurnWatchdog(Watchdog):
     that wait for progress rest.
     """
 
-    LIMITS = (*_OF_PROGRESS, *_OF_SILENCE, "max_runtime")
+    LIMITS = (*_LIMITS_THAT_PROGRESS_RESTARTS, *_LIMITS_ON_SILENCE, "max_runtime")
 
     def watch_new_agent(self) -> None:
         """Watch a new agent process: its streams are open, and no tool of it runs."""
@@ -158,17 +158,17 @@ class TurnWatchdog(Watchdog):
 
     def pause_progress_limits(self) -> None:
         """Let the limits that wait for progress rest: the caller owes an answer."""
-        self.deadlines = {name: at for name, at in self.deadlines.items() if name not in _OF_PROGRESS}
+        self.deadlines = {name: at for name, at in self.deadlines.items() if name not in _LIMITS_THAT_PROGRESS_RESTARTS}
 
     def resume_progress_limits(self, now: int) -> None:
         """Wait for progress again, from now."""
         self.last_progress = now
-        again = {name: limit for name in _OF_PROGRESS if (limit := self.limits[name]) is not None}
+        again = {name: limit for name in _LIMITS_THAT_PROGRESS_RESTARTS if (limit := self.limits[name]) is not None}
         self.deadlines = {**{name: now + limit for name, limit in again.items()}, **self.deadlines}
 
     def explain_expiry(self, name: str, now: int) -> str:
         """Say in a sentence how long the agent was silent, or ran."""
-        if name in _OF_SILENCE:
+        if name in _LIMITS_ON_SILENCE:
             running = f" while {self.doing}" if name == "internal_tool_timeout" else ""
             return f"no output for {(now - self.last_activity) / 1e9:g} s{running}{self._describe_closed_streams()}"
         return super().explain_expiry(name, now) + ("" if name == "max_runtime" else self._describe_closed_streams())

@@ -14,7 +14,7 @@ from pytest_agentproc.verdict._explain import (
 from pytest_agentproc.verdict._facts import find_last_step, find_returned_at, list_leaks, list_signals
 from pytest_agentproc.verdict._instants import find_instants, replace_instants
 from pytest_agentproc.verdict._judgement import (
-    NOT_IN_REAL_TIME,
+    REASON_IN_REAL_TIME,
     JudgedRow,
     JudgedScenario,
     Judgement,
@@ -31,7 +31,7 @@ from pytest_agentproc.verdict._rows import VERDICT_TEXTS, PlayResult, Row, Verdi
 from pytest_agentproc.verdict._summary import describe_unstated_limits, format_summary, is_conformant
 
 __all__ = [
-    "NOT_IN_REAL_TIME",
+    "REASON_IN_REAL_TIME",
     "VERDICT_TEXTS",
     "Baseline",
     "JudgedRow",

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from pytest_agentproc.record import Event, Record
 
 
-Question = dict[str, Any]
+AskedQuestion = dict[str, Any]
 
 
-def list_agent_questions(record: Record) -> list[Question]:
+def list_agent_questions(record: Record) -> list[AskedQuestion]:
     """List every question, in the order in which they were asked, with its answer and the time that took."""
-    asked: dict[tuple[str, int], Question] = {}
+    asked: dict[tuple[str, int], AskedQuestion] = {}
     begun: dict[tuple[str, int], int] = {}
     for at, code, data in record.events:
         if code != "m" or "by" in data or ("asked" not in data and "answered" not in data):
@@ -51,7 +51,7 @@ def _check_agent_questions(played: PlayResult, wanted: Sequence[Mapping[str, Any
     return Finding(Verdict.PASSED, show_questions(seen))
 
 
-def _describe_question_difference(played: PlayResult, due: Mapping[str, Any] | None, came: Question | None) -> str:
+def _describe_question_difference(played: PlayResult, due: Mapping[str, Any] | None, came: AskedQuestion | None) -> str:
     """Say in what a question differs from the one that was expected; nothing if in nothing that is checked."""
     if due is None or came is None:
         return "it was not expected" if due is None else "it was not asked"
@@ -95,7 +95,7 @@ def _check_processes_at_once(played: PlayResult, wanted: int) -> Finding:
     return Finding(verdict, str(len(most)), join_names(most) if verdict is Verdict.FAILED else "")
 
 
-INVOCATION_CHECKS: dict[str, Callable[[PlayResult, Any], Finding]] = {
+CHECKS_OF_AGENT_STARTS: dict[str, Callable[[PlayResult, Any], Finding]] = {
     "spawns": _check_spawn_times,
     "alive_at_once": _check_processes_at_once,
 }
@@ -125,13 +125,13 @@ def _cut_to_report_length(given: Mapping[str, Any], word: str) -> str:
     return word.encode()[: given["longest"]].decode(errors="replace")
 
 
-_OWN_ARGV = "a supervisor that makes the command line itself states cannot=['argv']"
-_OWN_ENV = "a supervisor with an environment and folder of its own states cannot=['env']"
+_HINT_FOR_OWN_ARGV = "a supervisor that makes the command line itself states cannot=['argv']"
+_HINT_FOR_OWN_ENV = "a supervisor with an environment and folder of its own states cannot=['env']"
 
 
 def _check_argv(given: Mapping[str, Any], wanted: Sequence[str]) -> Finding:
     fits = given["argv"] == [_cut_to_report_length(given, word) for word in wanted]
-    return Finding.of(fits=fits, seen=join_names(quote(word) for word in given["argv"]), hint=_OWN_ARGV)
+    return Finding.of(fits=fits, seen=join_names(quote(word) for word in given["argv"]), hint=_HINT_FOR_OWN_ARGV)
 
 
 def _check_env(given: Mapping[str, Any], wanted: Mapping[str, str | None]) -> Finding:
@@ -139,11 +139,11 @@ def _check_env(given: Mapping[str, Any], wanted: Mapping[str, str | None]) -> Fi
     fits = all(
         seen[name] == (None if value is None else _cut_to_report_length(given, value)) for name, value in wanted.items()
     )
-    return Finding.of(fits=fits, seen=show_variables(seen), hint=_OWN_ENV)
+    return Finding.of(fits=fits, seen=show_variables(seen), hint=_HINT_FOR_OWN_ENV)
 
 
 def _check_cwd(given: Mapping[str, Any], wanted: Mapping[str, str]) -> Finding:
-    return Finding.of(fits=is_text_matching(given["cwd"], wanted), seen=quote(given["cwd"]), hint=_OWN_ENV)
+    return Finding.of(fits=is_text_matching(given["cwd"], wanted), seen=quote(given["cwd"]), hint=_HINT_FOR_OWN_ENV)
 
 
 def _check_stdin(played: PlayResult, wanted: Mapping[str, str]) -> Finding:
@@ -154,7 +154,7 @@ def _check_stdin(played: PlayResult, wanted: Mapping[str, str]) -> Finding:
         size = sum(len(data) for data in read)
         return Finding(Verdict.NOT_EXERCISED, f"{size} bytes, more than the record keeps of one instant")
     text = b"".join(read).decode(errors="replace")
-    hint = "" if played.bound.scenario.is_session else _OWN_ARGV
+    hint = "" if played.bound.scenario.is_session else _HINT_FOR_OWN_ARGV
     return Finding.of(fits=is_text_matching(text, wanted), seen=quote(text), hint=hint)
 
 
@@ -162,7 +162,7 @@ def _is_stdin_read(data: Mapping[str, Any]) -> bool:
     return data["process"] == "agent" and "bytes" in data
 
 
-SAW_CHECKS: dict[str, Callable[[PlayResult, Any], Finding]] = {
+CHECKS_OF_RECEIVED_VALUES: dict[str, Callable[[PlayResult, Any], Finding]] = {
     "received.argv": _build_invocation_check(_check_argv),
     "received.env": _build_invocation_check(_check_env),
     "received.cwd": _build_invocation_check(_check_cwd),
@@ -170,8 +170,8 @@ SAW_CHECKS: dict[str, Callable[[PlayResult, Any], Finding]] = {
 }
 
 
-_SHOWN = 3
-_WHY = {
+_MAX_SHOWN_STRAY_SIGNALS = 3
+_REASON_BY_STRAY_SIGNAL_TARGET = {
     "everything": "kill(-1), or a group of number 1, reaches every process that this user may signal; nobody got it",
     "own group": "pytest is in it and so are other tests, and nobody got it: start the agent in a session of its own",
     "itself": "it has no handler of the supervisor's for that, and did not get it",
@@ -198,8 +198,10 @@ def check_stray_signals(played: PlayResult, _wanted: str) -> Finding:
 
 
 def _describe_stray_signals(events: list[Event]) -> list[str]:
-    words = [_describe_stray_signal(event) for event in events[:_SHOWN]]
-    return [*words, f"{len(events) - _SHOWN} more"] if len(events) > _SHOWN else words
+    words = [_describe_stray_signal(event) for event in events[:_MAX_SHOWN_STRAY_SIGNALS]]
+    return (
+        [*words, f"{len(events) - _MAX_SHOWN_STRAY_SIGNALS} more"] if len(events) > _MAX_SHOWN_STRAY_SIGNALS else words
+    )
 
 
 def _describe_stray_signal(event: Event) -> str:
@@ -209,4 +211,6 @@ def _describe_stray_signal(event: Event) -> str:
 
 
 def _explain_stray_signal(event: Event) -> str:
-    return _WHY[event.data["to"]] + (", and nobody knows who did" if event.data.get("origin") == "unknown" else "")
+    return _REASON_BY_STRAY_SIGNAL_TARGET[event.data["to"]] + (
+        ", and nobody knows who did" if event.data.get("origin") == "unknown" else ""
+    )

@@ -9,15 +9,15 @@ from typing import Any
 from pytest_agentproc.record import format_instant
 from pytest_agentproc.verdict._rows import Finding, PlayResult, Verdict, fits_duration
 from pytest_agentproc.verdict._words import is_text_matching, join_names, quote, show_matcher, show_usage
-from pytest_agentproc.vocabulary import NANOSECONDS
+from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND
 
-_RESULT = "result.json"
-_TIMES = ("elapsed", "returned")
+_RESULT_FILE_NAME = "result.json"
+_RESULT_FIELDS_IN_SECONDS = ("elapsed", "returned")
 
-TimeFinding = Callable[[PlayResult, int, int], Finding]
+JudgeTime = Callable[[PlayResult, int, int], Finding]
 
 
-def build_artifacts_check(path: str, time_finding: TimeFinding) -> Callable[[PlayResult, Any], Finding]:
+def build_artifacts_check(path: str, time_finding: JudgeTime) -> Callable[[PlayResult, Any], Finding]:
     """Give the check under `artifacts`.
 
     Args:
@@ -31,13 +31,13 @@ def build_artifacts_check(path: str, time_finding: TimeFinding) -> Callable[[Pla
             return Finding(Verdict.NOT_APPLICABLE, "the subject keeps no artifacts")
         if not path:
             return Finding.of(fits=not files, seen=join_names(sorted(files)))
-        field = path.removeprefix(f"{_RESULT}.")
+        field = path.removeprefix(f"{_RESULT_FILE_NAME}.")
         if field == path:
             return _check_artifact_text(files.get(path), wanted)
-        fields = _read_result_fields(files.get(_RESULT))
+        fields = _read_result_fields(files.get(_RESULT_FILE_NAME))
         if not isinstance(fields, Mapping) or field not in fields:
-            return Finding(Verdict.FAILED, fields if isinstance(fields, str) else f"{_RESULT} has no {field}")
-        if field in _TIMES and isinstance(fields[field], int | float):
+            return Finding(Verdict.FAILED, fields if isinstance(fields, str) else f"{_RESULT_FILE_NAME} has no {field}")
+        if field in _RESULT_FIELDS_IN_SECONDS and isinstance(fields[field], int | float):
             return _check_artifact_time(played, wanted, fields[field], time_finding)
         return Finding.of(
             fits=_is_field_as_wanted(field, fields[field], wanted), seen=_show_field(field, fields[field])
@@ -50,20 +50,20 @@ def show_artifact(path: str, wanted: Any) -> str:
     """Write what is expected under `artifacts`."""
     if wanted is None:
         return "none"
-    field = path.removeprefix(f"{_RESULT}.")
-    if field in _TIMES:
+    field = path.removeprefix(f"{_RESULT_FILE_NAME}.")
+    if field in _RESULT_FIELDS_IN_SECONDS:
         return format_instant(wanted)
     is_matcher = isinstance(wanted, Mapping) and field not in ("usage", "unwritten")
     return _show_matcher(wanted) if is_matcher else _show_field(field, wanted)
 
 
-def _check_artifact_time(played: PlayResult, wanted: int, seconds: float, time_finding: TimeFinding) -> Finding:
+def _check_artifact_time(played: PlayResult, wanted: int, seconds: float, time_finding: JudgeTime) -> Finding:
     """Compare a time with one in a file: the run's clock is meant, and who keeps time by itself wrote its own.
 
     It counts from when the start was through.
     """
     scale = played.record.header.get("scale", 1)
-    seen = [round(seconds * unit * NANOSECONDS) for unit in dict.fromkeys((1, scale))]
+    seen = [round(seconds * unit * NANOSECONDS_PER_SECOND) for unit in dict.fromkeys((1, scale))]
     near = min(seen, key=lambda item: abs(item - wanted))
     if fits_duration(played, wanted, near):
         return Finding(Verdict.PASSED, format_instant(near))
@@ -86,8 +86,8 @@ def _read_result_fields(data: bytes | None) -> Mapping[str, Any] | str:
     try:
         fields = json.loads(data)
     except (ValueError, RecursionError):
-        return f"{_RESULT} is no JSON: {quote(data.decode(errors='replace'))}"
-    return fields if isinstance(fields, dict) else f"{_RESULT} is no object"
+        return f"{_RESULT_FILE_NAME} is no JSON: {quote(data.decode(errors='replace'))}"
+    return fields if isinstance(fields, dict) else f"{_RESULT_FILE_NAME} is no object"
 
 
 def _is_field_as_wanted(field: str, seen: Any, wanted: Any) -> bool:

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from pytest_agentproc.verdict._judgement import JudgedScenario
 
 
-_UNJUDGED = (Verdict.NOT_APPLICABLE, Verdict.KIT_ERROR)
-_NOT_YET = "not looked at yet"
-_RED = (Verdict.ADAPTER_ERROR, Verdict.CRASHED, Verdict.FAILED, Verdict.UNDECIDED)
-_APPEAR = ("outcome", "answer", "bystanders", "leaks")
+_VERDICTS_WITHOUT_JUDGEMENT = (Verdict.NOT_APPLICABLE, Verdict.KIT_ERROR)
+_REASON_OF_NEW_ENTRIES = "not looked at yet"
+_RED_VERDICTS = (Verdict.ADAPTER_ERROR, Verdict.CRASHED, Verdict.FAILED, Verdict.UNDECIDED)
+_CHECKS_THAT_APPEAR_UNSTATED = ("outcome", "answer", "bystanders", "leaks")
 """Checks that a scenario has only if they fail, unless its file states them."""
 
 
@@ -89,14 +89,14 @@ class Baseline:
         return (*read, *(self._build_absent_row(entry, keys) for entry in mine.values() if entry.check not in keys))
 
     def _excuse_row(self, row: Row, entry: KnownFailure) -> Row:
-        if row.verdict in (*_RED, Verdict.NOT_EXERCISED):
+        if row.verdict in (*_RED_VERDICTS, Verdict.NOT_EXERCISED):
             return dataclasses.replace(row, verdict=Verdict.KNOWN, hint=entry.reason)
         if row.verdict is Verdict.PASSED:
             return dataclasses.replace(row, verdict=Verdict.FAILED, hint=self._describe_stale_entry(entry))
         return row
 
     def _build_absent_row(self, entry: KnownFailure, keys: Iterable[str]) -> Row:
-        if entry.check in _APPEAR:
+        if entry.check in _CHECKS_THAT_APPEAR_UNSTATED:
             return Row(entry.check, 0, "a known failure", "none", Verdict.FAILED, self._describe_stale_entry(entry))
         hint = suggest_known_word(entry.check, sorted(keys), f"it has {', '.join(sorted(keys))}")
         hint = f"listed in {self.name}:{entry.line}, but the scenario has no such check: {hint}"
@@ -133,7 +133,7 @@ class Baseline:
         subjects = {result.subject for result in judged}
         named = len(subjects) > 1 or bool(subjects & {*own})
         new = [
-            _format_entry(KnownFailure(scenario, check, _NOT_YET, subject if named else ""))
+            _format_entry(KnownFailure(scenario, check, _REASON_OF_NEW_ENTRIES, subject if named else ""))
             for scenario, subject, check in sorted(failed)
             if (scenario, subject, check) not in covered
         ]
@@ -152,7 +152,7 @@ class Baseline:
         mine = [
             result
             for result in judged
-            if result.verdict not in _UNJUDGED
+            if result.verdict not in _VERDICTS_WITHOUT_JUDGEMENT
             and entry.is_about(result.scenario, result.subject, is_reference=result.subject in own)
         ]
         return not mine or any((result.scenario, result.subject, entry.check) in failed for result in mine)
@@ -193,7 +193,7 @@ def _quote_unless_plain(value: str) -> str:
 def accept_failures(rows: Sequence[Row]) -> tuple[Row, ...]:
     """Give rows with every failure that counts known, as a session has them that writes its list."""
     counted = [row for row in rows if row.level != "info"]
-    reds = _RED if any(row.verdict in _RED for row in counted) else (Verdict.NOT_EXERCISED,)
+    reds = _RED_VERDICTS if any(row.verdict in _RED_VERDICTS for row in counted) else (Verdict.NOT_EXERCISED,)
     return tuple(
         dataclasses.replace(row, verdict=Verdict.KNOWN, hint="written to the list")
         if row.verdict in reds and row in counted

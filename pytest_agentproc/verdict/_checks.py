@@ -7,13 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.record import format_duration, format_instant
 from pytest_agentproc.verdict import _facts
-from pytest_agentproc.verdict._agent_checks import ASKED_CHECKS, INVOCATION_CHECKS, SAW_CHECKS, check_stray_signals
+from pytest_agentproc.verdict._agent_checks import (
+    ASKED_CHECKS,
+    CHECKS_OF_AGENT_STARTS,
+    CHECKS_OF_RECEIVED_VALUES,
+    check_stray_signals,
+)
 from pytest_agentproc.verdict._artifacts import build_artifacts_check
 from pytest_agentproc.verdict._rows import Finding, PlayResult, Verdict, fits_duration, fits_time
-from pytest_agentproc.verdict._session import NOT_REPORTED, Check, build_reported_check, find_session_check
+from pytest_agentproc.verdict._session import (
+    FINDING_NOT_REPORTED,
+    ExpectationCheck,
+    build_reported_check,
+    find_session_check,
+)
 from pytest_agentproc.verdict._signals import check_signals, describe_time_difference, has_no_grace, was_killed_at_once
 from pytest_agentproc.verdict._words import (
-    LONG_CHARS,
+    MAX_QUOTED_CHARS,
     is_text_matching,
     join_names,
     quote,
@@ -21,29 +31,34 @@ from pytest_agentproc.verdict._words import (
     show_status,
     show_usage,
 )
-from pytest_agentproc.vocabulary import INCOMPLETE, list_time_names
+from pytest_agentproc.vocabulary import INCOMPLETE_ARTIFACTS_WARNING, list_time_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-_COUNTED = 80
+_MIN_CHARS_TO_STATE_LENGTH = 80
 """A text of more characters that fits no matcher is shown with its length."""
 
 
-def find_check(key: str) -> Check | None:
+def find_check(key: str) -> ExpectationCheck | None:
     """Find the check of an expect key; None if there is none."""
     head, _, rest = key.partition(".")
     if head == "artifacts":
         return build_artifacts_check(rest, _check_instant)
-    of_session = find_session_check(key, _CHECKS.get)
+    of_session = find_session_check(key, _CHECKS_BY_EXPECT_KEY.get)
     if of_session is not None:
         return of_session
     if key == "elapsed":
         return _check_elapsed_of_run
     if head != "processes":
-        return _CHECKS.get(key) or SAW_CHECKS.get(key) or INVOCATION_CHECKS.get(key) or ASKED_CHECKS.get(key)
+        return (
+            _CHECKS_BY_EXPECT_KEY.get(key)
+            or CHECKS_OF_RECEIVED_VALUES.get(key)
+            or CHECKS_OF_AGENT_STARTS.get(key)
+            or ASKED_CHECKS.get(key)
+        )
     process, _, leaf = rest.rpartition(".")
-    check = _PROCESS_CHECKS.get(leaf)
+    check = _CHECKS_OF_PROCESSES.get(leaf)
     return None if check is None else _build_process_check(check, process)
 
 
@@ -130,7 +145,7 @@ def _check_end_status(played: PlayResult, process: str | None, wanted: Mapping[s
     return Finding.of(fits=fits, seen=show_status(status))
 
 
-def _build_equality_check(name: str) -> Check:
+def _build_equality_check(name: str) -> ExpectationCheck:
     return build_reported_check(name, lambda _, seen, wanted: Finding.of(fits=seen == wanted, seen=str(seen)))
 
 
@@ -144,7 +159,9 @@ def _check_warnings(played: PlayResult, seen: Sequence[str], wanted: Sequence[Ma
     judged = [
         name
         for name in seen
-        if name in _NAMED or any(is_text_matching(name, like) for like in wanted) or (decides and len(name.split()) > 1)
+        if name in _WARNINGS_WITH_FIXED_NAMES
+        or any(is_text_matching(name, like) for like in wanted)
+        or (decides and len(name.split()) > 1)
     ]
     if seen and not wanted and not judged:
         return Finding(Verdict.NOT_APPLICABLE, f"{join_names(seen)}: what else is odd is the subject's own to say")
@@ -153,11 +170,11 @@ def _check_warnings(played: PlayResult, seen: Sequence[str], wanted: Sequence[Ma
     )
 
 
-_NAMED = ("exit_contradicts_result", "transcript_truncated", INCOMPLETE)
+_WARNINGS_WITH_FIXED_NAMES = ("exit_contradicts_result", "transcript_truncated", INCOMPLETE_ARTIFACTS_WARNING)
 """The warnings that have a name. A supervisor may have others; a sentence is judged by the files that turn on one."""
 
 
-def _build_text_check(name: str) -> Check:
+def _build_text_check(name: str) -> ExpectationCheck:
     def judge_text(played: PlayResult, seen: str | bytes, wanted: Mapping[str, str]) -> Finding:
         text = seen.decode(errors="replace") if isinstance(seen, bytes) else str(seen)
         hint = (
@@ -191,7 +208,7 @@ def _is_agent_output(played: PlayResult, name: str) -> bool:
 
 def _describe_text_size(text: str) -> str:
     """Say how long a text is, if it is shown whole and too long to count by eye."""
-    return f"it has {len(text)} characters" if _COUNTED < len(text) <= LONG_CHARS else ""
+    return f"it has {len(text)} characters" if _MIN_CHARS_TO_STATE_LENGTH < len(text) <= MAX_QUOTED_CHARS else ""
 
 
 def _describe_text_difference(played: PlayResult, name: str, wanted: str, seen: str) -> str:
@@ -227,7 +244,7 @@ def _check_elapsed(played: PlayResult, wanted: int) -> Finding:
     end = None if seen is None or started is None else started + seen
     if seen is not None and fits_duration(played, wanted, seen, end):  # it counts from when the start was through
         return Finding(Verdict.PASSED, format_instant(seen))
-    return NOT_REPORTED if seen is None else _check_instant(played, wanted, seen)
+    return FINDING_NOT_REPORTED if seen is None else _check_instant(played, wanted, seen)
 
 
 def _check_elapsed_of_run(played: PlayResult, wanted: int) -> Finding:
@@ -239,7 +256,7 @@ def _check_elapsed_of_run(played: PlayResult, wanted: int) -> Finding:
     """
     finding = _check_elapsed(played, wanted)
     started, acted = _facts.find_first_seen_at(played.record, "agent"), _facts.find_first_action_at(played.record)
-    if finding is not NOT_REPORTED or started is None or acted is None:
+    if finding is not FINDING_NOT_REPORTED or started is None or acted is None:
         return finding
     returned = _facts.find_returned_at(played.record)
     graces = (0,) if acted == returned else _list_graces_after_completion(played)
@@ -289,7 +306,7 @@ def _check_process_alive(played: PlayResult, process: str, wanted: int) -> Findi
     return Finding.of(fits=start <= wanted + played.tolerance and (end is None or wanted < end), seen=seen)
 
 
-def _build_process_check(check: Callable[[PlayResult, str, Any], Finding], process: str) -> Check:
+def _build_process_check(check: Callable[[PlayResult, str, Any], Finding], process: str) -> ExpectationCheck:
     def check_if_started(played: PlayResult, wanted: Any) -> Finding:
         if _facts.find_first_seen_at(played.record, process) is None:
             return Finding(Verdict.NOT_EXERCISED, f"there was no process {process}")
@@ -298,13 +315,13 @@ def _build_process_check(check: Callable[[PlayResult, str, Any], Finding], proce
     return check_if_started
 
 
-_PROCESS_CHECKS: dict[str, Callable[[PlayResult, str, Any], Finding]] = {
+_CHECKS_OF_PROCESSES: dict[str, Callable[[PlayResult, str, Any], Finding]] = {
     "signals": check_signals,
     "gone_at": _check_process_end,
     "alive_at": _check_process_alive,
     "status": _check_end_status,
 }
-_CHECKS: dict[str, Check] = {
+_CHECKS_BY_EXPECT_KEY: dict[str, ExpectationCheck] = {
     "outcome": build_reported_check("outcome", _check_outcome),
     "exit_code": build_reported_check("exit_code", _check_exit_code),
     "agent_status": _check_agent_status,

@@ -13,7 +13,7 @@ from pytest_agentproc.verdict._facts import list_leaks, select_session_play, was
 from pytest_agentproc.verdict._patterns import SlowPattern
 from pytest_agentproc.verdict._program import explain_program_failure
 from pytest_agentproc.verdict._rows import Finding, PlayResult, ReferencePlays, Row, Verdict
-from pytest_agentproc.verdict._session import Check, has_turn_ended, is_check_of_earlier_turn, is_turn_check
+from pytest_agentproc.verdict._session import ExpectationCheck, has_turn_ended, is_check_of_earlier_turn, is_turn_check
 from pytest_agentproc.verdict._unstated import describe_limits_to_state, excuse_undecided_passes, excuse_unstated
 from pytest_agentproc.verdict._words import escape_unprintable, show_wanted
 from pytest_agentproc.vocabulary import LEVELS
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Expectation
 
 
-_BY_RECORD: dict[str, Check] = {"leaks": check_leaks, "bystanders": check_stray_signals}
+_CHECKS_OF_RECORD_ONLY: dict[str, ExpectationCheck] = {"leaks": check_leaks, "bystanders": check_stray_signals}
 """What a record proves though the run ended in a fault."""
 
-_OPEN = (Verdict.UNDECIDED, Verdict.NOT_EXERCISED)
+_OPEN_VERDICTS = (Verdict.UNDECIDED, Verdict.NOT_EXERCISED)
 """What is said of a check that nothing decides."""
 
-_TIMED = ("elapsed", "returned", "signals", "gone_at", "alive_at", "spawns", "asked", "called")
+_EXPECT_KEYS_WITH_TIMES = ("elapsed", "returned", "signals", "gone_at", "alive_at", "spawns", "asked", "called")
 """The last words of keys that state instants."""
 
 
@@ -65,14 +65,16 @@ def _judge_expectations(played: PlayResult) -> list[Row]:
     if isinstance(played.fault, SubjectError):
         verdict = Verdict.CRASHED if isinstance(played.fault, SupervisorCrash) else Verdict.ADAPTER_ERROR
         rows.insert(0, Row("answer", 0, "an answer", str(played.fault), verdict, level=level))
-    elif played.fault is not None and Verdict.FAILED not in {row.verdict for row in rows if row.key not in _BY_RECORD}:
+    elif played.fault is not None and Verdict.FAILED not in {
+        row.verdict for row in rows if row.key not in _CHECKS_OF_RECORD_ONLY
+    }:
         rows.insert(0, Row("outcome", 0, "any", *_describe_fault(played.fault), level=level))
     harm = check_stray_signals(played, "unharmed")
     if harm.verdict is Verdict.FAILED and all(row.key != "bystanders" for row in rows):
         rows.append(Row("bystanders", 0, "unharmed", harm.seen, harm.verdict, harm.hint, level))
     rows = explain_program_failure(played, rows)
     rows = _report_unscaled_limits(played, _excuse_no_handshake(played, _excuse_other_limits(played, rows)))
-    return excuse_unstated(played, rows, _judge_expectations, _BY_RECORD)
+    return excuse_unstated(played, rows, _judge_expectations, _CHECKS_OF_RECORD_ONLY)
 
 
 def choose_overall_verdict(rows: Iterable[Row], *, counts_info: bool = True) -> Verdict:
@@ -89,7 +91,7 @@ def choose_overall_verdict(rows: Iterable[Row], *, counts_info: bool = True) -> 
     if not counts_info:
         rows = tuple(row for row in rows if row.level != "info") or rows
     if any(row.level == "must" and row.line and row.verdict is not Verdict.NOT_APPLICABLE for row in rows):
-        rows = tuple(row for row in rows if row.level != "should" or row.verdict not in _OPEN)
+        rows = tuple(row for row in rows if row.level != "should" or row.verdict not in _OPEN_VERDICTS)
     found = {row.verdict for row in rows}
     for verdict in Verdict:
         if verdict in found and verdict not in (Verdict.NOT_APPLICABLE, Verdict.PASSED):
@@ -121,8 +123,8 @@ def _excuse_other_limits(played: PlayResult, rows: list[Row]) -> list[Row]:
     others = {key: seen for key, seen in missed.items() if is_moot or _get_last_key_part(key) == "outcome"}
     other = next(iter(others.values()), "")
     return [
-        row.mark_not_applicable(f"{_LIMITS} {why}")
-        if row.key not in _BY_RECORD
+        row.mark_not_applicable(f"{_INTRODUCTION_OF_LIMITS} {why}")
+        if row.key not in _CHECKS_OF_RECORD_ONLY
         and (
             why := missed.get(row.key, "")
             or ("" if not is_moot and is_check_of_earlier_turn(row.key, others) else other)
@@ -132,7 +134,7 @@ def _excuse_other_limits(played: PlayResult, rows: list[Row]) -> list[Row]:
     ]
 
 
-_LIMITS = "the kit's own supervisor, under these limits:"
+_INTRODUCTION_OF_LIMITS = "the kit's own supervisor, under these limits:"
 
 
 def _find_missed_by_reference(reference: ReferencePlays) -> dict[str, str]:
@@ -146,7 +148,7 @@ def _find_missed_by_reference(reference: ReferencePlays) -> dict[str, str]:
         return {}
     others += [row for row in there if row.verdict is Verdict.NOT_APPLICABLE]
     rows = judge_all_expectations(reference.under_file_limits)
-    met = {row.key for row in rows if row.verdict is Verdict.PASSED and row.key not in _BY_RECORD}
+    met = {row.key for row in rows if row.verdict is Verdict.PASSED and row.key not in _CHECKS_OF_RECORD_ONLY}
     return {row.key: f"{row.key} {row.seen}".partition("\n")[0] for row in others if row.key in met}
 
 
@@ -158,14 +160,14 @@ def _excuse_no_handshake(played: PlayResult, rows: list[Row]) -> list[Row]:
     if all("begun_without" not in event.data for event in played.record.events):
         return rows
     return [
-        row.mark_not_applicable(_NO_HANDSHAKE)
-        if row.key not in _BY_RECORD or (row.key == "leaks" and played.fault is not None)
+        row.mark_not_applicable(_REASON_WITHOUT_HANDSHAKE)
+        if row.key not in _CHECKS_OF_RECORD_ONLY or (row.key == "leaks" and played.fault is not None)
         else row
         for row in rows
     ]
 
 
-_NO_HANDSHAKE = "the client asks for no handshake, and the scenario is about one"
+_REASON_WITHOUT_HANDSHAKE = "the client asks for no handshake, and the scenario is about one"
 
 
 def _report_unscaled_limits(played: PlayResult, rows: list[Row]) -> list[Row]:
@@ -192,11 +194,13 @@ def _excuse_undecided(played: PlayResult, rows: list[Row]) -> list[Row]:
     """
     if not played.undecided or played.fault is not None:
         return rows
-    judged = [row for row in rows if row.key not in _BY_RECORD]
+    judged = [row for row in rows if row.key not in _CHECKS_OF_RECORD_ONLY]
     failed = {row.key for row in judged if row.verdict is Verdict.FAILED}
     is_other = any(_get_last_key_part(key) == "outcome" for key in failed)
     open_keys = (
-        {row.key for row in judged} if is_other else {key for key in failed if _get_last_key_part(key) in _TIMED}
+        {row.key for row in judged}
+        if is_other
+        else {key for key in failed if _get_last_key_part(key) in _EXPECT_KEYS_WITH_TIMES}
     )
     return [row.mark_not_applicable(played.undecided) if row.key in open_keys else row for row in rows]
 
@@ -206,7 +210,7 @@ def _excuse_moot_leaks(played: PlayResult, rows: list[Row]) -> list[Row]:
 
     Without a limit that it does not have the run could not end otherwise.
     """
-    others = {row.verdict for row in rows if row.key not in _BY_RECORD}
+    others = {row.verdict for row in rows if row.key not in _CHECKS_OF_RECORD_ONLY}
     if played.fault is None or others != {Verdict.NOT_APPLICABLE}:
         return rows
     return [
@@ -295,7 +299,7 @@ def _judge_after_fault(played: PlayResult, fault: Exception, key: str, wanted: A
         return Finding(verdict, seen)
     if is_turn_check(key) and not is_theirs and not has_turn_ended(played.record, key):
         return Finding(Verdict.FAILED, f"no outcome: {_describe_fault(fault)[0]}")
-    check = _BY_RECORD.get(key)
+    check = _CHECKS_OF_RECORD_ONLY.get(key)
     if check is not None and (list_leaks(played.record) if key == "leaks" else list_stray_signals(played)):
         return check(played, wanted)
     article = "an" if _get_fault_name(fault)[0] in "aeiou" else "a"

@@ -15,7 +15,7 @@ from pytest_agentproc.verdict._facts import find_last_step, list_leaks, list_lin
 from pytest_agentproc.verdict._program import find_program_end
 from pytest_agentproc.verdict._rows import PlayResult, Row, Verdict
 from pytest_agentproc.verdict._words import quote, shorten_to_width, show_end_state
-from pytest_agentproc.vocabulary import ARTIFACTS, Outcome
+from pytest_agentproc.vocabulary import ARTIFACT_TEXTS, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
 
 
-_MAX_LINES = 40
-_COMMAND_CHARS = 100
-_WIDEST = 60
+_MAX_TREE_LINES = 40
+_MAX_COMMAND_CHARS = 100
+_MAX_LEFT_COLUMN_WIDTH = 60
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ def draw_tree(record: Record, scenario: Scenario) -> list[str]:
     shown = [node for node in nodes if id(node) in kept]
     source = scenario.text.splitlines()
     pairs = [(_format_left_side(node), _format_right_side(node, shorten_path(scenario.path), source)) for node in shown]
-    width = min(_WIDEST, max((len(left) for left, _ in pairs), default=0))
+    width = min(_MAX_LEFT_COLUMN_WIDTH, max((len(left) for left, _ in pairs), default=0))
     lines = [f"{left:<{width}}  {right}".rstrip() for left, right in pairs]
     hidden = [node for node in nodes if id(node) not in kept]
     if hidden:
@@ -128,7 +128,7 @@ def _choose_shown_nodes(nodes: list[_ProcessNode]) -> set[int]:
         while above is not None and id(above) not in kept:
             line.append(above)
             above = above.above
-        if len(kept) + len(line) <= _MAX_LINES:
+        if len(kept) + len(line) <= _MAX_TREE_LINES:
             kept.update(id(node) for node in line)
     return kept
 
@@ -140,15 +140,15 @@ def _format_left_side(node: _ProcessNode) -> str:
 
 def _format_right_side(node: _ProcessNode, path: str, source: Sequence[str]) -> str:
     if not 0 < node.line <= len(source):
-        return shorten_to_width(node.command, _COMMAND_CHARS)
-    return f"{path}:{node.line}: {shorten_to_width(source[node.line - 1].strip(), _COMMAND_CHARS)}"
+        return shorten_to_width(node.command, _MAX_COMMAND_CHARS)
+    return f"{path}:{node.line}: {shorten_to_width(source[node.line - 1].strip(), _MAX_COMMAND_CHARS)}"
 
 
-_HARMLESS = (Verdict.PASSED, Verdict.NOT_APPLICABLE, Verdict.KNOWN, Verdict.NOT_EXERCISED)
+_VERDICTS_THAT_HARM_NOTHING = (Verdict.PASSED, Verdict.NOT_APPLICABLE, Verdict.KNOWN, Verdict.NOT_EXERCISED)
 """The verdicts of checks that need no words, as they are listed."""
 
 
-_MOST_LINES = 12
+_MAX_PROGRAM_STDERR_LINES = 12
 """So many lines of a program's stderr are shown: the last ones."""
 
 
@@ -180,7 +180,7 @@ def describe_findings(played: PlayResult, rows: Sequence[Row]) -> str:
     parts.append("")
     for row in bad:
         parts += _format_row(path, row)
-    for verdict in _HARMLESS:
+    for verdict in _VERDICTS_THAT_HARM_NOTHING:
         names = [row.key for row in rows if row.verdict is verdict and row not in bad]
         if names:
             parts.append(f"  {verdict}: {', '.join(names)}")
@@ -205,13 +205,16 @@ def _choose_word_to_look_up(scenario: Scenario, row: Row) -> str:
     if row.verdict is not Verdict.FAILED:
         return str(row.verdict)
     if scenario.covers:
-        return next((rule for rule in scenario.covers if row.key == "leaks" and rule in _OF_TREES), scenario.covers[0])
+        return next(
+            (rule for rule in scenario.covers if row.key == "leaks" and rule in _RULES_ABOUT_PROCESS_TREES),
+            scenario.covers[0],
+        )
     if row.seen in [*Outcome]:
         return row.seen
-    return next((name for name in ARTIFACTS if row.key.endswith(f".{name}")), row.key.rpartition(".")[2])
+    return next((name for name in ARTIFACT_TEXTS if row.key.endswith(f".{name}")), row.key.rpartition(".")[2])
 
 
-_OF_TREES = ("T1", "T3", "T4", "T6")
+_RULES_ABOUT_PROCESS_TREES = ("T1", "T3", "T4", "T6")
 """The rules by which no process may be left."""
 
 
@@ -233,11 +236,16 @@ def are_plays_alike(first: PlayResult, second: PlayResult) -> bool:
     No verdict depends on the ids that a client makes. Input and output count by their size, and a fault of the clock
     without its pids and counts.
     """
-    once, then = (_BY_CHANCE.sub("", render_text(played.record, played.bound.scenario)) for played in (first, second))
+    once, then = (
+        _RANDOM_TIMELINE_PARTS_PATTERN.sub("", render_text(played.record, played.bound.scenario))
+        for played in (first, second)
+    )
     return once.split() == then.split()
 
 
-_BY_CHANCE = re.compile(r'(?<=B )"(?:[^"\\\n]|\\.)*"?|(?<=\(pid )\d+|\d+(?=, the pid that )|\d+(?= times\b)')
+_RANDOM_TIMELINE_PARTS_PATTERN = re.compile(
+    r'(?<=B )"(?:[^"\\\n]|\\.)*"?|(?<=\(pid )\d+|\d+(?=, the pid that )|\d+(?= times\b)'
+)
 
 
 def explain_leaks(scenario: Scenario, record: Record) -> str:
@@ -273,23 +281,27 @@ def _describe_program_end(record: Record) -> list[str]:
         return []
     said = [line for line in ended["stderr"].splitlines() if line.strip()]
     told = ", and on its stderr stands" if said else ""
-    dots = ["    ..."] if len(said) > _MOST_LINES else []
-    return [f"  the program {ended['program']}{told}", *dots, *(f"    {line}" for line in said[-_MOST_LINES:])]
+    dots = ["    ..."] if len(said) > _MAX_PROGRAM_STDERR_LINES else []
+    return [
+        f"  the program {ended['program']}{told}",
+        *dots,
+        *(f"    {line}" for line in said[-_MAX_PROGRAM_STDERR_LINES:]),
+    ]
 
 
-_BY_LINES = ("noise", "outcome")
+_KEYS_THAT_NOISE_EXPLAINS = ("noise", "outcome")
 """The keys whose failure such a line may explain."""
 
-_MOST_ODD_LINES = 3
+_MAX_QUOTED_NOISE_LINES = 3
 
 
 def _quote_lines_without_event(scenario: Scenario, record: Record, bad: Sequence[Row]) -> list[str]:
     """Quote the lines that an agent printed, and that are no events, where they may be why a check failed."""
-    if not scenario.prints_events or not any(row.key.endswith(_BY_LINES) for row in bad):
+    if not scenario.prints_events or not any(row.key.endswith(_KEYS_THAT_NOISE_EXPLAINS) for row in bad):
         return []
     found = list_lines_without_event(record)
-    more = [f"    ... and {len(found) - _MOST_ODD_LINES} more"] if len(found) > _MOST_ODD_LINES else []
-    lines = [f"    {quote(shorten_to_width(line, _COMMAND_CHARS))}" for line in found[:_MOST_ODD_LINES]]
+    more = [f"    ... and {len(found) - _MAX_QUOTED_NOISE_LINES} more"] if len(found) > _MAX_QUOTED_NOISE_LINES else []
+    lines = [f"    {quote(shorten_to_width(line, _MAX_COMMAND_CHARS))}" for line in found[:_MAX_QUOTED_NOISE_LINES]]
     return ["  lines on stdout that are no JSON object:", *lines, *more] if found else []
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pytest_agentproc.record import select_session_events
 from pytest_agentproc.supervisor.dialects import parse_objects
 from pytest_agentproc.verdict._rows import PartialPlayResult
-from pytest_agentproc.vocabulary import RunReport, signal_number
+from pytest_agentproc.vocabulary import RunReport, parse_signal_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -44,7 +44,7 @@ class EndStatus:
         """List the exit codes that report this end: its own, or a signal as Python and as a shell report it."""
         if self.signal is None:
             return () if self.code is None else (self.code,)
-        number = signal_number(self.signal)
+        number = parse_signal_name(self.signal)
         return -number, 128 + number
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.verdict import _facts
 from pytest_agentproc.verdict._agent_checks import list_agent_questions
 from pytest_agentproc.verdict._facts import select_session_play
-from pytest_agentproc.vocabulary import NANOSECONDS
+from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import RunReport
 
 
-Times = list[int | None]
+InstantsInNanoseconds = list[int | None]
 
 
-def find_instants(played: PlayResult, key: str) -> Times | None:
+def find_instants(played: PlayResult, key: str) -> InstantsInNanoseconds | None:
     """Give the times that were seen of an expect key, one for each item that it may state.
 
     Returns:
@@ -39,10 +39,10 @@ def find_instants(played: PlayResult, key: str) -> Times | None:
     if key == "called":
         called = None if played.answer is None else played.answer.called
         return None if called is None else [at for _, at in called]
-    return _BY_RECORD[key](played.record) if key in _BY_RECORD else None
+    return _FINDERS_BY_EXPECT_KEY[key](played.record) if key in _FINDERS_BY_EXPECT_KEY else None
 
 
-_BY_RECORD: dict[str, Callable[[Record], Times]] = {
+_FINDERS_BY_EXPECT_KEY: dict[str, Callable[[Record], InstantsInNanoseconds]] = {
     "returned": lambda record: [_facts.find_returned_at(record)],
     "signals": lambda record: [at for _, at in _facts.list_signals(record)],
     "spawns": lambda record: [at for _, at in _facts.list_agent_starts(record)],
@@ -50,13 +50,13 @@ _BY_RECORD: dict[str, Callable[[Record], Times]] = {
 }
 
 
-def _find_process_instants(record: Record, process: str, leaf: str) -> Times | None:
+def _find_process_instants(record: Record, process: str, leaf: str) -> InstantsInNanoseconds | None:
     if leaf == "signals":
         return [at for _, at in _facts.list_signals(record, process)]
     return [_facts.find_gone_at(record, process)] if leaf == "gone_at" else None
 
 
-def _find_elapsed_times(answer: RunReport | None, head: str) -> Times | None:
+def _find_elapsed_times(answer: RunReport | None, head: str) -> InstantsInNanoseconds | None:
     """Give how long a run took, or one of a session's turns."""
     if answer is None:
         return None
@@ -67,12 +67,12 @@ def _find_elapsed_times(answer: RunReport | None, head: str) -> Times | None:
     return [turns[int(number) - 1].elapsed] if int(number) <= len(turns) else None
 
 
-def _find_result_instants(played: PlayResult, field: str) -> Times | None:
+def _find_result_instants(played: PlayResult, field: str) -> InstantsInNanoseconds | None:
     data = (played.artifacts or {}).get("result.json")
     if data is None or field not in ("elapsed", "returned"):
         return None
     value = json.loads(data).get(field)
-    return None if value is None else [round(value * NANOSECONDS)]
+    return None if value is None else [round(value * NANOSECONDS_PER_SECOND)]
 
 
 def replace_instants(wanted: Any, times: Sequence[int | None]) -> Any:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
 
 
-NOT_IN_REAL_TIME = "not applicable in real time"
+REASON_IN_REAL_TIME = "not applicable in real time"
 """How the reason begins where virtual time alone could tell."""
 
 
@@ -116,7 +116,7 @@ def _hash_lines(lines: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-_NANOSECONDS = 1_000_000_000
+_NANOSECONDS_PER_SECOND = 1_000_000_000
 
 
 class Judgement(NamedTuple):
@@ -171,7 +171,12 @@ def confirm_red_judgement(first: Judgement, again: PlayResult) -> Judgement:
     """
     if first.played is not None and (are_plays_alike(first.played, again) or _fails_again(first.played, again)):
         return first
-    return _compare_plays("replay", first, again, f"{_REPLAY}, so this red says nothing of the supervisor; {_UNLESS}")
+    return _compare_plays(
+        "replay",
+        first,
+        again,
+        f"{_STATEMENT_ABOUT_REPLAYS}, so this red says nothing of the supervisor; {_REQUEST_TO_REPORT_DIFFERENCE}",
+    )
 
 
 def _fails_again(first: PlayResult, again: PlayResult) -> bool:
@@ -184,7 +189,7 @@ def _fails_again(first: PlayResult, again: PlayResult) -> bool:
 
 def compare_with_repeat(first: Judgement, again: PlayResult) -> Judgement:
     """Give a judgement, whatever it is, if a further play of the same went the same way; else it is a kit error."""
-    return _compare_plays("repeat", first, again, f"{_REPLAY}; {_UNLESS}")
+    return _compare_plays("repeat", first, again, f"{_STATEMENT_ABOUT_REPLAYS}; {_REQUEST_TO_REPORT_DIFFERENCE}")
 
 
 def _compare_plays(key: str, first: Judgement, again: PlayResult, hint: str) -> Judgement:
@@ -196,8 +201,10 @@ def _compare_plays(key: str, first: Judgement, again: PlayResult, hint: str) -> 
     return first._replace(verdict=Verdict.KIT_ERROR, rows=(row, *first.rows))
 
 
-_REPLAY = "virtual time plays the same twice"
-_UNLESS = "if its own choices are neither random nor depend on real time, threads or an order of sets, please report it"
+_STATEMENT_ABOUT_REPLAYS = "virtual time plays the same twice"
+_REQUEST_TO_REPORT_DIFFERENCE = (
+    "if its own choices are neither random nor depend on real time, threads or an order of sets, please report it"
+)
 
 
 def build_judged_scenario(
@@ -235,7 +242,7 @@ def build_judged_scenario(
         verdict=str(judgement.verdict),
         reason=judgement.reason,
         digest=played.record.digest() if played is not None else "",
-        virtual_s=(events[-1].at if events else 0) / _NANOSECONDS,
+        virtual_s=(events[-1].at if events else 0) / _NANOSECONDS_PER_SECOND,
         real_s=round(real, 6),
         rows=tuple(
             JudgedRow(row.key, str(row.verdict), row.wanted, row.seen, row.level, row.unstated)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.verdict._rows import PlayResult, Row
 
 
-_WORDS = {"outcome": "the outcome", "returned": "the return", "start": "a start of the agent"}
+_TEXT_BY_MARK_KIND = {"outcome": "the outcome", "returned": "the return", "start": "a start of the agent"}
 
 
 def find_marks(played: PlayResult, rows: Sequence[Row]) -> list[FailureMark]:
@@ -62,7 +62,7 @@ def _list_items_not_in(these: Sequence[Any], others: Sequence[Any]) -> list[Any]
 
 def _pair_instants(kind: str, process: str, seen: list[int], expected: list[int]) -> Iterator[FailureMark]:
     """Pair what was seen with what was expected, in the order of time; of either there may be more."""
-    words = _WORDS.get(kind, f"the end of {process}" if kind == "end" else kind)
+    words = _TEXT_BY_MARK_KIND.get(kind, f"the end of {process}" if kind == "end" else kind)
     for number in range(max(len(seen), len(expected))):
         came = seen[number] if number < len(seen) else None
         due = expected[number] if number < len(expected) else None

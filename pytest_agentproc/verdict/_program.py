@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from pytest_agentproc.record import Record
 
 
-_OPEN = (Verdict.FAILED, Verdict.UNDECIDED, Verdict.NOT_EXERCISED)
-_BY_RECORD = ("leaks", "bystanders")
-_REMEDY = "have it start {agent}; an order that it cannot take is stated by declines = {exit_code = ...}"
-_FATAL = re.compile(r"dies of (ILL|TRAP|ABRT|BUS|FPE|SEGV|SYS)")
-_UNCAUGHT = tuple(
+_VERDICTS_TO_EXPLAIN = (Verdict.FAILED, Verdict.UNDECIDED, Verdict.NOT_EXERCISED)
+_CHECKS_OF_RECORD_ONLY = ("leaks", "bystanders")
+_HOW_TO_START_THE_AGENT = (
+    "have it start {agent}; an order that it cannot take is stated by declines = {exit_code = ...}"
+)
+_CRASH_SIGNAL_PATTERN = re.compile(r"dies of (ILL|TRAP|ABRT|BUS|FPE|SEGV|SYS)")
+_UNCAUGHT_ERROR_PATTERNS = tuple(
     re.compile(pattern, re.MULTILINE)
     for pattern in (
         r'^ +File "[^"\n]+", line \d+, in .+\n(?: +.*\n)*(?P<error>[A-Za-z_][\w.]*(?:: .*)?)\s*\Z',  # Python
@@ -46,17 +48,19 @@ def explain_program_failure(played: PlayResult, rows: list[Row]) -> list[Row]:
     """Say what kept a program from an answer, if it failed: it never came to start an agent, or it crashed."""
     end = find_program_end(played.record)
     level = played.bound.scenario.level
-    if end is None or not end["status"] or all(row.verdict not in _OPEN for row in rows):
+    if end is None or not end["status"] or all(row.verdict not in _VERDICTS_TO_EXPLAIN for row in rows):
         return rows
     if not was_any_agent_started(played) and played.bound.scenario.cannot_spawn is None:
-        said = f"it {end['program']} before it starts an agent{_find_error_line(end['stderr'])}\n{_REMEDY}"
+        said = (
+            f"it {end['program']} before it starts an agent{_find_error_line(end['stderr'])}\n{_HOW_TO_START_THE_AGENT}"
+        )
         return [
             Row("answer", 0, "a started agent", said, Verdict.ADAPTER_ERROR, level=level),
-            *_mark_not_exercised(rows, _OPEN),
+            *_mark_not_exercised(rows, _VERDICTS_TO_EXPLAIN),
         ]
     crash = _describe_crash(end)
     open_verdicts = (Verdict.FAILED, Verdict.UNDECIDED) if _lacks_outcome(played.record) else (Verdict.FAILED,)
-    if crash and any(row.verdict in open_verdicts and row.key not in _BY_RECORD for row in rows):
+    if crash and any(row.verdict in open_verdicts and row.key not in _CHECKS_OF_RECORD_ONLY for row in rows):
         return [
             Row("answer", 0, "an answer", crash, Verdict.CRASHED, level=level),
             *_mark_not_exercised(rows, open_verdicts),
@@ -72,7 +76,7 @@ def _lacks_outcome(record: Record) -> bool:
 def _mark_not_exercised(rows: Sequence[Row], verdicts: Sequence[Verdict]) -> list[Row]:
     return [
         replace(row, verdict=Verdict.NOT_EXERCISED, hint="")
-        if row.verdict in verdicts and row.key not in _BY_RECORD
+        if row.verdict in verdicts and row.key not in _CHECKS_OF_RECORD_ONLY
         else row
         for row in rows
     ]
@@ -86,7 +90,7 @@ def _find_error_line(stderr: str) -> str:
 
 
 def _describe_crash(end: Mapping[str, Any]) -> str:
-    found = next((found for pattern in _UNCAUGHT if (found := pattern.search(end["stderr"]))), None)
+    found = next((found for pattern in _UNCAUGHT_ERROR_PATTERNS if (found := pattern.search(end["stderr"]))), None)
     if found is not None:
         return f"it {end['program']}: {found['error']}"
-    return f"it {end['program']}" if _FATAL.fullmatch(end["program"]) else ""
+    return f"it {end['program']}" if _CRASH_SIGNAL_PATTERN.fullmatch(end["program"]) else ""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.record import format_instant
 from pytest_agentproc.verdict._rows import Finding, PartialPlayResult, PlayResult, Verdict, fits_duration, fits_time
 from pytest_agentproc.verdict._words import is_text_matching, join_names, quote, show_signals
-from pytest_agentproc.vocabulary import LIMIT_OUTCOMES
+from pytest_agentproc.vocabulary import OUTCOME_BY_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,29 +19,29 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import RunReport, View
 
 
-Check = Callable[[PlayResult, Any], Finding]
-NOT_REPORTED = Finding(Verdict.UNDECIDED, "not reported by the subject")
-_OF_TURNS = ("turns", "background")
-_TURN = re.compile(r"turns\.(\d+)\.")
-_CUT_OFF = (*LIMIT_OUTCOMES.values(),)
+ExpectationCheck = Callable[[PlayResult, Any], Finding]
+FINDING_NOT_REPORTED = Finding(Verdict.UNDECIDED, "not reported by the subject")
+_LISTS_OF_TURNS = ("turns", "background")
+_TURN_KEY_PATTERN = re.compile(r"turns\.(\d+)\.")
+_OUTCOMES_OF_LIMITS = (*OUTCOME_BY_LIMIT.values(),)
 """Outcomes of a turn whose time was over."""
-_LETS_GO = ("acknowledge", "answer", "result")
+_STEPS_THAT_END_A_TURN = ("acknowledge", "answer", "result")
 """Steps with which an agent ends the turn in its hands: what it says behind them belongs to another."""
-_START = 20
+_COMPARED_PROMPT_CHARS = 20
 """So many characters show which prompt it is."""
 
 
-def build_reported_check(name: str, judge: Callable[[PlayResult, Any, Any], Finding]) -> Check:
+def build_reported_check(name: str, judge: Callable[[PlayResult, Any, Any], Finding]) -> ExpectationCheck:
     """Make the check of a field of an answer: `judge` gets what was reported and what is wanted, if it was reported."""
 
     def check_reported_field(played: PlayResult, wanted: Any) -> Finding:
         seen = getattr(played.answer, name)
-        return NOT_REPORTED if seen is None else judge(played, seen, wanted)
+        return FINDING_NOT_REPORTED if seen is None else judge(played, seen, wanted)
 
     return check_reported_field
 
 
-def find_session_check(key: str, check_of: Callable[[str], Check | None]) -> Check | None:
+def find_session_check(key: str, check_of: Callable[[str], ExpectationCheck | None]) -> ExpectationCheck | None:
     """Find the check of a key of a session; None if it is none.
 
     Args:
@@ -49,25 +49,25 @@ def find_session_check(key: str, check_of: Callable[[str], Check | None]) -> Che
         check_of: finds the check of the same key of a run.
     """
     head, _, rest = key.partition(".")
-    if head in _OF_TURNS and rest:
+    if head in _LISTS_OF_TURNS and rest:
         number, _, leaf = rest.partition(".")
         check = check_of(leaf)
         return None if check is None else _build_turn_check(head, int(number), leaf, check)
     if head == "viewers":
         name, _, leaf = rest.rpartition(".")
         return _build_viewer_check(name, leaf)
-    return _SESSION_CHECKS.get(key)
+    return _CHECKS_OF_SESSIONS.get(key)
 
 
 def is_turn_check(key: str) -> bool:
     """Say whether a check is about one turn or background turn."""
     head, _, rest = key.partition(".")
-    return head in _OF_TURNS and bool(rest)
+    return head in _LISTS_OF_TURNS and bool(rest)
 
 
 def is_check_of_earlier_turn(key: str, others: Iterable[str]) -> bool:
     """Say whether a check is about a turn, and each of the others about a later one: one ends after the other."""
-    turns = [_TURN.match(name) for name in (key, *others)]
+    turns = [_TURN_KEY_PATTERN.match(name) for name in (key, *others)]
     numbers = [int(turn[1]) for turn in turns if turn]
     return len(numbers) == len(turns) and numbers[0] < min(numbers[1:], default=0)
 
@@ -81,12 +81,12 @@ def has_turn_ended(record: Record, key: str) -> bool:
     return len([data for data in told if data["event"] == "background" and data.get("text")]) >= int(number)
 
 
-def _build_turn_check(head: str, number: int, leaf: str, check: Check) -> Check:
+def _build_turn_check(head: str, number: int, leaf: str, check: ExpectationCheck) -> ExpectationCheck:
     def check_turn(played: PlayResult, wanted: Any) -> Finding:
         assert played.answer is not None
         turns = played.answer.turns if head == "turns" else played.answer.background
         if turns is None:
-            return NOT_REPORTED
+            return FINDING_NOT_REPORTED
         if len(turns) < number:
             kind = "turn" if head == "turns" else "background turn"
             count = f"was 1 {kind}" if len(turns) == 1 else f"were {len(turns) or 'no'} {kind}s"
@@ -122,7 +122,7 @@ def _has_waited_for_agent(played: PlayResult, number: int, wanted: int) -> bool:
     seen = answer.turns[number - 1].elapsed
     if over is None or seen is None or seen < wanted:
         return False
-    if answer.turns[number - 1].outcome in _CUT_OFF:
+    if answer.turns[number - 1].outcome in _OUTCOMES_OF_LIMITS:
         return any(over - at <= played.tolerance for at in let_go)
     if number == 1 or answer.turns[number - 2].outcome == "completed":
         return False
@@ -133,7 +133,7 @@ def _has_waited_for_agent(played: PlayResult, number: int, wanted: int) -> bool:
 def _find_reading_of_prompt(played: PlayResult, number: int, since: int) -> int | None:
     """Give the first instant, from `since` on, at which an agent read the beginning of a prompt; None if none did."""
     prompt = [deed.value for deed in played.bound.drive if deed.kind == "prompt"][number - 1]
-    start = json.dumps(prompt[:_START])[1:-1].encode()
+    start = json.dumps(prompt[:_COMPARED_PROMPT_CHARS])[1:-1].encode()
     for at, code, data in played.record.events:
         if code == "i" and at >= since and start in (data.get("bytes") or b""):
             return at
@@ -146,7 +146,7 @@ def _find_turn_end(record: Record, number: int) -> tuple[int | None, list[int]]:
     for at, code, data in record.events:
         if code == "m" and data.get("event") == "outcome" and data["turn"] == number:
             return at, let_go
-        if (code == "m" and data.get("step") in _LETS_GO) or (code == "x" and "by" not in data):
+        if (code == "m" and data.get("step") in _STEPS_THAT_END_A_TURN) or (code == "x" and "by" not in data):
             let_go.append(at)
     return None, let_go
 
@@ -170,7 +170,7 @@ def _drop_transient_ready(statuses: Sequence[str]) -> list[str]:
     ]
 
 
-def _build_viewer_check(name: str, leaf: str) -> Check:
+def _build_viewer_check(name: str, leaf: str) -> ExpectationCheck:
     def judge_viewer(_played: PlayResult, views: Mapping[str, View], wanted: Any) -> Finding:
         if name not in views:
             return Finding(Verdict.NOT_EXERCISED, f"there was no viewer {name}")
@@ -189,7 +189,7 @@ def _check_callback_calls(
     return Finding.of(fits=fits, seen=show_signals(seen))
 
 
-_SESSION_CHECKS: dict[str, Check] = {
+_CHECKS_OF_SESSIONS: dict[str, ExpectationCheck] = {
     "background": build_reported_check("background", _check_background),
     "status": build_reported_check("statuses", _check_statuses),
     "called": build_reported_check("called", _check_callback_calls),

@@ -12,7 +12,7 @@ from pytest_agentproc.record import format_duration, format_instant
 from pytest_agentproc.verdict import _facts
 from pytest_agentproc.verdict._rows import Finding, PlayResult, Verdict, fits_time
 from pytest_agentproc.verdict._words import show_signals
-from pytest_agentproc.vocabulary import FIRST_SIGNALS
+from pytest_agentproc.vocabulary import SIGNALS_THAT_BEGIN_ENDING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.verdict._facts import EndStatus
 
 
-_AFTER_AN_END = ("completed", "failed", "incomplete")
+_OUTCOMES_WITH_LINGER_GRACE = ("completed", "failed", "incomplete")
 """Outcomes after which `linger_kill_grace` is the grace of an agent that lives on."""
 
 
@@ -47,8 +47,8 @@ def _list_grace_limits(played: PlayResult, process: str | None, at: int | None) 
     outcome = wanted if isinstance(wanted, str) else None
     if outcome is None and wanted is not None and played.answer is not None:
         outcome = played.answer.outcome  # it may be one of several
-    names = ["kill_grace"] * (outcome not in _AFTER_AN_END)
-    return names + ["linger_kill_grace"] * (outcome is None or outcome in _AFTER_AN_END)
+    names = ["kill_grace"] * (outcome not in _OUTCOMES_WITH_LINGER_GRACE)
+    return names + ["linger_kill_grace"] * (outcome is None or outcome in _OUTCOMES_WITH_LINGER_GRACE)
 
 
 def merge_final_signals(
@@ -69,11 +69,11 @@ def was_killed_at_once(wanted: Mapping[str, Any], seen: EndStatus, first: str) -
     return bool(wanted.get("forced")) and by_term and seen.forced and seen.signal == "KILL"
 
 
-Sent = tuple[str, int]
+SignalAndInstant = tuple[str, int]
 """A signal and its instant."""
 
 
-def check_signals(played: PlayResult, process: str | None, wanted: Sequence[Sent]) -> Finding:
+def check_signals(played: PlayResult, process: str | None, wanted: Sequence[SignalAndInstant]) -> Finding:
     """Compare what a process (None: every agent) caught, and what it died of, with what it was to get."""
     pairs = [(name, at) for name, at in wanted]
     seen = _facts.list_signals(played.record, process)
@@ -103,7 +103,7 @@ def describe_time_difference(wanted: int, seen: int) -> str:
     return f"{format_duration(abs(seen - wanted))} {'later' if seen > wanted else 'earlier'}"
 
 
-def _list_signal_names(signals: Sequence[Sent]) -> list[str]:
+def _list_signal_names(signals: Sequence[SignalAndInstant]) -> list[str]:
     return [name for name, _ in signals]
 
 
@@ -112,23 +112,25 @@ def _find_signal_tolerance(played: PlayResult) -> int:
     return played.tolerance // 4 if played.record.header.get("clock") == "real" else played.tolerance
 
 
-def _drop_polite_signals(seen: Sequence[Sent], first: str) -> list[Sent]:
+def _drop_polite_signals(seen: Sequence[SignalAndInstant], first: str) -> list[SignalAndInstant]:
     """Leave out the polite signals after the first one of a supervisor that begins with another one than TERM."""
     begun = next((place for place, (name, _) in enumerate(seen) if name == first), len(seen))
-    rungs = {*FIRST_SIGNALS} - {first} if first != "TERM" else set()
+    rungs = {*SIGNALS_THAT_BEGIN_ENDING} - {first} if first != "TERM" else set()
     return [sent for place, sent in enumerate(seen) if place < begun or sent[0] not in rungs]
 
 
-def _drop_repeated_signals(seen: Sequence[Sent], tolerance: int) -> list[Sent]:
+def _drop_repeated_signals(seen: Sequence[SignalAndInstant], tolerance: int) -> list[SignalAndInstant]:
     """Take a signal that comes twice at one instant for one, as pending ones are: one to a group, and one to each."""
-    found: list[Sent] = []
+    found: list[SignalAndInstant] = []
     for name, at in seen:
         if not (found and found[-1][0] == name and at - found[-1][1] <= tolerance):
             found.append((name, at))
     return found
 
 
-def _describe_name_difference(played: PlayResult, wanted: Sequence[Sent], seen: Sequence[Sent]) -> str:
+def _describe_name_difference(
+    played: PlayResult, wanted: Sequence[SignalAndInstant], seen: Sequence[SignalAndInstant]
+) -> str:
     """Say which signal was too much, or did not come: the first of which that is true."""
     if sorted(_list_signal_names(wanted)) == sorted(_list_signal_names(seen)):
         return "they came in another order"
@@ -147,7 +149,7 @@ def _describe_name_difference(played: PlayResult, wanted: Sequence[Sent], seen: 
     return f"{often} was to come {counts[0]}, and came {counts[1]}"
 
 
-def _is_same_signal(played: PlayResult, due: Sent, came: Sent) -> bool:
+def _is_same_signal(played: PlayResult, due: SignalAndInstant, came: SignalAndInstant) -> bool:
     return due[0] == came[0] and fits_time(played, due[1], came[1])
 
 
@@ -156,8 +158,8 @@ def _format_signal_count(count: int) -> str:
 
 
 def _find_unpaired_signals(
-    played: PlayResult, wanted: Sequence[Sent], seen: Sequence[Sent]
-) -> Iterator[tuple[Sent, bool]]:
+    played: PlayResult, wanted: Sequence[SignalAndInstant], seen: Sequence[SignalAndInstant]
+) -> Iterator[tuple[SignalAndInstant, bool]]:
     """Give the signals without a counterpart in the other list, in order; the flag says that it was wanted.
 
     First a signal is paired with the same one at its instant, then the others by their names alone.

@@ -13,7 +13,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_agentproc.errors import ClockError
-from pytest_agentproc.verdict._judgement import NOT_IN_REAL_TIME, compute_results_digest, hash_corpus
+from pytest_agentproc.verdict._judgement import REASON_IN_REAL_TIME, compute_results_digest, hash_corpus
 from pytest_agentproc.verdict._rows import Verdict
 from pytest_agentproc.verdict._words import shorten_to_width
 from pytest_agentproc.vocabulary import BUG_FAMILIES, RULES
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
     from pytest_agentproc.verdict._rows import Row
 
 
-_RED = {
+_RED_VERDICTS_BY_LEVEL = {
     "must": {*Verdict} - {Verdict.PASSED, Verdict.KNOWN, Verdict.NOT_APPLICABLE},
     "should": {Verdict.KIT_ERROR, Verdict.ADAPTER_ERROR, Verdict.CRASHED, Verdict.FAILED},
 }
 """The verdicts by which a scenario is red, at each level that counts, the higher level first."""
 
-_FOLLOWS = ("elapsed", "returned")
+_KEYS_THAT_FOLLOW_OUTCOME = ("elapsed", "returned")
 """Checks whose failure mostly follows from another one."""
 
-_VARIES = re.compile(
+_VARYING_VALUE_PATTERN = re.compile(
     r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\d[\d.,]*(?: ?(?:ns|us|ms|s|min|h|B|KiB|MiB|characters)\b)?)"""
 )
-_EXPECTED, _SEEN = ": expected ", ", seen "
-_LEFT = re.compile(r"^(?P<agent>agent )?.*?\((?P<state>[^)]*)\).*$")
-_FAULT = re.compile(
+_TEXT_BEFORE_EXPECTED, _TEXT_BEFORE_SEEN = ": expected ", ", seen "
+_LEAK_TEXT_PATTERN = re.compile(r"^(?P<agent>agent )?.*?\((?P<state>[^)]*)\).*$")
+_CLOCK_FAULT_PATTERN = re.compile(
     rf"(?:no outcome: )?(?P<clause>(?:{'|'.join(error.reason for error in ClockError.__subclasses__())}): [^:;,(]*\b)"
 )
-_FRAME = re.compile(r"^ +(?P<place>\S.*? in \S+): ")
+_TRACEBACK_PLACE_PATTERN = re.compile(r"^ +(?P<place>\S.*? in \S+): ")
 
 
 class FailureCause(NamedTuple):
@@ -73,10 +73,16 @@ def group_reds_by_cause(judged: Iterable[JudgedScenario]) -> list[FailureCause]:
         mine = [entry for entry in open_scenarios if words in entry[2]]
         open_scenarios = [entry for entry in open_scenarios if words not in entry[2]]
         levels = Counter(level for level, _, _ in mine)
-        mine.sort(key=lambda entry: (entry[2][0] != words, [*_RED].index(entry[0]), entry[1].sort_key))
+        mine.sort(
+            key=lambda entry: (entry[2][0] != words, [*_RED_VERDICTS_BY_LEVEL].index(entry[0]), entry[1].sort_key)
+        )
         judged = tuple(result for _, result, _ in mine)
-        found.append(FailureCause(_show_shared_values(words, judged), judged, {level: levels[level] for level in _RED}))
-    return sorted(found, key=lambda cause: (*(-cause.counts[level] for level in _RED), cause.words))
+        found.append(
+            FailureCause(
+                _show_shared_values(words, judged), judged, {level: levels[level] for level in _RED_VERDICTS_BY_LEVEL}
+            )
+        )
+    return sorted(found, key=lambda cause: (*(-cause.counts[level] for level in _RED_VERDICTS_BY_LEVEL), cause.words))
 
 
 def _find_red_level(result: JudgedScenario) -> str:
@@ -84,7 +90,14 @@ def _find_red_level(result: JudgedScenario) -> str:
     return (
         ""
         if result.level == "info"
-        else next((level for level in _RED if result.get_level_verdict(level) in _RED[level]), "")
+        else next(
+            (
+                level
+                for level in _RED_VERDICTS_BY_LEVEL
+                if result.get_level_verdict(level) in _RED_VERDICTS_BY_LEVEL[level]
+            ),
+            "",
+        )
     )
 
 
@@ -95,53 +108,60 @@ def _list_red_row_shapes(result: JudgedScenario, level: str) -> list[str]:
     if not rows:
         reason = result.reason.removeprefix(f"{result.verdict}: ") or "there was no play to judge"
         return [f"{result.verdict}: {_mask_varying_values(reason)}"]
-    first = [row for row in rows if row.key.rpartition(".")[2] not in _FOLLOWS] or rows
+    first = [row for row in rows if row.key.rpartition(".")[2] not in _KEYS_THAT_FOLLOW_OUTCOME] or rows
     return [*dict.fromkeys(map(_describe_red_row_shape, first))]
 
 
 def _describe_red_row_shape(row: JudgedRow) -> str:
     key = row.key.rpartition(".")[2]
     if key == "answer":
-        place = next((found["place"] for line in row.seen.splitlines()[::-1] if (found := _FRAME.match(line))), "")
+        place = next(
+            (found["place"] for line in row.seen.splitlines()[::-1] if (found := _TRACEBACK_PLACE_PATTERN.match(line))),
+            "",
+        )
         said = _mask_varying_values(row.seen.removeprefix("it raised "))
         return ": ".join(filter(None, [row.verdict, place, said]))
-    if key == "leaks" and (left := _LEFT.match(row.seen)):
+    if key == "leaks" and (left := _LEAK_TEXT_PATTERN.match(row.seen)):
         return f"{row.verdict}: leaks: {'the agent' if left['agent'] else 'a descendant'} is left ({left['state']})"
-    fault = _FAULT.match(row.seen)
+    fault = _CLOCK_FAULT_PATTERN.match(row.seen)
     if fault:
         return f"{row.verdict}: {_mask_varying_values(fault['clause'])}"
     seen = _mask_varying_values(row.seen)
     if row.verdict in (Verdict.NOT_EXERCISED, Verdict.KIT_ERROR) or seen.startswith("not reported"):
         return f"{row.verdict}: {key}: {seen}"
-    return f"{row.verdict}: {key}{_EXPECTED}{_mask_varying_values(row.expected)}{_SEEN}{seen}"
+    return f"{row.verdict}: {key}{_TEXT_BEFORE_EXPECTED}{_mask_varying_values(row.expected)}{_TEXT_BEFORE_SEEN}{seen}"
 
 
 def _show_shared_values(words: str, judged: Iterable[JudgedScenario]) -> str:
     """Show the values of a cause that has no other words if all its rows share them, and else the key alone."""
-    head, found, values = words.partition(_EXPECTED)
-    if not found or any(char.isalpha() for char in values.replace(_SEEN, "")):
+    head, found, values = words.partition(_TEXT_BEFORE_EXPECTED)
+    if not found or any(char.isalpha() for char in values.replace(_TEXT_BEFORE_SEEN, "")):
         return words
     rows = [row for result in judged for row in result.rows if _describe_red_row_shape(row) == words]
     pairs = {(row.expected.partition("\n")[0], row.seen.partition("\n")[0]) for row in rows}
-    return head if len(pairs) > 1 else "".join(f"{head}{_EXPECTED}{wanted}{_SEEN}{seen}" for wanted, seen in pairs)
+    return (
+        head
+        if len(pairs) > 1
+        else "".join(f"{head}{_TEXT_BEFORE_EXPECTED}{wanted}{_TEXT_BEFORE_SEEN}{seen}" for wanted, seen in pairs)
+    )
 
 
 def _mask_varying_values(text: str) -> str:
     """Put `*` for numbers, times and quoted texts in the first line."""
-    return _VARIES.sub("*", text.partition("\n")[0])
+    return _VARYING_VALUE_PATTERN.sub("*", text.partition("\n")[0])
 
 
-_LEVELS = ("must", "should")
+_LEVELS_THAT_COUNT = ("must", "should")
 """The levels at which a failure is counted; each has a column."""
-_RULES, _REPORTS = "rule (must, should: failed)", "as in bug reports"
-_CAUSES = "what went wrong (must, should: scenarios)"
-_MOST_CAUSES = 10
-_ERRORS = (Verdict.ADAPTER_ERROR, Verdict.KIT_ERROR)
-_WRONG = (Verdict.FAILED, Verdict.CRASHED)
+_HEADING_OF_RULES, _HEADING_OF_BUG_FAMILIES = "rule (must, should: failed)", "as in bug reports"
+_HEADING_OF_CAUSES = "what went wrong (must, should: scenarios)"
+_MAX_SHOWN_CAUSES = 10
+_ERROR_VERDICTS = (Verdict.ADAPTER_ERROR, Verdict.KIT_ERROR)
+_FAILED_VERDICTS = (Verdict.FAILED, Verdict.CRASHED)
 """The verdicts by which a supervisor is wrong."""
-_OPEN = (Verdict.UNDECIDED, Verdict.NOT_EXERCISED)
-_GAP = "  "
-_SHORT = 12
+_OPEN_VERDICTS = (Verdict.UNDECIDED, Verdict.NOT_EXERCISED)
+_SPACE_BETWEEN_COLUMNS = "  "
+_SHOWN_HASH_CHARS = 12
 
 
 def is_conformant(judged: Sequence[JudgedScenario]) -> bool:
@@ -151,13 +171,16 @@ def is_conformant(judged: Sequence[JudgedScenario]) -> bool:
     could not be read might have decided.
     """
     counted = [result for result in judged if result.level != "info"]
-    broken = any(result.get_level_verdict("must") in (*_WRONG, *_ERRORS) or not result.file for result in counted)
+    broken = any(
+        result.get_level_verdict("must") in (*_FAILED_VERDICTS, *_ERROR_VERDICTS) or not result.file
+        for result in counted
+    )
     return any(result.verdict == Verdict.PASSED for result in counted) and not broken
 
 
 def count_undecided(judged: Sequence[JudgedScenario]) -> int:
     """Count the scenarios whose checks at level `must` nothing decides, as the supervisor does not report enough."""
-    return sum(result.get_level_verdict("must") in _OPEN for result in judged if result.level != "info")
+    return sum(result.get_level_verdict("must") in _OPEN_VERDICTS for result in judged if result.level != "info")
 
 
 def format_summary(
@@ -182,17 +205,20 @@ def format_summary(
     by_rule = {rule: [result for result in counted if rule in result.covers] for rule in RULES}
     columns = _list_summary_columns(counted)
     rows = [(rule, _count_scenarios(those, columns)) for rule, those in by_rule.items() if those]
-    rows.sort(key=lambda row: [not row[1].get(column) for column in (*_LEVELS, "errors", "undecided")])
+    rows.sort(key=lambda row: [not row[1].get(column) for column in (*_LEVELS_THAT_COUNT, "errors", "undecided")])
     applied = [(rule, counts) for rule, counts in rows if counts["n/a"] < sum(counts.values())]
     others = [rule for rule, counts in rows if counts["n/a"] == sum(counts.values())]
     lines = (
         _format_table(
-            _RULES, [(f"{rule}  {RULES[rule].demands}", counts) for rule, counts in applied], width, is_whole=True
+            _HEADING_OF_RULES,
+            [(f"{rule}  {RULES[rule].demands}", counts) for rule, counts in applied],
+            width,
+            is_whole=True,
         )
         if applied
         else []
     )
-    unseen = [rule for rule in others if any(result.reason.startswith(NOT_IN_REAL_TIME) for result in by_rule[rule])]
+    unseen = [rule for rule in others if any(result.reason.startswith(REASON_IN_REAL_TIME) for result in by_rule[rule])]
     others = [rule for rule in others if rule not in unseen]
     lines += textwrap.wrap(f"nothing applied of: {', '.join(others)}", width) if others else []
     lines += textwrap.wrap(f"real time could show nothing of: {', '.join(unseen)}", width) if unseen else []
@@ -222,15 +248,18 @@ def _list_summary_columns(counted: Sequence[JudgedScenario]) -> list[str]:
 def _count_scenarios(judged: Sequence[JudgedScenario], columns: Sequence[str] = ()) -> dict[str, int]:
     """Count scenarios. A scenario may have failed at two levels; in all other columns it stands once."""
     found = Counter(result.verdict for result in judged)
-    failed = {level: sum(result.get_level_verdict(level) in _WRONG for result in judged) for level in _LEVELS}
+    failed = {
+        level: sum(result.get_level_verdict(level) in _FAILED_VERDICTS for result in judged)
+        for level in _LEVELS_THAT_COUNT
+    }
     counts = {
         **failed,
-        "errors": sum(found[error] for error in _ERRORS),
+        "errors": sum(found[error] for error in _ERROR_VERDICTS),
         "undecided": count_undecided(judged),
         "known": found[Verdict.KNOWN],
         "passed": found[Verdict.PASSED],
         "n/a": found[Verdict.NOT_APPLICABLE]
-        + sum(result.verdict in _OPEN and result.level != "must" for result in judged),
+        + sum(result.verdict in _OPEN_VERDICTS and result.level != "must" for result in judged),
     }
     return {column: counts[column] for column in columns or counts}
 
@@ -240,9 +269,9 @@ def _format_bug_families(counted: Sequence[JudgedScenario], columns: list[str], 
     rows = []
     for name, (words, rules) in BUG_FAMILIES.items():
         counts = _count_scenarios([result for result in counted if {*rules} & {*result.covers}], columns)
-        if any(counts[column] for column in (*_LEVELS, "undecided")):
+        if any(counts[column] for column in (*_LEVELS_THAT_COUNT, "undecided")):
             rows.append((f"{name}  {words}", counts))
-    return ["", *_format_table(_REPORTS, rows, width, is_whole=True)] if rows else []
+    return ["", *_format_table(_HEADING_OF_BUG_FAMILIES, rows, width, is_whole=True)] if rows else []
 
 
 def _format_failure_causes(counted: Sequence[JudgedScenario], width: int) -> list[str]:
@@ -250,8 +279,8 @@ def _format_failure_causes(counted: Sequence[JudgedScenario], width: int) -> lis
     found = group_reds_by_cause(counted)
     if not found:
         return []
-    shown, others = found[:_MOST_CAUSES], found[_MOST_CAUSES:]
-    heading, *lines = _format_table(_CAUSES, [(cause.words, cause.counts) for cause in shown], width)
+    shown, others = found[:_MAX_SHOWN_CAUSES], found[_MAX_SHOWN_CAUSES:]
+    heading, *lines = _format_table(_HEADING_OF_CAUSES, [(cause.words, cause.counts) for cause in shown], width)
     told = ["", heading]
     for line, cause in zip(lines, shown, strict=True):
         told += [line, *(f"  {result.rerun}" for result in cause.judged[:1] if result.rerun)]
@@ -264,12 +293,13 @@ def _format_table(
 ) -> list[str]:
     """Write a line for each row; a name that is to be whole goes on in lines below, under its words."""
     columns = [*rows[0][1]]
-    room = width - sum(len(_GAP + column) for column in columns)
-    lines = [heading.ljust(room) + "".join(_GAP + column for column in columns)]
+    room = width - sum(len(_SPACE_BETWEEN_COLUMNS + column) for column in columns)
+    lines = [heading.ljust(room) + "".join(_SPACE_BETWEEN_COLUMNS + column for column in columns)]
     for name, counts in rows:
         words, more = _split_name_to_fit(name, room, width) if is_whole else (shorten_to_width(name, room), [])
         cells = "".join(
-            _GAP + (str(counts[column]) if counts[column] else "-").rjust(len(column)) for column in columns
+            _SPACE_BETWEEN_COLUMNS + (str(counts[column]) if counts[column] else "-").rjust(len(column))
+            for column in columns
         )
         lines += [words.ljust(room) + cells, *more]
     return lines
@@ -278,7 +308,7 @@ def _format_table(
 def _split_name_to_fit(name: str, room: int, width: int) -> tuple[str, list[str]]:
     """Give what of a name stands beside the figures, and the lines below it, which are as wide as the table."""
     first = textwrap.wrap(name, room, break_on_hyphens=False)[0]
-    indent = " " * (len(name.partition("  ")[0]) + len(_GAP))
+    indent = " " * (len(name.partition("  ")[0]) + len(_SPACE_BETWEEN_COLUMNS))
     below = textwrap.wrap(name[len(first) :].strip(), width, initial_indent=indent, subsequent_indent=indent)
     return first, below
 
@@ -288,24 +318,24 @@ def _format_summary_sentence(
 ) -> str:
     counts = _count_scenarios(counted)
     found = Counter(result.verdict for result in counted)
-    figures = [f"{level}: {counts[level]} failed" for level in _LEVELS]
+    figures = [f"{level}: {counts[level]} failed" for level in _LEVELS_THAT_COUNT]
     figures.append(f"undecided: {counts['undecided']}")
-    errors = [f"{found[error]} {error}{'s' if found[error] > 1 else ''}" for error in _ERRORS if found[error]]
+    errors = [f"{found[error]} {error}{'s' if found[error] > 1 else ''}" for error in _ERROR_VERDICTS if found[error]]
     others = [*errors, f"{counts['passed']} passed", f"{counts['n/a']} not applicable", f"{counts['known']} known"]
     informational = sum(result.level == "info" and result.verdict != Verdict.NOT_APPLICABLE for result in judged)
     if informational:
         others.append(f"{informational} informational")
     applied = [result for result in judged if result.verdict != Verdict.NOT_APPLICABLE]
     clocks = " and ".join(sorted({result.clock for result in applied or judged}, reverse=True))
-    verdict = _format_verdict(judged) if is_whole else _PART
+    verdict = _format_verdict(judged) if is_whole else _TEXT_AFTER_INTERRUPTION
     return (
         f"agentproc: {judged[0].subject} {verdict}: {', '.join(figures)}; {', '.join(others)}; "
-        f"pytest-agentproc {version}, corpus {hash_corpus(judged)[:_SHORT]}, {clocks} clock, "
-        f"digest {compute_results_digest(judged)[:_SHORT]}"
+        f"pytest-agentproc {version}, corpus {hash_corpus(judged)[:_SHOWN_HASH_CHARS]}, {clocks} clock, "
+        f"digest {compute_results_digest(judged)[:_SHOWN_HASH_CHARS]}"
     )
 
 
-_PART = "was not judged to the end, as the session was interrupted"
+_TEXT_AFTER_INTERRUPTION = "was not judged to the end, as the session was interrupted"
 
 
 def _format_verdict(judged: Sequence[JudgedScenario]) -> str:

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from pytest_agentproc.verdict._rows import UnstatedLimitPlays
 
 
-_GRACES = ("linger_kill_grace", "leftover_kill_grace", "kill_grace")
-_FAILED = (Verdict.FAILED, Verdict.NOT_EXERCISED)
-_CUT = "noise"
+_GRACES_BEFORE_KILL = ("linger_kill_grace", "leftover_kill_grace", "kill_grace")
+_FAILED_VERDICTS = (Verdict.FAILED, Verdict.NOT_EXERCISED)
+_KEY_CHANGED_BY_CUT = "noise"
 """With the shortest value an agent may be ended in the middle of a line. That says nothing of how lines are counted."""
 
-Compare = Callable[[PlayResult], Sequence[Row]]
+JudgeExpectations = Callable[[PlayResult], Sequence[Row]]
 
 
 def describe_limits_to_state(names: Iterable[str]) -> str:
@@ -31,7 +31,9 @@ def describe_limits_to_state(names: Iterable[str]) -> str:
     return f"state limits={{{limits}}} to have this judged"
 
 
-def excuse_unstated(played: PlayResult, rows: list[Row], compare: Compare, proven: Iterable[str]) -> list[Row]:
+def excuse_unstated(
+    played: PlayResult, rows: list[Row], compare: JudgeExpectations, proven: Iterable[str]
+) -> list[Row]:
     """Make failed checks not applicable whose demand depends on a limit that is not stated.
 
     Args:
@@ -41,7 +43,7 @@ def excuse_unstated(played: PlayResult, rows: list[Row], compare: Compare, prove
         proven: the keys that a record proves under any limits: who was left, who was hit.
     """
     unstated = played.unstated
-    open_keys = {row.key for row in rows if row.verdict in _FAILED} - {*proven}
+    open_keys = {row.key for row in rows if row.verdict in _FAILED_VERDICTS} - {*proven}
     if unstated is None or not open_keys:
         return rows
     excuses = {
@@ -50,7 +52,7 @@ def excuse_unstated(played: PlayResult, rows: list[Row], compare: Compare, prove
     }
     return [
         row.mark_not_applicable(describe_limits_to_state(excuses[row.key]), excuses[row.key])
-        if row.key in excuses and row.verdict in _FAILED
+        if row.key in excuses and row.verdict in _FAILED_VERDICTS
         else row
         for row in rows
     ]
@@ -76,10 +78,10 @@ def excuse_undecided_passes(rows: list[Row], deciding: Mapping[str, set[str]]) -
 
 
 def _find_passing_without_grace(
-    played: PlayResult, unstated: UnstatedLimitPlays, compare: Compare, keys: Iterable[str]
+    played: PlayResult, unstated: UnstatedLimitPlays, compare: JudgeExpectations, keys: Iterable[str]
 ) -> Mapping[str, tuple[str, ...]]:
     """Give the checks that pass if a supervisor that does not state its graces gives none."""
-    names = tuple(name for name in _GRACES if name in unstated.names)
+    names = tuple(name for name in _GRACES_BEFORE_KILL if name in unstated.names)
     if not names:
         return {}
     whole: Any = played
@@ -92,12 +94,12 @@ def _find_passing_without_grace(
 
 
 def _remove_grace(bound: Any) -> Any:
-    graces = {name: 0.0 for name in _GRACES if name in bound.policy.unstated}
+    graces = {name: 0.0 for name in _GRACES_BEFORE_KILL if name in bound.policy.unstated}
     return replace(bound, policy=replace(bound.policy, **graces)) if graces else bound
 
 
 def _find_limit_dependent_checks(
-    played: PlayResult, unstated: UnstatedLimitPlays, compare: Compare, keys: set[str]
+    played: PlayResult, unstated: UnstatedLimitPlays, compare: JudgeExpectations, keys: set[str]
 ) -> Mapping[str, tuple[str, ...]]:
     """Give the checks that the reference supervisor fails under another value, each with the limits.
 
@@ -113,7 +115,7 @@ def _find_limit_dependent_checks(
             missed = {row.key for row in compare(play) if row.verdict is not Verdict.PASSED} & met
             others = [key for key in missed if key.rpartition(".")[2] == "outcome"]
             for key in keys:
-                if place == 0 and key.rpartition(".")[2] == _CUT:
+                if place == 0 and key.rpartition(".")[2] == _KEY_CHANGED_BY_CUT:
                     continue
                 if key in missed or (others and not is_check_of_earlier_turn(key, others)):
                     found.setdefault(key, {})[name] = None

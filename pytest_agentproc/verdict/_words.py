@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from pytest_agentproc.verdict._facts import EndStatus
 
 
-LONG_CHARS = 300
+MAX_QUOTED_CHARS = 300
 """A text of more characters is shown without its middle."""
 
 
 def quote(text: str) -> str:
     """Write text on one line in double quotes; write the length of a long text, and leave out its middle."""
-    if len(text) > LONG_CHARS:
-        half = LONG_CHARS // 2
+    if len(text) > MAX_QUOTED_CHARS:
+        half = MAX_QUOTED_CHARS // 2
         return f"{len(text)} characters: {quote(text[:half])} ... {quote(text[-half:])}"
     return escape_unprintable(json.dumps(text, ensure_ascii=False))
 
@@ -114,7 +114,7 @@ def is_text_matching(text: str, matcher: Mapping[str, str]) -> bool:
 
 def show_wanted(key: str, wanted: Any) -> str:
     """Write the expected value of a key."""
-    show = _SHOWN.get(key.rpartition(".")[2])
+    show = _FORMATTERS_BY_EXPECT_KEY.get(key.rpartition(".")[2])
     if show is not None:
         return show(wanted)
     return show_matcher(wanted) if isinstance(wanted, Mapping) else str(wanted)
@@ -141,7 +141,7 @@ def _show_status_or_end(wanted: str | Mapping[str, Any] | Sequence[str]) -> str:
     return wanted if isinstance(wanted, str) else join_names(wanted)
 
 
-_SHOWN: dict[str, Callable[[Any], str]] = {
+_FORMATTERS_BY_EXPECT_KEY: dict[str, Callable[[Any], str]] = {
     **dict.fromkeys(TIME_EXPECT_KEYS, format_instant),
     "outcome": _show_outcome,
     "signals": show_signals,

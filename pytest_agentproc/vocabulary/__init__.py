@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pytest_agentproc.vocabulary._artifacts import ARTIFACTS, INCOMPLETE, RESULT_FIELDS
+from pytest_agentproc.vocabulary._artifacts import ARTIFACT_TEXTS, INCOMPLETE_ARTIFACTS_WARNING, RESULT_FIELD_TEXTS
 from pytest_agentproc.vocabulary._bug_families import BUG_FAMILIES
 from pytest_agentproc.vocabulary._dialect import Dialect
 from pytest_agentproc.vocabulary._dialects import DIALECTS
 from pytest_agentproc.vocabulary._drive import (
-    ABILITIES,
     CAPABILITIES,
+    TEXTS_OF_OTHER_NEEDS,
     CallbackError,
     Caller,
     CallerAction,
@@ -19,61 +19,66 @@ from pytest_agentproc.vocabulary._drive import (
     find_needed_capabilities,
 )
 from pytest_agentproc.vocabulary._outcomes import (
+    ERRNO_BY_RESOURCE_SHORTAGE,
+    ERRNO_BY_SPAWN_ERROR,
     LEVEL_TEXTS,
     LEVELS,
-    LIMIT_OUTCOMES,
+    OUTCOME_BY_LIMIT,
     OUTCOME_TEXTS,
-    REFUSED_STARTS,
-    SPAWN_ERRORS,
     Outcome,
     choose_reported_outcomes,
     compute_exit_code,
 )
 from pytest_agentproc.vocabulary._policy import (
-    CONTAINMENTS,
-    LIST_NAMES,
-    NANOSECONDS,
-    OPTIONAL_NAMES,
-    POLICY_NAMES,
-    SIZE_NAMES,
-    TIME_NAMES,
-    WORD_NAMES,
+    ALL_LIMIT_NAMES,
+    CONTAINMENT_NAMES,
+    LIMITS_IN_BYTES,
+    LIMITS_IN_SECONDS,
+    LIMITS_THAT_ARE_LISTS,
+    LIMITS_THAT_ARE_WORDS,
+    LIMITS_THAT_MAY_BE_OFF,
+    NANOSECONDS_PER_SECOND,
     Policy,
     list_time_names,
     to_nanoseconds,
 )
 from pytest_agentproc.vocabulary._rules import RULES, Rule
-from pytest_agentproc.vocabulary._script_step import VALUE_TYPES, ScriptStep
-from pytest_agentproc.vocabulary._signals import FIRST_SIGNALS, SIGNALS, signal_name, signal_number
+from pytest_agentproc.vocabulary._script_step import STEP_VALUE_TYPES, ScriptStep
+from pytest_agentproc.vocabulary._signals import (
+    SIGNAL_NUMBER_BY_NAME,
+    SIGNALS_THAT_BEGIN_ENDING,
+    format_signal_name,
+    parse_signal_name,
+)
 from pytest_agentproc.vocabulary._stated import PartlyStated, mark_unstated
 from pytest_agentproc.vocabulary._subject import LimitsRequest, RunReport, RunRequest, Subject, View
 
 __all__ = [
-    "ABILITIES",
-    "ARTIFACTS",
+    "ALL_LIMIT_NAMES",
+    "ARTIFACT_TEXTS",
     "BUG_FAMILIES",
     "CAPABILITIES",
-    "CONTAINMENTS",
+    "CONTAINMENT_NAMES",
     "DIALECTS",
-    "FIRST_SIGNALS",
-    "INCOMPLETE",
+    "ERRNO_BY_RESOURCE_SHORTAGE",
+    "ERRNO_BY_SPAWN_ERROR",
+    "INCOMPLETE_ARTIFACTS_WARNING",
     "LEVELS",
     "LEVEL_TEXTS",
-    "LIMIT_OUTCOMES",
-    "LIST_NAMES",
-    "NANOSECONDS",
-    "OPTIONAL_NAMES",
+    "LIMITS_IN_BYTES",
+    "LIMITS_IN_SECONDS",
+    "LIMITS_THAT_ARE_LISTS",
+    "LIMITS_THAT_ARE_WORDS",
+    "LIMITS_THAT_MAY_BE_OFF",
+    "NANOSECONDS_PER_SECOND",
+    "OUTCOME_BY_LIMIT",
     "OUTCOME_TEXTS",
-    "POLICY_NAMES",
-    "REFUSED_STARTS",
-    "RESULT_FIELDS",
+    "RESULT_FIELD_TEXTS",
     "RULES",
-    "SIGNALS",
-    "SIZE_NAMES",
-    "SPAWN_ERRORS",
-    "TIME_NAMES",
-    "VALUE_TYPES",
-    "WORD_NAMES",
+    "SIGNALS_THAT_BEGIN_ENDING",
+    "SIGNAL_NUMBER_BY_NAME",
+    "STEP_VALUE_TYPES",
+    "TEXTS_OF_OTHER_NEEDS",
     "CallbackError",
     "Caller",
     "CallerAction",
@@ -95,9 +100,9 @@ __all__ = [
     "choose_reported_outcomes",
     "compute_exit_code",
     "find_needed_capabilities",
+    "format_signal_name",
     "list_time_names",
     "mark_unstated",
-    "signal_name",
-    "signal_number",
+    "parse_signal_name",
     "to_nanoseconds",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-ARTIFACTS = {
+ARTIFACT_TEXTS = {
     "result.json": "how the run ended: one JSON object",
     "events.jsonl": "what stdout meant, a JSON object on each line",
     "stdout.log": "what came on stdout, byte for byte",
@@ -10,10 +10,10 @@ ARTIFACTS = {
     "transcript.log": "all messages, each on lines of its own",
 }
 
-INCOMPLETE = "artifacts_incomplete"
+INCOMPLETE_ARTIFACTS_WARNING = "artifacts_incomplete"
 """The warning that some artifact could not be written."""
 
-RESULT_FIELDS = {
+RESULT_FIELD_TEXTS = {
     "run_id": "what the run is called",
     "argv": "the agent's command",
     "cwd": "the folder in which it ran",

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary._command_line import CommandLine
 
 
-_OF_DECODERS = ("has_completion", "limit", "decode", "end")
-_OF_TALKS = (
+_MEMBERS_OF_DECODERS = ("has_completion", "limit", "decode", "end")
+_MEMBERS_OF_TALKS = (
     *("is_marked", "begins_at_once", "answers_cancel"),
     *("encode_greeting", "encode_prompt", "encode_cancel", "encode_answer", "encode_hook_answer", "decode"),
 )
-_BY_MODE = ("options", "encoders", "task_encoders", "told_by", "steps")
-_MODULE = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*"
+_FIELDS_BY_MODE = ("options", "encoders", "task_encoders", "told_by", "steps")
+_DOTTED_NAME_PATTERN = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -92,9 +92,9 @@ class Dialect:
     def __post_init__(self) -> None:
         self._require("name", self.name, r"[a-z][a-z0-9_-]*", "a word of small letters, such as toy")
         for part in (self.encoder, *_require_list_of_texts(self, "encoder_parts")):
-            self._require("encoder", part, _MODULE, "a module's dotted name, such as toy_agent.encoder")
+            self._require("encoder", part, _DOTTED_NAME_PATTERN, "a module's dotted name, such as toy_agent.encoder")
         self._require("command", self.command, r"[^/\0]+", "the name of a file, such as toy")
-        for name in (*_BY_MODE, "decoders", "talks", "states", "probes"):
+        for name in (*_FIELDS_BY_MODE, "decoders", "talks", "states", "probes"):
             if not hasattr(getattr(self, name), "items"):
                 raise UsageError(
                     f"dialect {self.name}: {name} is {getattr(self, name)!r}", "it must be a mapping of modes"
@@ -102,13 +102,18 @@ class Dialect:
         for mode, place in (*self.decoders.items(), *self.talks.items()):
             self._require("a mode", mode, r"[a-z][a-z0-9_-]*", "a word of small letters, such as text")
             remedy = "package.module:Class, such as toy_agent.decoder:Decoder"
-            self._require(f"the supervisor's half of mode {mode}", place, rf"{_MODULE}:{_MODULE}", remedy)
+            self._require(
+                f"the supervisor's half of mode {mode}",
+                place,
+                rf"{_DOTTED_NAME_PATTERN}:{_DOTTED_NAME_PATTERN}",
+                remedy,
+            )
         if not self.modes or len(self.modes) < len(self.decoders) + len(self.talks):
             raise UsageError(
                 f"dialect {self.name}: its modes are {', '.join((*self.decoders, *self.talks)) or 'none'}",
                 "it must have one at least, and each either in decoders or in talks",
             )
-        for name in _BY_MODE:
+        for name in _FIELDS_BY_MODE:
             for mode in getattr(self, name):
                 if mode not in self.modes:
                     raise UsageError(
@@ -157,7 +162,7 @@ class Dialect:
             UsageError: there is no such mode, or its decoder cannot be found or made.
         """
         place = self._find_place(self.decoders, mode, "")
-        return self._make_half(place, lambda half: half(), _OF_DECODERS, "Decoder")
+        return self._make_half(place, lambda half: half(), _MEMBERS_OF_DECODERS, "Decoder")
 
     def make_talk(self, mode: str = "", setting: Any = None) -> Any:
         """Make the conversation of a mode with one agent process; "" is the first that holds sessions.
@@ -170,7 +175,7 @@ class Dialect:
             UsageError: there is no such mode that holds sessions, or its half cannot be found or made.
         """
         place = self._find_place(self.talks, mode, " for a session")
-        return self._make_half(place, lambda half: half(setting), _OF_TALKS, "Talk")
+        return self._make_half(place, lambda half: half(setting), _MEMBERS_OF_TALKS, "Talk")
 
     def _find_place(self, modes: Mapping[str, str], mode: str, what: str) -> str:
         if mode not in modes and (mode or not modes):

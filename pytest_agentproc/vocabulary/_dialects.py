@@ -11,13 +11,21 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-_FAKES, _SUPERVISOR = "pytest_agentproc.fake_agents.dialects", "pytest_agentproc.supervisor.dialects"
-_CLAUDE = tuple(f"{_FAKES}.{part}" for part in ("claude_forms", "claude_hooks", "claude_servers", "claude"))
-_CLAUDE_SESSION = (
-    *_CLAUDE,
-    *(f"{_FAKES}.claude_{part}" for part in ("control", "prompts", "refusals", "tasks", "turns", "session")),
+_PACKAGE_OF_ENCODERS, _PACKAGE_OF_DECODERS = (
+    "pytest_agentproc.fake_agents.dialects",
+    "pytest_agentproc.supervisor.dialects",
 )
-_CLAUDE_STEPS = (
+_CLAUDE_ENCODER_MODULES = tuple(
+    f"{_PACKAGE_OF_ENCODERS}.{part}" for part in ("claude_forms", "claude_hooks", "claude_servers", "claude")
+)
+_CLAUDE_SESSION_ENCODER_MODULES = (
+    *_CLAUDE_ENCODER_MODULES,
+    *(
+        f"{_PACKAGE_OF_ENCODERS}.claude_{part}"
+        for part in ("control", "prompts", "refusals", "tasks", "turns", "session")
+    ),
+)
+_CLAUDE_STEP_NAMES = (
     "nested",
     "delta",
     "think",
@@ -29,12 +37,12 @@ _CLAUDE_STEPS = (
     "task_done",
     "background_turn",
 )
-_CLAUDE_LOGIN = '{\n  "loggedIn": true,\n  "authMethod": "api_key",\n  "apiProvider": "firstParty"\n}'
-_CLAUDE_RESUME = "Error: --resume requires a valid session ID or session title when used with --print"
-_GEMINI_MODEL = "gemini-2.5-flash"
-_GEMINI = ("-y", "-m", _GEMINI_MODEL, "-e", "", "-o")
+_CLAUDE_AUTH_STATUS_OUTPUT = '{\n  "loggedIn": true,\n  "authMethod": "api_key",\n  "apiProvider": "firstParty"\n}'
+_CLAUDE_RESUME_ERROR = "Error: --resume requires a valid session ID or session title when used with --print"
+_GEMINI_MODEL_NAME = "gemini-2.5-flash"
+_GEMINI_COMMON_OPTIONS = ("-y", "-m", _GEMINI_MODEL_NAME, "-e", "", "-o")
 
-_CLAUDE_LINE = CommandLine(
+_CLAUDE_COMMAND_LINE = CommandLine(
     options={
         "": """
         --add-dir <directories...>; --agent <agent>; --agents <json-or-file>; --allow-dangerously-skip-permissions;
@@ -109,7 +117,7 @@ _CLAUDE_LINE = CommandLine(
         (
             "--resume=",
             "",
-            f"{_CLAUDE_RESUME}. Usage: claude -p --resume <session-id|title>",
+            f"{_CLAUDE_RESUME_ERROR}. Usage: claude -p --resume <session-id|title>",
         ),
     ),
     formats=(
@@ -124,7 +132,7 @@ _CLAUDE_LINE = CommandLine(
     resuming=ResumeOptions(
         options=("--resume",),
         missing="No conversation found with session ID: {value}",
-        odd=f"{_CLAUDE_RESUME}. Usage: claude -p --resume <session-id|title>. "
+        odd=f"{_CLAUDE_RESUME_ERROR}. Usage: claude -p --resume <session-id|title>. "
         'Provided value "{value}" is not a UUID and does not match any session title.',
         stdout='{"type":"result","subtype":"error_during_execution","duration_ms":0,"duration_api_ms":0,"is_error":true,'
         '"num_turns":0,"stop_reason":null,"session_id":"{value}","total_cost_usd":0,"usage":{"output_tokens_details":'
@@ -140,31 +148,30 @@ _CLAUDE_LINE = CommandLine(
     ),
 )
 
-_CODEX_COMMON = """
+_CODEX_COMMON_OPTIONS = """
     -c --config <key=value>+; --enable <FEATURE>+; --disable <FEATURE>+; --strict-config; -i --image <FILE>+;
     -m --model <MODEL>; --dangerously-bypass-approvals-and-sandbox --yolo; --dangerously-bypass-hook-trust; -h --help
     """
-_CODEX_ROOT = """
+_CODEX_ROOT_OPTIONS = """
     --oss; --local-provider <OSS_PROVIDER>; -p --profile <CONFIG_PROFILE_V2>;
     -s --sandbox <SANDBOX_MODE> read-only workspace-write danger-full-access; --approve-for-me; -C --cd <DIR>;
     --add-dir <DIR>+; -V --version
     """
-_CODEX_EXEC = """
+_CODEX_EXEC_OPTIONS = """
     --worktree; --thread-source <SOURCE>; --cyber-access-program <PROGRAM> standard daybreak_blue daybreak_red;
     --skip-git-repo-check; --ephemeral; --ignore-user-config; --ignore-rules; --output-schema <FILE>;
     --json --experimental-json; -o --output-last-message <FILE>
     """
-_CODEX_LINE = CommandLine(
+_CODEX_COMMAND_LINE = CommandLine(
     options={
-        "": _CODEX_COMMON
-        + ";"
-        + _CODEX_ROOT
-        + """
+        "": f"{_CODEX_COMMON_OPTIONS};{_CODEX_ROOT_OPTIONS}"
+        """
     ; --remote <ADDR>; --remote-auth-token-env <ENV_VAR>; --worktree;
     -a --ask-for-approval <APPROVAL_POLICY> on-request never; --search; --no-alt-screen; --no-daemon
     """,
-        "exec": f"{_CODEX_COMMON};{_CODEX_ROOT};{_CODEX_EXEC}" + "; --color <COLOR> always never auto",
-        "exec resume": f"{_CODEX_COMMON};{_CODEX_EXEC}" + ";--last;--all",
+        "exec": f"{_CODEX_COMMON_OPTIONS};{_CODEX_ROOT_OPTIONS};{_CODEX_EXEC_OPTIONS}"
+        "; --color <COLOR> always never auto",
+        "exec resume": f"{_CODEX_COMMON_OPTIONS};{_CODEX_EXEC_OPTIONS}" + ";--last;--all",
         "app-server": """
         -c --config <key=value>+; --enable <FEATURE>+; --disable <FEATURE>+; --code-mode-host <URL>; --strict-config;
         --listen <URL>; --stdio; --analytics-default-enabled; --ws-auth <MODE> capability-token signed-bearer-token;
@@ -227,7 +234,7 @@ _CODEX_LINE = CommandLine(
         missing="Error: thread/resume: thread/resume failed: no rollout found for thread id {value} (code -32600)",
     ),
 )
-_GEMINI_LINE = CommandLine(
+_GEMINI_COMMAND_LINE = CommandLine(
     options={
         "": """
         -d --debug; -m --model <value>; -p --prompt <value>; -i --prompt-interactive <value>; --skip-trust;
@@ -284,7 +291,7 @@ _GEMINI_LINE = CommandLine(
         "Use --resume to resume it, or provide a different ID.",
     ),
 )
-_PI_LINE = CommandLine(
+_PI_COMMAND_LINE = CommandLine(
     options={
         "": """
         --provider <name>; --model <pattern>; --api-key <key>; --system-prompt <text>; --append-system-prompt <text>;
@@ -313,8 +320,8 @@ _PI_LINE = CommandLine(
         odd="No session found matching '{value}'",
     ),
 )
-_OPENCODE_ERROR = "\x1b[91m\x1b[1mError: \x1b[0m"
-_OPENCODE_LINE = CommandLine(
+_OPENCODE_ERROR_PREFIX = "\x1b[91m\x1b[1mError: \x1b[0m"
+_OPENCODE_COMMAND_LINE = CommandLine(
     options={
         "": "-h --help; -v --version",
         "run": """
@@ -331,61 +338,80 @@ _OPENCODE_LINE = CommandLine(
     },
     usage={"": "opencode [project]", "run": "opencode run [message..]\n\nrun opencode with a message"},
     errors=dict.fromkeys(("unknown", "choice"), "{usage}"),
-    conflicts=(("run --fork", "--continue --session", f"{_OPENCODE_ERROR}--fork requires --continue or --session"),),
+    conflicts=(
+        ("run --fork", "--continue --session", f"{_OPENCODE_ERROR_PREFIX}--fork requires --continue or --session"),
+    ),
     formats=(
         ("run --format=json", "run", ""),
         ("run", "run", "text"),
         ("", "", "opencode needs a terminal: the fake has `opencode run` alone"),
     ),
-    errors_to=("stderr", f"{_OPENCODE_ERROR}{{text}}"),
-    no_prompt=f"{_OPENCODE_ERROR}You must provide a message or a command",
+    errors_to=("stderr", f"{_OPENCODE_ERROR_PREFIX}{{text}}"),
+    no_prompt=f"{_OPENCODE_ERROR_PREFIX}You must provide a message or a command",
     helps_on_stderr=True,
     resuming=ResumeOptions(
         options=("--session",),
-        missing=f"{_OPENCODE_ERROR}Session not found",
-        odd=f"{_OPENCODE_ERROR}Session not found",
+        missing=f"{_OPENCODE_ERROR_PREFIX}Session not found",
+        odd=f"{_OPENCODE_ERROR_PREFIX}Session not found",
     ),
 )
 
-_HOOK = {"type": "system", "hook_id": "hook_1", "hook_name": "PreToolUse:Bash", "hook_event": "PreToolUse"}
-_HOOK_OUTPUT = {"output": "", "stdout": "", "stderr": ""}
-_STATUS = {"type": "system", "subtype": "status"}
-_RETRY = {"attempt": 1, "max_retries": 10, "retry_delay_ms": 600, "error_status": 500, "error": "server_error"}
-_CLAUDE_LINES: dict[str, dict[str, Any]] = {
+_CLAUDE_HOOK_FIELDS = {
+    "type": "system",
+    "hook_id": "hook_1",
+    "hook_name": "PreToolUse:Bash",
+    "hook_event": "PreToolUse",
+}
+_CLAUDE_HOOK_OUTPUT_FIELDS = {"output": "", "stdout": "", "stderr": ""}
+_CLAUDE_STATUS_FIELDS = {"type": "system", "subtype": "status"}
+_CLAUDE_API_RETRY_FIELDS = {
+    "attempt": 1,
+    "max_retries": 10,
+    "retry_delay_ms": 600,
+    "error_status": 500,
+    "error": "server_error",
+}
+_CLAUDE_READY_MADE_LINES: dict[str, dict[str, Any]] = {
     "keep_alive": {"type": "keep_alive"},
     "rate_limit": {"type": "rate_limit_event", "rate_limit_info": {"status": "allowed", "rateLimitType": "five_hour"}},
-    "api_retry": {"type": "system", "subtype": "api_retry", **_RETRY},
-    "requesting": {**_STATUS, "status": "requesting"},
-    "compacting": {**_STATUS, "status": "compacting"},
-    "compacted": {**_STATUS, "status": None, "compact_result": "success"},
+    "api_retry": {"type": "system", "subtype": "api_retry", **_CLAUDE_API_RETRY_FIELDS},
+    "requesting": {**_CLAUDE_STATUS_FIELDS, "status": "requesting"},
+    "compacting": {**_CLAUDE_STATUS_FIELDS, "status": "compacting"},
+    "compacted": {**_CLAUDE_STATUS_FIELDS, "status": None, "compact_result": "success"},
     "compact_boundary": {
         "type": "system",
         "subtype": "compact_boundary",
         "compact_metadata": {"trigger": "auto", "pre_tokens": 95294, "post_tokens": 3242},
     },
-    "hook_started": {**_HOOK, "subtype": "hook_started"},
-    "hook_progress": {**_HOOK, "subtype": "hook_progress", **_HOOK_OUTPUT},
-    "hook_response": {**_HOOK, "subtype": "hook_response", **_HOOK_OUTPUT, "exit_code": 0, "outcome": "success"},
+    "hook_started": {**_CLAUDE_HOOK_FIELDS, "subtype": "hook_started"},
+    "hook_progress": {**_CLAUDE_HOOK_FIELDS, "subtype": "hook_progress", **_CLAUDE_HOOK_OUTPUT_FIELDS},
+    "hook_response": {
+        **_CLAUDE_HOOK_FIELDS,
+        "subtype": "hook_response",
+        **_CLAUDE_HOOK_OUTPUT_FIELDS,
+        "exit_code": 0,
+        "outcome": "success",
+    },
 }
 """The lines of claude beside its turns; docs/explanation/protocol-claude.md says what each of them means."""
 
-_RECORDS = (
+_ALL_DIALECTS = (
     Dialect(
         name="raw",
-        encoder=f"{_FAKES}.raw",
-        decoders={"text": f"{_SUPERVISOR}._raw:RawDecoder"},
+        encoder=f"{_PACKAGE_OF_ENCODERS}.raw",
+        decoders={"text": f"{_PACKAGE_OF_DECODERS}._raw:RawDecoder"},
         nameless=("text",),
     ),
     Dialect(
         name="claude",
         command="claude",
-        command_line=_CLAUDE_LINE,
-        encoder_parts=_CLAUDE[:-1],
-        encoder=_CLAUDE[-1],
-        encoders={"session": _CLAUDE_SESSION},
-        task_encoders={"print": (*_CLAUDE_SESSION, f"{_FAKES}.claude_behind")},
-        decoders={"print": f"{_SUPERVISOR}._claude:ClaudePrintDecoder"},
-        talks={"session": f"{_SUPERVISOR}._claude_talk:ClaudeTalk"},
+        command_line=_CLAUDE_COMMAND_LINE,
+        encoder_parts=_CLAUDE_ENCODER_MODULES[:-1],
+        encoder=_CLAUDE_ENCODER_MODULES[-1],
+        encoders={"session": _CLAUDE_SESSION_ENCODER_MODULES},
+        task_encoders={"print": (*_CLAUDE_SESSION_ENCODER_MODULES, f"{_PACKAGE_OF_ENCODERS}.claude_behind")},
+        decoders={"print": f"{_PACKAGE_OF_DECODERS}._claude:ClaudePrintDecoder"},
+        talks={"session": f"{_PACKAGE_OF_DECODERS}._claude_talk:ClaudeTalk"},
         options={
             "print": ("-p", "--output-format", "stream-json", "--verbose"),
             "session": ("--output-format", "stream-json", "--verbose", "--input-format", "stream-json"),
@@ -396,11 +422,11 @@ _RECORDS = (
         probes={
             "--version": "2.1.330 (Claude Code)",
             "-v": "2.1.330 (Claude Code)",
-            "auth status": _CLAUDE_LOGIN,
-            "auth status --json": _CLAUDE_LOGIN,
+            "auth status": _CLAUDE_AUTH_STATUS_OUTPUT,
+            "auth status --json": _CLAUDE_AUTH_STATUS_OUTPUT,
         },
-        steps={"print": (*_CLAUDE_STEPS, "request"), "session": (*_CLAUDE_STEPS, "ask", "request")},
-        lines=_CLAUDE_LINES,
+        steps={"print": (*_CLAUDE_STEP_NAMES, "request"), "session": (*_CLAUDE_STEP_NAMES, "ask", "request")},
+        lines=_CLAUDE_READY_MADE_LINES,
         keys=("parent", "more", "allowed_by", "refused", "hook", "told", "for", "host_tools", "receipt", "signal"),
         stop_reasons=("end_turn", "max_tokens", "stop_sequence", "tool_use", "pause_turn", "refusal"),
         subtypes=(
@@ -412,11 +438,11 @@ _RECORDS = (
     Dialect(
         name="pi",
         command="pi",
-        command_line=_PI_LINE,
-        encoder=f"{_FAKES}.pi",
-        encoders={"rpc": (f"{_FAKES}.pi", f"{_FAKES}.pi_rpc")},
-        decoders={"json": f"{_SUPERVISOR}._pi:PiDecoder"},
-        talks={"rpc": f"{_SUPERVISOR}._pi_talk:PiTalk"},
+        command_line=_PI_COMMAND_LINE,
+        encoder=f"{_PACKAGE_OF_ENCODERS}.pi",
+        encoders={"rpc": (f"{_PACKAGE_OF_ENCODERS}.pi", f"{_PACKAGE_OF_ENCODERS}.pi_rpc")},
+        decoders={"json": f"{_PACKAGE_OF_DECODERS}._pi:PiDecoder"},
+        talks={"rpc": f"{_PACKAGE_OF_DECODERS}._pi_talk:PiTalk"},
         options={"json": ("--mode", "json", "-p"), "rpc": ("--mode", "rpc")},
         told_by={"rpc": "rpc"},
         handshakes=(),
@@ -431,11 +457,11 @@ _RECORDS = (
     Dialect(
         name="codex",
         command="codex",
-        command_line=_CODEX_LINE,
-        encoder=f"{_FAKES}.codex",
-        encoders={"app-server": (f"{_FAKES}.json_rpc", f"{_FAKES}.codex_app_server")},
-        decoders={"exec": f"{_SUPERVISOR}._codex:CodexDecoder"},
-        talks={"app-server": f"{_SUPERVISOR}._codex_talk:CodexTalk"},
+        command_line=_CODEX_COMMAND_LINE,
+        encoder=f"{_PACKAGE_OF_ENCODERS}.codex",
+        encoders={"app-server": (f"{_PACKAGE_OF_ENCODERS}.json_rpc", f"{_PACKAGE_OF_ENCODERS}.codex_app_server")},
+        decoders={"exec": f"{_PACKAGE_OF_DECODERS}._codex:CodexDecoder"},
+        talks={"app-server": f"{_PACKAGE_OF_DECODERS}._codex_talk:CodexTalk"},
         nameless=("exec",),
         options={"exec": ("exec", "--json", "--skip-git-repo-check"), "app-server": ("app-server",)},
         told_by={"app-server": "app-server"},
@@ -448,16 +474,20 @@ _RECORDS = (
     Dialect(
         name="gemini",
         command="gemini",
-        command_line=_GEMINI_LINE,
-        encoder=f"{_FAKES}.gemini",
+        command_line=_GEMINI_COMMAND_LINE,
+        encoder=f"{_PACKAGE_OF_ENCODERS}.gemini",
         decoders={
-            "text": f"{_SUPERVISOR}._raw:RawDecoder",
-            "json": f"{_SUPERVISOR}._gemini:GeminiJsonDecoder",
-            "stream": f"{_SUPERVISOR}._gemini:GeminiStreamDecoder",
+            "text": f"{_PACKAGE_OF_DECODERS}._raw:RawDecoder",
+            "json": f"{_PACKAGE_OF_DECODERS}._gemini:GeminiJsonDecoder",
+            "stream": f"{_PACKAGE_OF_DECODERS}._gemini:GeminiStreamDecoder",
         },
         nameless=("text",),
-        model=_GEMINI_MODEL,
-        options={"text": (*_GEMINI, "text"), "json": (*_GEMINI, "json"), "stream": (*_GEMINI, "stream-json")},
+        model=_GEMINI_MODEL_NAME,
+        options={
+            "text": (*_GEMINI_COMMON_OPTIONS, "text"),
+            "json": (*_GEMINI_COMMON_OPTIONS, "json"),
+            "stream": (*_GEMINI_COMMON_OPTIONS, "stream-json"),
+        },
         told_by={"stream": "stream-json", "json": "json"},
         probes={"--version": "0.61.0", "-v": "0.61.0"},
         steps={"text": (), "json": (), "stream": ("begin", "delta", "tool", "tool_done", "event")},
@@ -465,9 +495,9 @@ _RECORDS = (
     Dialect(
         name="opencode",
         command="opencode",
-        command_line=_OPENCODE_LINE,
-        encoder=f"{_FAKES}.opencode",
-        decoders={"run": f"{_SUPERVISOR}._opencode:OpencodeDecoder"},
+        command_line=_OPENCODE_COMMAND_LINE,
+        encoder=f"{_PACKAGE_OF_ENCODERS}.opencode",
+        decoders={"run": f"{_PACKAGE_OF_DECODERS}._opencode:OpencodeDecoder"},
         nameless=("run",),
         options={"run": ("run", "--format", "json", "--thinking")},
         probes={"--version": "1.18.33", "-v": "1.18.33"},
@@ -476,9 +506,9 @@ _RECORDS = (
     ),
     Dialect(
         name="acp",
-        encoder_parts=(f"{_FAKES}.json_rpc",),
-        encoder=f"{_FAKES}.acp",
-        talks={"session": f"{_SUPERVISOR}._acp:AcpTalk"},
+        encoder_parts=(f"{_PACKAGE_OF_ENCODERS}.json_rpc",),
+        encoder=f"{_PACKAGE_OF_ENCODERS}.acp",
+        talks={"session": f"{_PACKAGE_OF_DECODERS}._acp:AcpTalk"},
         nameless=("session",),
         steps={"session": ("delta", "think", "plan", "tool", "tool_done", "event", "ask", "request")},
         keys=("kind", "locations", "status", "version", "history", "modes", "options", "continues"),
@@ -486,5 +516,5 @@ _RECORDS = (
     ),
 )
 
-DIALECTS: Mapping[str, Dialect] = {dialect.name: dialect for dialect in _RECORDS}
+DIALECTS: Mapping[str, Dialect] = {dialect.name: dialect for dialect in _ALL_DIALECTS}
 """Each by its name."""

@@ -39,15 +39,15 @@ for none any more. `several` means several sessions at a time. `load` and `resum
 `ContinuedSession`). Every subject can do all other waits.
 """
 
-_WAITS = frozenset({"wait", "turn", "background", "status", "settle"})
-_SHOWN = {
+_DRIVE_ITEMS_THAT_WAIT = frozenset({"wait", "turn", "background", "status", "settle"})
+_TEXT_BY_DRIVE_ITEM = {
     "wait": "waits",
     "settle": "waits for every outcome",
     "abandon": "goes away",
     "block": "keeps the event loop from running",
     "sleep": "wakes the machine, and the wall clock jumps",
 }
-_HOPELESS = ("failed", "closed")
+_FINAL_SESSION_STATUSES = ("failed", "closed")
 """A session that stands there says and does nothing any more."""
 
 
@@ -77,8 +77,8 @@ class CallerAction:
 
     def show(self) -> dict[str, Any]:
         """Give what it says in plain values, for a record."""
-        words = _SHOWN.get(self.kind)
-        if words is None and self.kind in _WAITS:
+        words = _TEXT_BY_DRIVE_ITEM.get(self.kind)
+        if words is None and self.kind in _DRIVE_ITEMS_THAT_WAIT:
             words = f"waits for {self.kind} {self.value}"
         if words is None:
             value = "" if self.kind in ("prompt", "answer") or self.value is None else f" {self.value}"
@@ -185,7 +185,7 @@ class _SessionEvents:
 
     @property
     def is_over(self) -> bool:
-        return self.statuses[-1] in _HOPELESS
+        return self.statuses[-1] in _FINAL_SESSION_STATUSES
 
 
 class Caller:
@@ -286,14 +286,14 @@ class Caller:
                 continue
             own = self._heard[deed.session]
             own.since = len(own.statuses) - 1
-            if deed.kind not in _WAITS:
+            if deed.kind not in _DRIVE_ITEMS_THAT_WAIT:
                 own.prompts += deed.kind == "prompt"
                 self._note(deed)
                 deeds.append(deed)
         return deeds
 
     def _note_wait_once(self, deed: CallerAction) -> None:
-        if deed is not self._noted and deed.kind in _WAITS and deed.line:
+        if deed is not self._noted and deed.kind in _DRIVE_ITEMS_THAT_WAIT and deed.line:
             self._noted = deed
             self._note(deed)
 
@@ -316,7 +316,7 @@ class Caller:
         return deed.kind != "status" or deed.value in own.statuses[own.since :] or own.is_over
 
 
-ABILITIES = {
+TEXTS_OF_OTHER_NEEDS = {
     "argv": "start a one-shot agent with the command line of the order: it makes the command line itself",
     "env": "start an agent with the environment and in the folder of the order: it has its own",
     "stdin": "write the prompt of a one-shot agent to its stdin: the prompt is always an argument",

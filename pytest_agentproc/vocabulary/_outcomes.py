@@ -20,14 +20,14 @@ LEVEL_TEXTS = {
 """How much a check counts, and what each level means."""
 LEVELS = tuple(LEVEL_TEXTS)
 
-REFUSED_STARTS = {"no_memory": errno.ENOMEM, "no_descriptors": errno.EMFILE}
+ERRNO_BY_RESOURCE_SHORTAGE = {"no_memory": errno.ENOMEM, "no_descriptors": errno.EMFILE}
 """Why the machine starts no program at all for a while, with the system's number of the error."""
-SPAWN_ERRORS = {
+ERRNO_BY_SPAWN_ERROR = {
     "not_found": errno.ENOENT,
     "not_executable": errno.EACCES,
     "no_interpreter": errno.ENOENT,
     "wrong_format": errno.ENOEXEC,
-    **REFUSED_STARTS,
+    **ERRNO_BY_RESOURCE_SHORTAGE,
 }
 """Every reason why an agent cannot be started, with that number. The file of the agent causes the first four."""
 
@@ -54,12 +54,12 @@ class Outcome(StrEnum):
     @property
     def limit(self) -> str | None:
         """The limit that ran out; None: the run or the turn was not cut off by one."""
-        return next((name for name, outcome in LIMIT_OUTCOMES.items() if outcome is self), None)
+        return next((name for name, outcome in OUTCOME_BY_LIMIT.items() if outcome is self), None)
 
     @property
     def exit_codes(self) -> tuple[int, ...]:
         """The supervisor's exit codes for this outcome; () if the code is the agent's own."""
-        return _EXIT_CODES.get(self, ())
+        return _EXIT_CODES_BY_OUTCOME.get(self, ())
 
 
 OUTCOME_TEXTS = {
@@ -126,7 +126,7 @@ OUTCOME_TEXTS = {
 }
 """Of each outcome, what happened, and what the caller can do."""
 
-LIMIT_OUTCOMES = {
+OUTCOME_BY_LIMIT = {
     "inactivity_timeout": Outcome.INACTIVE,
     "internal_tool_timeout": Outcome.INACTIVE,
     "progress_timeout": Outcome.STALLED,
@@ -135,12 +135,12 @@ LIMIT_OUTCOMES = {
 }
 """The outcome of a run or a turn whose limit runs out."""
 
-_EXIT_CODES = {
+_EXIT_CODES_BY_OUTCOME = {
     Outcome.COMPLETED: (0,),
     Outcome.TOOL_USE: (0,),
     Outcome.CANCELLED: (130,),
     Outcome.STOPPED: (130,),
-    **dict.fromkeys(LIMIT_OUTCOMES.values(), (124,)),
+    **dict.fromkeys(OUTCOME_BY_LIMIT.values(), (124,)),
     Outcome.INPUT_FAILED: (74,),
     Outcome.SPAWN_FAILED: (127, 126),
     Outcome.HANDSHAKE_FAILED: (69,),

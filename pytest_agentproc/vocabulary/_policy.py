@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary._dialect import Dialect
 
 
-NANOSECONDS = 1_000_000_000
-_ROUNDING = 0.25e-9
+NANOSECONDS_PER_SECOND = 1_000_000_000
+_MAX_ROUNDING_ERROR_SECONDS = 0.25e-9
 """Up to here a number of seconds means the nanosecond below it."""
-_ENDLESS = float("inf")
+_INFINITE_SECONDS = float("inf")
 
 
 def to_nanoseconds(seconds: float) -> int:
@@ -27,16 +27,16 @@ def to_nanoseconds(seconds: float) -> int:
 
     A time between two nanoseconds, by more than a rounding error, becomes the later one, as for a timer of that length.
     """
-    before = math.floor(seconds * NANOSECONDS)
-    return before if seconds - before / NANOSECONDS <= _ROUNDING else before + 1
+    before = math.floor(seconds * NANOSECONDS_PER_SECOND)
+    return before if seconds - before / NANOSECONDS_PER_SECOND <= _MAX_ROUNDING_ERROR_SECONDS else before + 1
 
 
 class _UnchosenDefault(float):
     """A default that was never chosen."""
 
 
-UNSAID_SILENCE = _UnchosenDefault(120.0)
-CONTAINMENTS = ("group", "subreaper", "keeper")
+DEFAULT_INACTIVITY_TIMEOUT_SECONDS = _UnchosenDefault(120.0)
+CONTAINMENT_NAMES = ("group", "subreaper", "keeper")
 """How a supervisor holds the tree of its agent, from the weakest to the strongest; each can do what those before can.
 
 `group`: what descends from the agent, or is in its session. `subreaper`: the supervising process adopts what the tree
@@ -92,14 +92,14 @@ class Policy(_PolicyCache):
             is kept whole, and of a message in pieces its end is kept (F6).
         host_tools: names of the tools that the host executes, all others are the agent's own; `*`, `?` and `[...]`
             stand for what they do in file names. A message that asks for one ends the run as `tool_use` (A7).
-        containment: how the tree is held: "group", "subreaper" or "keeper" (T1); see `CONTAINMENTS`.
+        containment: how the tree is held: "group", "subreaper" or "keeper" (T1); see `CONTAINMENT_NAMES`.
 
     Raises:
         UsageError: a duration is negative or not a number, a size is no whole number above 0, host_tools is no list of
             names, or there is no such containment.
     """
 
-    inactivity_timeout: float | None = UNSAID_SILENCE
+    inactivity_timeout: float | None = DEFAULT_INACTIVITY_TIMEOUT_SECONDS
     internal_tool_timeout: float | None = 600.0
     progress_timeout: float | None = None
     max_runtime: float | None = None
@@ -121,9 +121,9 @@ class Policy(_PolicyCache):
     containment: str = "group"
 
     def __post_init__(self) -> None:
-        for name in SIZE_NAMES:
+        for name in LIMITS_IN_BYTES:
             size = getattr(self, name)
-            optional = name in OPTIONAL_NAMES
+            optional = name in LIMITS_THAT_MAY_BE_OFF
             if size is None and optional:
                 continue
             if isinstance(size, bool) or not isinstance(size, int) or size < 1:
@@ -131,14 +131,14 @@ class Policy(_PolicyCache):
                 raise UsageError(
                     f"policy {name} is {size!r}, but must be {allowed}", f"write {name}=16 * 1024**2, for example"
                 )
-        for name in TIME_NAMES:
+        for name in LIMITS_IN_SECONDS:
             value = getattr(self, name)
-            if type(value) is float and 0 <= value < _ENDLESS:
+            if type(value) is float and 0 <= value < _INFINITE_SECONDS:
                 continue
-            optional = name in OPTIONAL_NAMES
+            optional = name in LIMITS_THAT_MAY_BE_OFF
             if value is None and optional:
                 continue
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < _ENDLESS:
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < _INFINITE_SECONDS:
                 allowed = "seconds (0 or more) or None" if optional else "seconds (0 or more)"
                 raise UsageError(f"policy {name} is {value!r}, but must be {allowed}", f"write {name}=2.0, for example")
         names = self.host_tools
@@ -148,9 +148,9 @@ class Policy(_PolicyCache):
                 'write host_tools=["Read", "mcp__custom-tools__*"], for example',
             )
         object.__setattr__(self, "host_tools", tuple(names))
-        if self.containment not in CONTAINMENTS:
+        if self.containment not in CONTAINMENT_NAMES:
             raise UsageError(
-                f"policy containment is {self.containment!r}, but must be one of {', '.join(CONTAINMENTS)}",
+                f"policy containment is {self.containment!r}, but must be one of {', '.join(CONTAINMENT_NAMES)}",
                 'write containment="keeper", for example',
             )
 
@@ -161,25 +161,25 @@ class Policy(_PolicyCache):
 
     def has_containment(self, containment: str) -> bool:
         """Say whether the tree is held as strongly as this containment holds it, or more so."""
-        return CONTAINMENTS.index(self.containment) >= CONTAINMENTS.index(containment)
+        return CONTAINMENT_NAMES.index(self.containment) >= CONTAINMENT_NAMES.index(containment)
 
     def items(self) -> list[tuple[str, Any]]:
         """List every name with its value, in the order of declaration."""
-        return [(name, getattr(self, name)) for name in POLICY_NAMES]
+        return [(name, getattr(self, name)) for name in ALL_LIMIT_NAMES]
 
     def nanoseconds(self) -> dict[str, int | None]:
         """Give every duration in whole nanoseconds; the caller may change what it is given."""
         try:
             return self._counted.copy()
         except AttributeError:  # every decider asks, and the first one counts
-            times = {name: getattr(self, name) for name in TIME_NAMES}
+            times = {name: getattr(self, name) for name in LIMITS_IN_SECONDS}
             counted = {name: None if value is None else to_nanoseconds(value) for name, value in times.items()}
             object.__setattr__(self, "_counted", counted)
             return counted.copy()
 
     def to_whole_limits(self) -> dict[str, int | None]:
         """Give every limit as a whole number: durations in nanoseconds, sizes in bytes."""
-        return {**self.nanoseconds(), **{name: getattr(self, name) for name in SIZE_NAMES}}
+        return {**self.nanoseconds(), **{name: getattr(self, name) for name in LIMITS_IN_BYTES}}
 
     def to_exact_limits(self) -> dict[str, int | Fraction | None]:
         """Give every limit in nanoseconds or bytes as it is: a third of a second is no whole number of nanoseconds."""
@@ -194,11 +194,11 @@ class Policy(_PolicyCache):
 
     def _to_exact_limit(self, name: str, limit: int) -> int | Fraction:
         said = getattr(self, name)
-        if abs(said - limit / NANOSECONDS) <= _ROUNDING:
+        if abs(said - limit / NANOSECONDS_PER_SECOND) <= _MAX_ROUNDING_ERROR_SECONDS:
             return limit
         from fractions import Fraction  # who has such a limit pays for it
 
-        return Fraction(said) * NANOSECONDS
+        return Fraction(said) * NANOSECONDS_PER_SECOND
 
     @property
     def has_parts(self) -> bool:
@@ -223,7 +223,7 @@ class Policy(_PolicyCache):
         silence = None if known is None else known.silence
         given = limits if silence is None else {"inactivity_timeout": _UnchosenDefault(silence), **limits}
         try:
-            return _made(**given)
+            return _make_cached_policy(**given)
         except TypeError:  # a list is no key
             return cls(**given)
 
@@ -241,11 +241,11 @@ class Policy(_PolicyCache):
         return cls(inactivity_timeout=seconds)
 
 
-_made = lru_cache(maxsize=256, typed=True)(Policy)
+_make_cached_policy = lru_cache(maxsize=256, typed=True)(Policy)
 """The same limits as the last time: every play of a scenario asks for them."""
 
 
-OPTIONAL_NAMES = frozenset(
+LIMITS_THAT_MAY_BE_OFF = frozenset(
     {
         "inactivity_timeout",
         "internal_tool_timeout",
@@ -257,19 +257,21 @@ OPTIONAL_NAMES = frozenset(
         "restart_backoff",
     }
 )
-_OF_RUNS = ("linger_grace", "background_grace", "linger_kill_grace")
-_OF_SESSIONS = (
+_LIMITS_OF_RUNS_ONLY = ("linger_grace", "background_grace", "linger_kill_grace")
+_LIMITS_OF_SESSIONS_ONLY = (
     *("prompt_timeout", "cancel_grace", "permission_timeout", "hook_timeout", "handshake_timeout"),
     *("restart_backoff", "close_grace"),
 )
-SIZE_NAMES = ("max_line_bytes", "max_transcript_bytes")
-LIST_NAMES = ("host_tools",)
-WORD_NAMES = ("containment",)
-POLICY_NAMES = tuple(field.name for field in fields(Policy))
-TIME_NAMES = tuple(name for name in POLICY_NAMES if name not in (*SIZE_NAMES, *LIST_NAMES, *WORD_NAMES))
+LIMITS_IN_BYTES = ("max_line_bytes", "max_transcript_bytes")
+LIMITS_THAT_ARE_LISTS = ("host_tools",)
+LIMITS_THAT_ARE_WORDS = ("containment",)
+ALL_LIMIT_NAMES = tuple(field.name for field in fields(Policy))
+LIMITS_IN_SECONDS = tuple(
+    name for name in ALL_LIMIT_NAMES if name not in (*LIMITS_IN_BYTES, *LIMITS_THAT_ARE_LISTS, *LIMITS_THAT_ARE_WORDS)
+)
 
 
 def list_time_names(*, is_session: bool) -> list[str]:
     """Give the names of the times that count for an agent of a session, or of a run. The others mean nothing there."""
-    idle = _OF_RUNS if is_session else _OF_SESSIONS
-    return [name for name in TIME_NAMES if name not in idle]
+    idle = _LIMITS_OF_RUNS_ONLY if is_session else _LIMITS_OF_SESSIONS_ONLY
+    return [name for name in LIMITS_IN_SECONDS if name not in idle]

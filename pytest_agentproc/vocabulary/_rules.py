@@ -29,7 +29,7 @@ class Rule:
     open: str = ""
 
 
-_RULES = (
+_ALL_RULES = (
     Rule(
         name="A1",
         demands="any byte is activity; a run that is silent for inactivity_timeout ends as inactive",
@@ -556,5 +556,5 @@ _RULES = (
     ),
 )
 
-RULES = {rule.name: rule for rule in _RULES}
+RULES = {rule.name: rule for rule in _ALL_RULES}
 """Every rule by its name."""

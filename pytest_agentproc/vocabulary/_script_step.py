@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 
-VALUE_TYPES = ("text", "time", "size", "number", "flag", "data")
+STEP_VALUE_TYPES = ("text", "time", "size", "number", "flag", "data")
 """The types of a step's value: `number` is a whole one from 0 on, `data` a mapping as JSON has it."""
 
 
@@ -26,8 +26,8 @@ class ScriptStep:
 
     Args:
         name: its name in scripts.
-        value: the type of its value, one of `VALUE_TYPES`; or a list of the words that it can be; or a mapping with the
-            type of each key, all of which must be there.
+        value: the type of its value, one of `STEP_VALUE_TYPES`; or a list of the words that it can be; or a mapping
+            with the type of each key, all of which must be there.
         doc: its effect, in a clause.
         expand: takes the value, gives the steps as YAML would read them: `[{"say": "a"}, {"silence": "1s"}]`. A time or
             a size reaches it as text that can be a step's value. An encoder is given nanoseconds and bytes.
@@ -47,12 +47,13 @@ class ScriptStep:
         if not isinstance(self.doc, str) or not self.doc:
             raise UsageError(f"step {self.name}: doc is {self.doc!r}", "say what it does, in a clause")
         types = [self.value] if isinstance(self.value, str) else getattr(self.value, "values", list)()
-        wrong = [kind for kind in types if kind not in VALUE_TYPES]
+        wrong = [kind for kind in types if kind not in STEP_VALUE_TYPES]
         words = [] if isinstance(self.value, str) else list(self.value)
         if wrong or not (types or words) or not all(isinstance(word, str) and word for word in words):
             raise UsageError(
                 f"step {self.name}: value is {self.value!r}",
-                f"it must be one of {', '.join(VALUE_TYPES)}, a list of words, or a mapping of keys to these types",
+                f"it must be one of {', '.join(STEP_VALUE_TYPES)}, a list of words, "
+                "or a mapping of keys to these types",
             )
         if self.expand is not None and not callable(self.expand):
             raise UsageError(f"step {self.name}: expand is {self.expand!r}", "it must be a function of the value")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 
-SIGNALS = {
+SIGNAL_NUMBER_BY_NAME = {
     "HUP": 1,
     "INT": 2,
     "QUIT": 3,
@@ -18,21 +18,21 @@ SIGNALS = {
     "TERM": 15,
 }
 
-FIRST_SIGNALS = ("TERM", "INT", "HUP")
+SIGNALS_THAT_BEGIN_ENDING = ("TERM", "INT", "HUP")
 """The signals with which a supervisor may begin to end an agent: a program can catch them, and most die of them."""
 
-_NAMELESS = "signal "
+_PREFIX_OF_UNNAMED_SIGNALS = "signal "
 
 
-def signal_name(number: int) -> str:
+def format_signal_name(number: int) -> str:
     """Give a signal's name as scenarios write it: TERM, not SIGTERM; a realtime one has a number only."""
     try:
         return signal.Signals(number).name.removeprefix("SIG")
     except ValueError:
-        return f"{_NAMELESS}{number}"
+        return f"{_PREFIX_OF_UNNAMED_SIGNALS}{number}"
 
 
-def signal_number(name: str) -> int:
-    """Give the number of a signal that `signal_name` named."""
-    number = name.removeprefix(_NAMELESS)
+def parse_signal_name(name: str) -> int:
+    """Give the number of a signal that `format_signal_name` named."""
+    number = name.removeprefix(_PREFIX_OF_UNNAMED_SIGNALS)
     return int(signal.Signals[f"SIG{name}"] if number == name else number)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.vocabulary._policy import OPTIONAL_NAMES, POLICY_NAMES, TIME_NAMES, Policy
+from pytest_agentproc.vocabulary._policy import ALL_LIMIT_NAMES, LIMITS_IN_SECONDS, LIMITS_THAT_MAY_BE_OFF, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-_ALWAYS_KEPT = (*TIME_NAMES, "max_line_bytes")
-_LONGEST_UNSTATED = 2 * 1024**2
+_LIMITS_TO_BE_STATED = (*LIMITS_IN_SECONDS, "max_line_bytes")
+_MAX_LINE_BYTES_IF_UNSTATED = 2 * 1024**2
 """The longest line of a supervisor that states none: longer than the buffers of readers that break, 64 KiB and 1 MiB.
 A program that reads byte by byte, such as bash, needs seconds for each MiB."""
-_HAS_DEFAULT = OPTIONAL_NAMES - {"restart_backoff"}
+_LIMITS_OFF_IF_UNSTATED = LIMITS_THAT_MAY_BE_OFF - {"restart_backoff"}
 """A supervisor that does not name one of these does not have it; of any other it has some value."""
 
 
@@ -42,10 +42,10 @@ def mark_unstated(policy: Policy, names: Iterable[str]) -> Policy:
         policy: its limits, and the defaults of the limits that it does not state.
         names: the limits that it states.
     """
-    left_out = frozenset(_ALWAYS_KEPT) - _HAS_DEFAULT - frozenset(names)
+    left_out = frozenset(_LIMITS_TO_BE_STATED) - _LIMITS_OFF_IF_UNSTATED - frozenset(names)
     if not left_out:
         return policy
-    limits: dict[str, Any] = {name: getattr(policy, name) for name in POLICY_NAMES}
+    limits: dict[str, Any] = {name: getattr(policy, name) for name in ALL_LIMIT_NAMES}
     if "max_line_bytes" in left_out:
-        limits["max_line_bytes"] = _LONGEST_UNSTATED
+        limits["max_line_bytes"] = _MAX_LINE_BYTES_IF_UNSTATED
     return PartlyStated(**limits, left_out=left_out)

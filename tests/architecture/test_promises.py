@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc import defects
 from pytest_agentproc.supervisor import TurnWatchdog, Watchdog
-from pytest_agentproc.vocabulary import LIMIT_OUTCOMES, POLICY_NAMES, RULES, Outcome, Policy
+from pytest_agentproc.vocabulary import ALL_LIMIT_NAMES, OUTCOME_BY_LIMIT, RULES, Outcome, Policy
 from tests.architecture.sources import ROOT
 from tests.bundled import all_bundled
 
@@ -41,7 +41,7 @@ def test_every_scenario_covers_a_rule_and_names_its_source() -> None:
 def test_every_defect_is_caught_by_a_scenario() -> None:
     """A scenario that no wrong supervisor fails proves nothing about the right one."""
     caught = {defect for scenario in _corpus() for defect in scenario.catches}
-    assert caught == set(defects.NAMES)
+    assert caught == set(defects.DEFECT_NAMES)
 
 
 def test_a_defect_is_caught_on_a_key_that_the_scenario_expects() -> None:
@@ -79,10 +79,10 @@ def test_every_limit_is_read_by_the_reference_supervisor() -> None:
         for node in ast.walk(ast.parse(file.read_text("utf-8")))
         if isinstance(node, ast.Attribute)
     }
-    assert [name for name in POLICY_NAMES if name not in read] == []
+    assert [name for name in ALL_LIMIT_NAMES if name not in read] == []
 
 
 def test_every_limit_that_cuts_off_names_its_outcome_once() -> None:
     """The table on `Outcome` is the only one: watchdogs, checks and messages derive from it."""
-    assert {*TurnWatchdog.LIMITS} | {*Watchdog.LIMITS} == {*LIMIT_OUTCOMES}
-    assert all(LIMIT_OUTCOMES[outcome.limit] is outcome for outcome in Outcome if outcome.limit)
+    assert {*TurnWatchdog.LIMITS} | {*Watchdog.LIMITS} == {*OUTCOME_BY_LIMIT}
+    assert all(OUTCOME_BY_LIMIT[outcome.limit] is outcome for outcome in Outcome if outcome.limit)

@@ -11,7 +11,7 @@ from pytest_agentproc.errors import ClockError
 from pytest_agentproc.scenario._script import _SPAWN_KINDS
 from pytest_agentproc.supervisor import Status
 from pytest_agentproc.supervisor._machine import State
-from pytest_agentproc.vocabulary import CONTAINMENTS, DIALECTS, LEVELS, RULES, Dialect
+from pytest_agentproc.vocabulary import CONTAINMENT_NAMES, DIALECTS, LEVELS, RULES, Dialect
 from tests.architecture.sources import ROOT
 from tests.bundled import all_bundled
 from tests.mirrors.recordings import NAMES
@@ -64,7 +64,7 @@ def test_each_word_for_a_run_that_stops_is_explained() -> None:
 def test_each_way_out_of_a_tree_and_each_way_to_hold_it_is_explained() -> None:
     """The words are those of scenarios and of a policy."""
     page = _page("process-trees")
-    assert [word for word in (*_SPAWN_KINDS, *CONTAINMENTS) if f"`{word}`" not in page] == []
+    assert [word for word in (*_SPAWN_KINDS, *CONTAINMENT_NAMES) if f"`{word}`" not in page] == []
 
 
 def test_each_state_and_each_level_is_explained() -> None:

@@ -11,12 +11,12 @@ import pytest
 
 from pytest_agentproc import hookspecs
 from pytest_agentproc.cli._commands import MODULE_AND_PURPOSE_BY_COMMAND
-from pytest_agentproc.defects import NAMES
+from pytest_agentproc.defects import DEFECT_NAMES
 from pytest_agentproc.plugin import _fixtures as plugin_fixtures
 from pytest_agentproc.plugin._options import _PLUGIN_OPTIONS
 from pytest_agentproc.reference import find_page, format_as_markdown, list_entries, make_anchor, read_bundled_scenarios
 from pytest_agentproc.scenario import list_key_tables
-from pytest_agentproc.subjects._written import _KEYS
+from pytest_agentproc.subjects._written import _CHECKS_BY_TOML_KEY
 from pytest_agentproc.verdict import VERDICT_TEXTS, JudgedRow, JudgedScenario, Verdict
 from pytest_agentproc.vocabulary import BUG_FAMILIES, LEVELS, RULES, Outcome
 from tests.architecture.sources import ROOT
@@ -41,7 +41,7 @@ def test_every_word_of_the_tables_has_an_entry() -> None:
         for key in table.keys
     }
     words: dict[str, Iterable[str]] = {"rule": RULES, "outcome": Outcome, "verdict": Verdict, "level": LEVELS}
-    words |= {"defect": NAMES, "bug family": BUG_FAMILIES}
+    words |= {"defect": DEFECT_NAMES, "bug family": BUG_FAMILIES}
     assert names == keys | {(kind, str(name)) for kind, those in words.items() for name in those}
 
 
@@ -150,6 +150,6 @@ def test_every_key_of_wrapper_toml_and_of_the_results_has_its_row() -> None:
     wrapper, results = (
         (ROOT / "docs" / "reference" / f"{name}.md").read_text("utf-8") for name in ("wrapper-toml", "results-json")
     )
-    assert [key for key in _KEYS if f"| `{key}` |" not in wrapper] == []
+    assert [key for key in _CHECKS_BY_TOML_KEY if f"| `{key}` |" not in wrapper] == []
     fields = [field.name for kind in (JudgedScenario, JudgedRow) for field in dataclasses.fields(kind)]
     assert [name for name in fields if f"`{name}`" not in results] == []

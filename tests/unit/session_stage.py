@@ -220,7 +220,7 @@ class Stage:
 
     # The caller.
 
-    def tells(self, *intents: to.Intent) -> None:
+    def tells(self, *intents: to.CallerIntent) -> None:
         """Have the caller say something."""
         for intent in intents:
             self.driver.queue_intent(intent)

@@ -6,9 +6,9 @@ They share no code with the fakes' encoders: one mistake must not cancel itself 
 from __future__ import annotations
 
 from pytest_agentproc.supervisor.dialects._base import (
-    LONGEST_ID,
-    MOST_TOOLS,
-    OF_WORK,
+    MAX_ID_CHARS,
+    MAX_TOOLS_IN_FLIGHT,
+    MEANINGS_OF_WORK,
     Asked,
     Compaction,
     Decoder,
@@ -26,10 +26,16 @@ from pytest_agentproc.supervisor.dialects._base import (
     ToolEnded,
     ToolStarted,
 )
-from pytest_agentproc.supervisor.dialects._choice import DIALECTS, SESSIONS, VARIANTS, make_decoder, make_talk
+from pytest_agentproc.supervisor.dialects._choice import (
+    DIALECT_AND_MODE_NAMES,
+    RUN_DIALECT_NAMES,
+    SESSION_DIALECT_NAMES,
+    make_decoder,
+    make_talk,
+)
 from pytest_agentproc.supervisor.dialects._json import parse_objects
 from pytest_agentproc.supervisor.dialects._talk import (
-    BACKGROUND,
+    BACKGROUND_TURN_MARK,
     CancelAnswered,
     HandshakeDone,
     HandshakeRefused,
@@ -53,13 +59,13 @@ from pytest_agentproc.supervisor.dialects._talk import (
 )
 
 __all__ = [
-    "BACKGROUND",
-    "DIALECTS",
-    "LONGEST_ID",
-    "MOST_TOOLS",
-    "OF_WORK",
-    "SESSIONS",
-    "VARIANTS",
+    "BACKGROUND_TURN_MARK",
+    "DIALECT_AND_MODE_NAMES",
+    "MAX_ID_CHARS",
+    "MAX_TOOLS_IN_FLIGHT",
+    "MEANINGS_OF_WORK",
+    "RUN_DIALECT_NAMES",
+    "SESSION_DIALECT_NAMES",
     "Asked",
     "CancelAnswered",
     "Compaction",

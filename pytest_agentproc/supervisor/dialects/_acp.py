@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._talk import SessionMeaning, Setting
 
 
-_INITIALIZE, _OPEN = 0, 1
-_FIRST_PROMPT = 2
-_OVER = ("completed", "failed")
-_BAD = frozenset({"cancelled", "refusal"})
-_ALLOW = ("allow_once", "allow_always")
-_REJECT = ("reject_once", "reject_always")
-_ABLE = {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False}
+_INITIALIZE_REQUEST_ID, _OPEN_SESSION_REQUEST_ID = 0, 1
+_REQUEST_ID_OF_FIRST_PROMPT = 2
+_STATUSES_OF_ENDED_TOOLS = ("completed", "failed")
+_BAD_STOP_REASONS = frozenset({"cancelled", "refusal"})
+_OPTION_KINDS_THAT_ALLOW = ("allow_once", "allow_always")
+_OPTION_KINDS_THAT_REJECT = ("reject_once", "reject_always")
+_CLIENT_CAPABILITIES = {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False}
 
 
 class AcpTalk(RpcTalk):
@@ -46,7 +46,7 @@ class AcpTalk(RpcTalk):
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         self.session = ""
-        self._awaited = _INITIALIZE
+        self._awaited = _INITIALIZE_REQUEST_ID
         self.readers |= {
             "notification session/update": self._read_update_line,
             "request session/request_permission": self._read_question,
@@ -54,12 +54,14 @@ class AcpTalk(RpcTalk):
 
     def encode_greeting(self) -> bytes:
         """Begin the handshake."""
-        return self.encode_request(_INITIALIZE, "initialize", {"protocolVersion": 1, "clientCapabilities": _ABLE})
+        return self.encode_request(
+            _INITIALIZE_REQUEST_ID, "initialize", {"protocolVersion": 1, "clientCapabilities": _CLIENT_CAPABILITIES}
+        )
 
     def encode_prompt(self, number: int, text: str) -> bytes:
         """Give the prompt of a turn; its number is in the request's id."""
         words = {"sessionId": self.session, "prompt": [{"type": "text", "text": text}]}
-        return self.encode_request(number - 1 + _FIRST_PROMPT, "session/prompt", words)
+        return self.encode_request(number - 1 + _REQUEST_ID_OF_FIRST_PROMPT, "session/prompt", words)
 
     def encode_cancel(self, number: int) -> bytes:
         """Cancel what runs; there is no answer but the turn's end."""
@@ -68,7 +70,7 @@ class AcpTalk(RpcTalk):
     def encode_answer(self, question: Question, *, allowed: bool | None) -> bytes:
         """Choose the option that allows or rejects once, or for ever if there is no other."""
         options = _list_dicts(question.detail.get("options"))
-        wanted = {True: _ALLOW, False: _REJECT, None: ()}[allowed]
+        wanted = {True: _OPTION_KINDS_THAT_ALLOW, False: _OPTION_KINDS_THAT_REJECT, None: ()}[allowed]
         chosen = [option for kind in wanted for option in options if option.get("kind") == kind]
         outcome: dict[str, Any] = {"outcome": "cancelled"}
         if chosen:
@@ -80,15 +82,15 @@ class AcpTalk(RpcTalk):
     def _read_own_response(self, number: int, told: dict[str, Any], error: str) -> list[SessionMeaning]:
         if number < 0:
             return [Other("response")]
-        if number in (_INITIALIZE, _OPEN):
+        if number in (_INITIALIZE_REQUEST_ID, _OPEN_SESSION_REQUEST_ID):
             return self._read_handshake(number, told, error) if number == self._awaited else [Other("response")]
-        return [_read_turn_end(number - _FIRST_PROMPT + 1, told, error)]
+        return [_read_turn_end(number - _REQUEST_ID_OF_FIRST_PROMPT + 1, told, error)]
 
     def _read_handshake(self, number: int, told: dict[str, Any], error: str) -> list[SessionMeaning]:
         self._awaited += 1
         if error:
             return [HandshakeRefused(error)]
-        if number == _INITIALIZE:
+        if number == _INITIALIZE_REQUEST_ID:
             return [self._request_session(told)]
         self.session = self.session or str(told.get("sessionId", ""))
         return [HandshakeDone(self.session)] if self.session else [HandshakeRefused("session/new gave no sessionId")]
@@ -98,13 +100,15 @@ class AcpTalk(RpcTalk):
         where = {"cwd": self.setting.cwd, "mcpServers": []}
         known = self.setting.continues
         if known is None:
-            return ImmediateReply(self.encode_request(_OPEN, "session/new", where))
+            return ImmediateReply(self.encode_request(_OPEN_SESSION_REQUEST_ID, "session/new", where))
         able = _as_dict(told.get("agentCapabilities"))
         more = _as_dict(able.get("sessionCapabilities"))
         if not (able.get("loadSession") if known.how == "load" else more.get("resume") is not None):
             return HandshakeRefused(f"it has no session/{known.how}")
         self.session = known.id
-        return ImmediateReply(self.encode_request(_OPEN, f"session/{known.how}", {"sessionId": known.id, **where}))
+        return ImmediateReply(
+            self.encode_request(_OPEN_SESSION_REQUEST_ID, f"session/{known.how}", {"sessionId": known.id, **where})
+        )
 
     # Requests and notifications.
 
@@ -120,7 +124,7 @@ class AcpTalk(RpcTalk):
     def _read_update(self, update: dict[str, Any]) -> list[SessionMeaning]:
         kind = update.get("sessionUpdate")
         text = str(_as_dict(update.get("content")).get("text", ""))
-        if self._awaited == _OPEN:
+        if self._awaited == _OPEN_SESSION_REQUEST_ID:
             is_said = kind in ("user_message_chunk", "agent_message_chunk")
             return [
                 HistoryReplayed(text, is_prompt=kind == "user_message_chunk") if is_said else Other("session/update")
@@ -145,7 +149,9 @@ def _read_turn_end(number: int, told: dict[str, Any], error: str) -> TurnEnded:
     stop = told.get("stopReason")
     if error or not isinstance(stop, str):
         return TurnEnded(False, (number,), error=error or "the response has no stopReason")
-    return TurnEnded(stop not in _BAD, (number,), stop_reason=stop, error=stop if stop in _BAD else "")
+    return TurnEnded(
+        stop not in _BAD_STOP_REASONS, (number,), stop_reason=stop, error=stop if stop in _BAD_STOP_REASONS else ""
+    )
 
 
 def _read_tool(update: dict[str, Any]) -> list[SessionMeaning]:
@@ -153,7 +159,7 @@ def _read_tool(update: dict[str, Any]) -> list[SessionMeaning]:
     name = str(update.get("title") or "")
     number = str(update.get("toolCallId"))
     said = TurnProgress("tool", name or str(update.get("toolCallId") or ""), is_end=True)
-    if update.get("status") in _OVER:
+    if update.get("status") in _STATUSES_OF_ENDED_TOOLS:
         return [said, ToolEnded(number)]
     return [said] if update.get("sessionUpdate") != "tool_call" else [said, Asked((name,)), ToolStarted(number, name)]
 

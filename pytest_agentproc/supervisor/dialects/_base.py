@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-MOST_TOOLS = 10_000
+MAX_TOOLS_IN_FLIGHT = 10_000
 """So many tools are followed at one time; memory is bounded whatever the agent prints (F6)."""
 
-LONGEST_ID = 1000
+MAX_ID_CHARS = 1000
 """So many characters tell one tool from another; its id may be as long as a line."""
 
 
@@ -172,7 +172,7 @@ Meaning = (
     | Other
 )
 
-OF_WORK = frozenset({Asked, Compaction, Nested, TaskBegun, TaskOver, ToolEnded, ToolStarted})
+MEANINGS_OF_WORK = frozenset({Asked, Compaction, Nested, TaskBegun, TaskOver, ToolEnded, ToolStarted})
 """The agent's words about its tools, its tasks and its context; nothing else changes who works."""
 
 

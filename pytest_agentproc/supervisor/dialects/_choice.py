@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.supervisor.dialects._talk import Setting
-from pytest_agentproc.vocabulary import DIALECTS as RECORDS
-from pytest_agentproc.vocabulary import Dialect
+from pytest_agentproc.vocabulary import DIALECTS, Dialect
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,9 +15,9 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._talk import Talk
 
 
-DIALECTS = tuple(name for name, record in RECORDS.items() if record.decoders)
-SESSIONS = tuple(name for name, record in RECORDS.items() if record.talks)
-VARIANTS = tuple(f"{name} {mode}" for name, record in RECORDS.items() for mode in record.modes)
+RUN_DIALECT_NAMES = tuple(name for name, record in DIALECTS.items() if record.decoders)
+SESSION_DIALECT_NAMES = tuple(name for name, record in DIALECTS.items() if record.talks)
+DIALECT_AND_MODE_NAMES = tuple(f"{name} {mode}" for name, record in DIALECTS.items() for mode in record.modes)
 """Each mode of each, as `gemini stream`."""
 
 
@@ -32,7 +31,7 @@ def make_decoder(dialect: str | Dialect, mode: str = "") -> Decoder:
     Raises:
         UsageError: the dialect or the mode is unknown.
     """
-    made: Decoder = _find_dialect(dialect, DIALECTS, "").make_decoder(mode)
+    made: Decoder = _find_dialect(dialect, RUN_DIALECT_NAMES, "").make_decoder(mode)
     return made
 
 
@@ -47,7 +46,7 @@ def make_talk(dialect: str | Dialect, mode: str = "", setting: Setting | None = 
     Raises:
         UsageError: the dialect or the mode is unknown, or holds no sessions.
     """
-    made: Talk = _find_dialect(dialect, SESSIONS, " for a session").make_talk(mode, setting or Setting())
+    made: Talk = _find_dialect(dialect, SESSION_DIALECT_NAMES, " for a session").make_talk(mode, setting or Setting())
     return made
 
 
@@ -56,4 +55,4 @@ def _find_dialect(dialect: str | Dialect, names: Iterable[str], what: str) -> Di
         return dialect
     if dialect not in names:
         raise UsageError(f"dialect is {dialect!r}, but must be one of {', '.join(names)}{what}")
-    return RECORDS[dialect]
+    return DIALECTS[dialect]

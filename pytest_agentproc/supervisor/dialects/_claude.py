@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._base import Meaning
 
 
-_SIGNS = ("keep_alive", "rate_limit_event")
+_EVENTS_WITHOUT_PROGRESS = ("keep_alive", "rate_limit_event")
 """The lines that say that claude is there, and not that it has got any further."""
 
 
@@ -54,7 +54,7 @@ class ClaudePrintDecoder(ObjectDecoder):
         if kind == "system":
             return self._read_system(event)
         self._speakers.limit = self.limit
-        return self._speakers.read_line(kind, event) or [Other(kind, is_progress=kind not in _SIGNS)]
+        return self._speakers.read_line(kind, event) or [Other(kind, is_progress=kind not in _EVENTS_WITHOUT_PROGRESS)]
 
     def _read_task_event_after_result(self, kind: str, event: dict[str, Any]) -> list[Meaning]:
         """Follow background tasks to their end; nothing else counts after the result."""

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor._streams import Tail
 from pytest_agentproc.supervisor.dialects._base import (
-    LONGEST_ID,
-    MOST_TOOLS,
+    MAX_ID_CHARS,
+    MAX_TOOLS_IN_FLIGHT,
     Asked,
     Message,
     Nested,
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._base import Meaning
 
 
-_MOST_SPEAKERS = 1000
-_MOST_NESTED = 16 * 1024
+_MAX_FOLLOWED_SPEAKERS = 1000
+_MAX_SUBAGENT_MESSAGE_BYTES = 16 * 1024
 """So many bytes of what a sub-agent says at a time are kept, the last ones: there may be many of them."""
-_NO_MODEL = "<synthetic>"
+_MODEL_NAME_OF_CLI_MESSAGES = "<synthetic>"
 """The model that claude names in a message that it wrote by itself, such as an API error."""
 
 
@@ -64,11 +64,11 @@ class Speakers:
 
     def _find_speaker(self, parent: str | None) -> _Speaker:
         """Give the agent itself, or the sub-agent of a tool. If there are too many, forget the oldest ones."""
-        parent = None if parent is None else parent[:LONGEST_ID]
+        parent = None if parent is None else parent[:MAX_ID_CHARS]
         if parent not in self._speakers:
-            if len(self._speakers) >= _MOST_SPEAKERS:
+            if len(self._speakers) >= _MAX_FOLLOWED_SPEAKERS:
                 self._speakers.pop(next(speaker for speaker in self._speakers if speaker is not None))
-            nested = min(_MOST_NESTED, self.limit or _MOST_NESTED)
+            nested = min(_MAX_SUBAGENT_MESSAGE_BYTES, self.limit or _MAX_SUBAGENT_MESSAGE_BYTES)
             self._speakers[parent] = _Speaker(self.limit if parent is None else nested)
         return self._speakers[parent]
 
@@ -129,7 +129,7 @@ class _Speaker:
 
     def _keep_message_metadata(self, message: dict[str, Any]) -> None:
         model, usage = as_text(message.get("model")), message.get("usage")
-        self._model = self._model if model in (None, _NO_MODEL) else model
+        self._model = self._model if model in (None, _MODEL_NAME_OF_CLI_MESSAGES) else model
         self._usage = usage if isinstance(usage, dict) else self._usage
         self._stop = as_text(message.get("stop_reason")) or self._stop
 
@@ -165,8 +165,8 @@ class _Speaker:
 
     def _add_tool(self, block: dict[str, Any]) -> Meaning:
         number, name = str(block.get("id")), str(block.get("name"))
-        if len(self._tools) < MOST_TOOLS:
-            self._tools[number[:LONGEST_ID]] = name[:LONGEST_ID]
+        if len(self._tools) < MAX_TOOLS_IN_FLIGHT:
+            self._tools[number[:MAX_ID_CHARS]] = name[:MAX_ID_CHARS]
         return ToolStarted(number, name)
 
 

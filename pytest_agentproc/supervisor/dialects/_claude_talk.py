@@ -16,7 +16,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor.dialects._base import (
-    LONGEST_ID,
+    MAX_ID_CHARS,
     Asked,
     Compaction,
     Nested,
@@ -25,10 +25,10 @@ from pytest_agentproc.supervisor.dialects._base import (
     ToolStarted,
 )
 from pytest_agentproc.supervisor.dialects._claude_speakers import Speakers
-from pytest_agentproc.supervisor.dialects._claude_tasks import HOOKS, SystemLines
+from pytest_agentproc.supervisor.dialects._claude_tasks import SYSTEM_EVENTS_OF_HOOKS, SystemLines
 from pytest_agentproc.supervisor.dialects._json import encode_line
 from pytest_agentproc.supervisor.dialects._talk import (
-    BACKGROUND,
+    BACKGROUND_TURN_MARK,
     HandshakeDone,
     HandshakeRefused,
     Hook,
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._talk import SessionMeaning, Setting
 
 
-_OF_TOOLS = (Asked, Nested, ToolEnded, ToolStarted)
-_OURS = uuid.UUID("6ee23b1c-53d0-4c12-9e0a-0c8f2f8f5f0e")
+_MEANINGS_OF_TOOLS = (Asked, Nested, ToolEnded, ToolStarted)
+_UUID_NAMESPACE_OF_PROMPTS = uuid.UUID("6ee23b1c-53d0-4c12-9e0a-0c8f2f8f5f0e")
 
 
 class ClaudeTalk(JsonTalk):
@@ -89,7 +89,7 @@ class ClaudeTalk(JsonTalk):
     def encode_prompt(self, number: int, text: str) -> bytes:
         """Give the prompt of a turn, with the uuid that its turn will name."""
         self.begins_at_once = False
-        mark = str(uuid.uuid5(_OURS, f"{self.setting.key}/{number}"))
+        mark = str(uuid.uuid5(_UUID_NAMESPACE_OF_PROMPTS, f"{self.setting.key}/{number}"))
         self._numbers[mark] = number
         message = {"role": "user", "content": text}
         return encode_line(
@@ -117,7 +117,7 @@ class ClaudeTalk(JsonTalk):
             return ()
         names = named if isinstance(named, list) else [named]
         ours = tuple(self._numbers[name] for name in names if isinstance(name, str) and name in self._numbers)
-        return ours or (BACKGROUND,)
+        return ours or (BACKGROUND_TURN_MARK,)
 
     # Control.
 
@@ -179,7 +179,7 @@ class ClaudeTalk(JsonTalk):
         """Say of a compaction, and of a hook of the user's settings, that it is progress, too."""
         if any(isinstance(meaning, Compaction) for meaning in told):
             return [TurnProgress("tool", "compaction"), *told]
-        return [TurnProgress("tool", "hook"), *told] if subtype in HOOKS else [*told]
+        return [TurnProgress("tool", "hook"), *told] if subtype in SYSTEM_EVENTS_OF_HOOKS else [*told]
 
     def _read_tools(self, kind: str, value: dict[str, Any]) -> list[SessionMeaning]:
         """Say what a line does with tools; a message that it ends comes before what it says itself."""
@@ -201,7 +201,7 @@ class ClaudeTalk(JsonTalk):
         model = message.get("model")
         blocks = _find_blocks(message)
         text = "".join(str(block.get("text", "")) for block in blocks if block.get("type") == "text")
-        name = str(message.get("id") or "")[:LONGEST_ID]
+        name = str(message.get("id") or "")[:MAX_ID_CHARS]
         whole = TurnProgress("message", text, marks, model=model if isinstance(model, str) else None, id=name)
         tools = [
             TurnProgress("tool", str(block.get("name", "")), marks)
@@ -217,7 +217,7 @@ class ClaudeTalk(JsonTalk):
     def _read_result(self, value: dict[str, Any]) -> list[SessionMeaning]:
         self._system_lines.note_turn_end()
         is_own = _as_dict(value.get("origin")).get("kind") == "task-notification"
-        marks = (BACKGROUND,) if is_own else self._find_turns(value)
+        marks = (BACKGROUND_TURN_MARK,) if is_own else self._find_turns(value)
         ok = value.get("subtype") == "success" and not value.get("is_error")
         text, stop, usage = value.get("result"), value.get("stop_reason"), value.get("usage")
         ended = TurnEnded(
@@ -232,7 +232,7 @@ class ClaudeTalk(JsonTalk):
 
 
 def _select_tool_meanings(meanings: list[Meaning]) -> list[SessionMeaning]:
-    return [meaning for meaning in meanings if isinstance(meaning, _OF_TOOLS)]
+    return [meaning for meaning in meanings if isinstance(meaning, _MEANINGS_OF_TOOLS)]
 
 
 def _find_error(value: dict[str, Any]) -> str:

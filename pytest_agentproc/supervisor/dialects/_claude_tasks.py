@@ -15,8 +15,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor.dialects._base import (
-    LONGEST_ID,
-    MOST_TOOLS,
+    MAX_ID_CHARS,
+    MAX_TOOLS_IN_FLIGHT,
     Compaction,
     Other,
     TaskBegun,
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     _Told = Compaction | TaskBegun | TaskOver | ToolEnded | ToolStarted | Other
 
 
-_STOPPED = ("stopped", "killed")
-_OVER = ("completed", "failed", *_STOPPED)
-_STOPPING = ("KillShell", "KillBash", "TaskStop")
-_NAMING = ("shell_id", "task_id", "bash_id")
-_STATUS = ("status", "session_state_changed", "api_retry")
-HOOKS = ("hook_started", "hook_progress", "hook_response")
-_OF_COMPACTIONS = ("status", "compact_boundary")
+_STATUSES_OF_STOPPED_TASKS = ("stopped", "killed")
+_STATUSES_OF_ENDED_TASKS = ("completed", "failed", *_STATUSES_OF_STOPPED_TASKS)
+_TOOLS_THAT_STOP_TASKS = ("KillShell", "KillBash", "TaskStop")
+_INPUT_KEYS_OF_TASK_IDS = ("shell_id", "task_id", "bash_id")
+_SYSTEM_EVENTS_WITHOUT_PROGRESS = ("status", "session_state_changed", "api_retry")
+SYSTEM_EVENTS_OF_HOOKS = ("hook_started", "hook_progress", "hook_response")
+_SYSTEM_EVENTS_OF_COMPACTIONS = ("status", "compact_boundary")
 
 
 class SystemLines:
@@ -50,14 +50,16 @@ class SystemLines:
         message = event.get("message")
         content = message.get("content") if isinstance(message, dict) else None
         for block in content if isinstance(content, list) else ():
-            asked = block.get("input") if isinstance(block, dict) and block.get("name") in _STOPPING else None
-            if isinstance(asked, dict) and len(self._to_stop) < MOST_TOOLS:
-                self._to_stop |= {str(asked[key])[:LONGEST_ID] for key in _NAMING if key in asked}
+            asked = (
+                block.get("input") if isinstance(block, dict) and block.get("name") in _TOOLS_THAT_STOP_TASKS else None
+            )
+            if isinstance(asked, dict) and len(self._to_stop) < MAX_TOOLS_IN_FLIGHT:
+                self._to_stop |= {str(asked[key])[:MAX_ID_CHARS] for key in _INPUT_KEYS_OF_TASK_IDS if key in asked}
 
     def read_line(self, event: dict[str, Any]) -> list[_Told]:
         """Say what a line means."""
         subtype = event.get("subtype")
-        if subtype in _OF_COMPACTIONS and event.get("parent_tool_use_id") is None:
+        if subtype in _SYSTEM_EVENTS_OF_COMPACTIONS and event.get("parent_tool_use_id") is None:
             return [self._read_compaction(str(subtype), event)]
         return [
             self._judge_task_end(meaning) if isinstance(meaning, TaskOver) else meaning
@@ -69,13 +71,13 @@ class SystemLines:
         self._is_compacting = False
 
     def _judge_task_end(self, over: TaskOver) -> TaskOver:
-        return TaskOver(over.id, over.was_stopped and over.id[:LONGEST_ID] not in self._to_stop)
+        return TaskOver(over.id, over.was_stopped and over.id[:MAX_ID_CHARS] not in self._to_stop)
 
     def _read_compaction(self, subtype: str, event: dict[str, Any]) -> _Told:
         """Give a compaction's beginning and its end, once each; a status that changes nothing is a sign of life."""
         is_compacting = subtype == "status" and event.get("status") == "compacting"
         if is_compacting is self._is_compacting:
-            return Other(f"system {subtype}", is_progress=subtype not in _STATUS)
+            return Other(f"system {subtype}", is_progress=subtype not in _SYSTEM_EVENTS_WITHOUT_PROGRESS)
         self._is_compacting = is_compacting
         return Compaction(is_over=not is_compacting)
 
@@ -93,7 +95,7 @@ def _read_task_line(subtype: object, event: dict[str, Any]) -> list[_Told]:
         return [ToolStarted(f"hook {event.get('hook_id')}", str(event.get("hook_name")))]
     if subtype == "hook_response":
         return [ToolEnded(f"hook {event.get('hook_id')}")]
-    return [Other(f"system {subtype}", is_progress=subtype not in _STATUS)]
+    return [Other(f"system {subtype}", is_progress=subtype not in _SYSTEM_EVENTS_WITHOUT_PROGRESS)]
 
 
 def _read_task_start(name: str, event: dict[str, Any]) -> list[_Told]:
@@ -104,4 +106,6 @@ def _read_task_start(name: str, event: dict[str, Any]) -> list[_Told]:
 
 
 def _read_task_end(name: str, status: object) -> list[_Told]:
-    return [TaskOver(name, was_stopped=status in _STOPPED)] if status in _OVER else []
+    return (
+        [TaskOver(name, was_stopped=status in _STATUSES_OF_STOPPED_TASKS)] if status in _STATUSES_OF_ENDED_TASKS else []
+    )

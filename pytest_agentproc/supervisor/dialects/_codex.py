@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._base import Meaning
 
 
-_NO_TOOLS = frozenset({"agent_message", "reasoning", "todo_list", "error"})
+_ITEM_TYPES_WITHOUT_TOOL = frozenset({"agent_message", "reasoning", "todo_list", "error"})
 """Items that are no work: a plan is begun early and ends with the turn."""
 
 
@@ -54,7 +54,7 @@ def _read_item(kind: str, item: dict[str, Any]) -> Meaning:
     what = str(item.get("type"))
     if what == "agent_message" and kind == "item.completed":
         return Message(str(item.get("text", "")))
-    if what in _NO_TOOLS:
+    if what in _ITEM_TYPES_WITHOUT_TOOL:
         return Other(kind)
     number = str(item.get("id"))
     return ToolStarted(number, what) if kind == "item.started" else ToolEnded(number)

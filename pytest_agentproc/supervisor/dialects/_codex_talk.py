@@ -12,7 +12,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor.dialects._base import (
-    MOST_TOOLS,
+    MAX_TOOLS_IN_FLIGHT,
     Compaction,
     Finished,
     Nested,
@@ -22,7 +22,7 @@ from pytest_agentproc.supervisor.dialects._base import (
 )
 from pytest_agentproc.supervisor.dialects._json_rpc import RpcTalk
 from pytest_agentproc.supervisor.dialects._talk import (
-    BACKGROUND,
+    BACKGROUND_TURN_MARK,
     HandshakeDone,
     HandshakeRefused,
     ImmediateReply,
@@ -42,13 +42,13 @@ if TYPE_CHECKING:
     Reader = Callable[[dict[str, Any], tuple[int, ...]], list[SessionMeaning]]
 
 
-_INITIALIZE, _RESUME, _START = 0, 1, 2
+_INITIALIZE_REQUEST_ID, _RESUME_THREAD_REQUEST_ID, _START_THREAD_REQUEST_ID = 0, 1, 2
 """The ids of the handshake; those of a turn are odd for its start, and even for its interrupt."""
 
-_CLIENT = {"clientInfo": {"name": "pytest-agentproc", "version": "1"}}
-_DECISIONS = {True: "accept", False: "decline", None: "cancel"}
-_NO_TOOLS = frozenset({"userMessage", "hookPrompt", "enteredReviewMode", "exitedReviewMode"})
-_THOUGHTS = frozenset({"reasoning", "plan"})
+_INITIALIZE_PARAMETERS = {"clientInfo": {"name": "pytest-agentproc", "version": "1"}}
+_DECISION_WORD_BY_ANSWER = {True: "accept", False: "decline", None: "cancel"}
+_ITEM_TYPES_WITHOUT_TOOL = frozenset({"userMessage", "hookPrompt", "enteredReviewMode", "exitedReviewMode"})
+_ITEM_TYPES_OF_THOUGHTS = frozenset({"reasoning", "plan"})
 
 
 class CodexTalk(RpcTalk):
@@ -90,7 +90,7 @@ class CodexTalk(RpcTalk):
 
     def encode_greeting(self) -> bytes:
         """Begin the handshake."""
-        return self.encode_request(_INITIALIZE, "initialize", _CLIENT)
+        return self.encode_request(_INITIALIZE_REQUEST_ID, "initialize", _INITIALIZE_PARAMETERS)
 
     def encode_prompt(self, number: int, text: str) -> bytes:
         """Give the prompt of a turn; its number is in the request's id."""
@@ -106,25 +106,25 @@ class CodexTalk(RpcTalk):
 
     def encode_answer(self, question: Question, *, allowed: bool | None) -> bytes:
         """Accept or decline, or cancel with the turn."""
-        return self.encode_response(question, {"decision": _DECISIONS[allowed]})
+        return self.encode_response(question, {"decision": _DECISION_WORD_BY_ANSWER[allowed]})
 
     # Responses.
 
     def _read_own_response(self, number: int, told: dict[str, Any], error: str) -> list[SessionMeaning]:
-        if number > _START and number % 2:
+        if number > _START_THREAD_REQUEST_ID and number % 2:
             return self._read_turn_start(number // 2, told, error)
         return (
             [Other("response")]
-            if number not in (_INITIALIZE, _RESUME, _START)
+            if number not in (_INITIALIZE_REQUEST_ID, _RESUME_THREAD_REQUEST_ID, _START_THREAD_REQUEST_ID)
             else self._read_handshake(number, told, error)
         )
 
     def _read_handshake(self, number: int, told: dict[str, Any], error: str) -> list[SessionMeaning]:
         if self._is_greeted:
             return [Other("response")]
-        if number == _INITIALIZE and not error:
+        if number == _INITIALIZE_REQUEST_ID and not error:
             return [ImmediateReply(self.encode_notification("initialized") + self._open_thread())]
-        if number == _RESUME and error:
+        if number == _RESUME_THREAD_REQUEST_ID and error:
             self._thread = ""
             return [ImmediateReply(self._open_thread())]
         if error:
@@ -139,15 +139,15 @@ class CodexTalk(RpcTalk):
 
     def _open_thread(self) -> bytes:
         if self._thread:
-            return self.encode_request(_RESUME, "thread/resume", {"threadId": self._thread})
-        return self.encode_request(_START, "thread/start", {"cwd": self.setting.cwd})
+            return self.encode_request(_RESUME_THREAD_REQUEST_ID, "thread/resume", {"threadId": self._thread})
+        return self.encode_request(_START_THREAD_REQUEST_ID, "thread/start", {"cwd": self.setting.cwd})
 
     def _read_turn_start(self, number: int, told: dict[str, Any], error: str) -> list[SessionMeaning]:
         turn = told.get("turn")
         name = turn.get("id") if isinstance(turn, dict) else None
         if error or not isinstance(name, str):
             return [PromptDeclined(number, error or "the response has no turn id")]
-        if len(self._turns) >= MOST_TOOLS:
+        if len(self._turns) >= MAX_TOOLS_IN_FLIGHT:
             del self._turns[next(iter(self._turns))]
         self._turns[name] = number
         return [TurnBegun((number,))]
@@ -178,7 +178,7 @@ class CodexTalk(RpcTalk):
     def _find_turns(self, turn: str) -> tuple[int, ...]:
         if turn in self._turns:
             return (self._turns[turn],)
-        return (BACKGROUND,) if turn and turn == self._own else ()
+        return (BACKGROUND_TURN_MARK,) if turn and turn == self._own else ()
 
     def _read_question(self, value: dict[str, Any]) -> list[SessionMeaning]:
         params = value.get("params")
@@ -229,9 +229,9 @@ def _read_item(params: dict[str, Any], marks: tuple[int, ...], *, is_over: bool)
         ]
     if kind == "contextCompaction":
         return [TurnProgress("tool", "compaction", marks), Compaction(is_over=is_over)]
-    if kind in _THOUGHTS:
+    if kind in _ITEM_TYPES_OF_THOUGHTS:
         return [TurnProgress("delta", "", marks)]
-    if kind in _NO_TOOLS:
+    if kind in _ITEM_TYPES_WITHOUT_TOOL:
         return [Other(kind)]
     name = str(item.get("command") or item.get("tool") or kind)
     said = TurnProgress("tool", name, marks, is_end=True)

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._base import Meaning
 
 
-_LARGEST = 64 * 1024**2
+_MAX_ANSWER_BYTES = 64 * 1024**2
 """An object that grows beyond this is none: memory is bounded whatever the agent prints."""
 
-_WRITTEN = re.compile(rb"\S[^\n]*")
-_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?')
+_NONBLANK_LINE_PATTERN = re.compile(rb"\S[^\n]*")
+_JSON_STRING_PATTERN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?')
 """Possessive quantifiers: the others remember every place to try again, a hundred bytes for each."""
 
 
@@ -108,9 +108,9 @@ class GeminiJsonDecoder:
         if not begins and not self._text:
             return [Noise(line)] if line.strip() else []
         self._text += bare + b"\n"
-        if len(self._text) > _LARGEST:
+        if len(self._text) > _MAX_ANSWER_BYTES:
             return [*given_up, *self._give_up_object()]
-        braces = _STRING.sub(b"", bare)
+        braces = _JSON_STRING_PATTERN.sub(b"", bare)
         self._depth += braces.count(b"{") - braces.count(b"}")
         return given_up if self._depth > 0 else [*given_up, *self._read_closed_object()]
 
@@ -123,7 +123,7 @@ class GeminiJsonDecoder:
 
     def _give_up_object(self) -> list[Meaning]:
         text, self._text, self._depth = self._text, bytearray(), 0
-        lines = sum(1 for _ in _WRITTEN.finditer(text))
+        lines = sum(1 for _ in _NONBLANK_LINE_PATTERN.finditer(text))
         return [Noise(bytes(text), lines)] if lines else []
 
     def _read_closed_object(self) -> list[Meaning]:

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._base import Meaning
 
 
-_scan = make_scanner(json.JSONDecoder())  # type: ignore[arg-type]  # what it takes is typed as what it makes
+_scan_json_value = make_scanner(json.JSONDecoder())  # type: ignore[arg-type]  # what it takes is typed as what it makes
 """The function that `raw_decode` calls: it saves a frame for each of several thousand lines a second."""
 
-_ESCAPE = b"\x1b"
-_SEQUENCE = (
+_ESCAPE_BYTE = b"\x1b"
+_ESCAPE_SEQUENCE_PATTERN = (
     r"\x1b(?:"
     r"\[[0-?]*[ -/]*[@-~]"  # CSI: colours, the cursor
     r"|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)"  # OSC, DCS, SOS, PM, APC: a title, a notification
@@ -33,8 +33,8 @@ _SEQUENCE = (
 )
 """One escape sequence of ECMA-48, with the BEL that terminals take for the end of an OSC."""
 
-_IN_FRONT = re.compile(rf"\s*(?:{_SEQUENCE}\s*)+".encode())
-_BETWEEN = re.compile(rf"\s*(?:{_SEQUENCE}\s*)*")
+_LEADING_ESCAPES_PATTERN = re.compile(rf"\s*(?:{_ESCAPE_SEQUENCE_PATTERN}\s*)+".encode())
+_SPACE_AND_ESCAPES_PATTERN = re.compile(rf"\s*(?:{_ESCAPE_SEQUENCE_PATTERN}\s*)*")
 
 
 class ObjectDecoder(ABC):
@@ -61,7 +61,7 @@ class ObjectDecoder(ABC):
 
 def strip_escapes(line: bytes) -> bytes:
     """Give a line without the escape sequences that it begins with; their own text may be in any encoding."""
-    found = _IN_FRONT.match(line) if _ESCAPE in line else None
+    found = _LEADING_ESCAPES_PATTERN.match(line) if _ESCAPE_BYTE in line else None
     return line if found is None else line[found.end() :]
 
 
@@ -75,17 +75,17 @@ def parse_objects(line: bytes) -> list[dict[str, Any]] | None:
     at, end = 0, len(text)
     while at < end:
         try:
-            value, at = _scan(text, at)
+            value, at = _scan_json_value(text, at)
         except (ValueError, StopIteration, RecursionError):
             return None
         if not isinstance(value, dict):
             return None
         found.append(value)
         if at < end:
-            passed = _BETWEEN.match(text, at)
+            passed = _SPACE_AND_ESCAPES_PATTERN.match(text, at)
             assert passed is not None  # it matches nothing, too
             at = passed.end()
-    return found if found or _ESCAPE not in line else None
+    return found if found or _ESCAPE_BYTE not in line else None
 
 
 def encode_line(value: dict[str, Any]) -> bytes:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._talk import Question, SessionMeaning, Setting
 
 
-_NOT_FOUND = -32601
+_RPC_METHOD_NOT_FOUND = -32601
 
 
 class RpcTalk(JsonTalk):
@@ -74,7 +74,7 @@ class RpcTalk(JsonTalk):
         """Take a response: the id of its request, -1 if it is no id of ours; its result; its error or ""."""
 
     def _refuse_request(self, value: dict[str, Any]) -> list[SessionMeaning]:
-        error = {"code": _NOT_FOUND, "message": f"this client has no {value['method']}"}
+        error = {"code": _RPC_METHOD_NOT_FOUND, "message": f"this client has no {value['method']}"}
         return [ImmediateReply(encode_line({**self.header, "id": value["id"], "error": error}))]
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._base import Meaning
 
 
-_GOOD = frozenset({"stop", "length"})
+_GOOD_STOP_REASONS = frozenset({"stop", "length"})
 """The reasons after which opencode asks its model no more, and the answer stands."""
 
 
@@ -48,7 +48,7 @@ def _read_part(kind: str, part: dict[str, Any]) -> list[Meaning]:
     if kind == "tool_use":
         number = str(part.get("callID"))
         return [ToolStarted(number, str(part.get("tool"))), ToolEnded(number)]
-    if kind == "step_finish" and part.get("reason") in _GOOD:
+    if kind == "step_finish" and part.get("reason") in _GOOD_STOP_REASONS:
         tokens = part.get("tokens")
         return [Finished(True, final=False, usage=tokens if isinstance(tokens, dict) else None)]
     return [Other(kind)]

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._base import Meaning
 
 
-_GOOD = frozenset({"stop", "length"})
-BAD = frozenset({"error", "aborted"})
+_GOOD_STOP_REASONS = frozenset({"stop", "length"})
+BAD_STOP_REASONS = frozenset({"error", "aborted"})
 """The stop reasons of a message that failed."""
 
-COMPACTIONS = {
+COMPACTION_BY_EVENT_TYPE = {
     "compaction_start": Compaction(),
     "auto_compaction_start": Compaction(),
     "compaction_end": Compaction(is_over=True),
@@ -37,7 +37,7 @@ COMPACTIONS = {
 }
 """The events of a compaction; older versions wrote `auto_` before them."""
 
-_GOES_ON = frozenset({"turn_start", "message_start", "auto_retry_start"})
+_EVENTS_THAT_UNDO_COMPLETION = frozenset({"turn_start", "message_start", "auto_retry_start"})
 
 
 class PiDecoder(ObjectDecoder):
@@ -62,9 +62,9 @@ class PiDecoder(ObjectDecoder):
             model if isinstance(model, str) else None,
             usage if isinstance(usage, dict) else None,
         )
-        if stop in _GOOD:
+        if stop in _GOOD_STOP_REASONS:
             return [meaning, Finished(True, final=False)]
-        if stop in BAD:
+        if stop in BAD_STOP_REASONS:
             return [meaning, Finished(False, final=False, error=str(message.get("errorMessage") or stop))]
         return [meaning, *find_asked_tools(message)]
 
@@ -72,13 +72,13 @@ class PiDecoder(ObjectDecoder):
 def _read_plain_event(kind: str, event: dict[str, Any]) -> Meaning:
     if kind == "agent_end":
         return Resumed() if event.get("willRetry") is True else Finished(None, final=True)
-    if kind in _GOES_ON:
+    if kind in _EVENTS_THAT_UNDO_COMPLETION:
         return Resumed()
     if kind == "tool_execution_start":
         return ToolStarted(str(event.get("toolCallId")), str(event.get("toolName")))
     if kind == "tool_execution_end":
         return ToolEnded(str(event.get("toolCallId")))
-    return COMPACTIONS.get(kind) or Other(kind)
+    return COMPACTION_BY_EVENT_TYPE.get(kind) or Other(kind)
 
 
 def find_asked_tools(message: dict[str, Any]) -> list[Asked]:

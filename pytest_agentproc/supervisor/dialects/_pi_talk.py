@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor.dialects._base import Other, ToolEnded, ToolStarted
 from pytest_agentproc.supervisor.dialects._json import encode_line
-from pytest_agentproc.supervisor.dialects._pi import BAD, COMPACTIONS, find_asked_tools, join_text
+from pytest_agentproc.supervisor.dialects._pi import (
+    BAD_STOP_REASONS,
+    COMPACTION_BY_EVENT_TYPE,
+    find_asked_tools,
+    join_text,
+)
 from pytest_agentproc.supervisor.dialects._talk import (
     CancelAnswered,
     HandshakeDone,
@@ -28,8 +33,8 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._talk import Question, SessionMeaning, Setting
 
 
-_NUMBER = re.compile("[1-9][0-9]{0,17}")
-_WAITS = frozenset({"select", "confirm", "input", "editor"})
+_TURN_NUMBER_PATTERN = re.compile("[1-9][0-9]{0,17}")
+_UI_REQUESTS_THAT_NEED_ANSWER = frozenset({"select", "confirm", "input", "editor"})
 """The requests of an extension that wait for an answer."""
 
 
@@ -58,8 +63,8 @@ class PiTalk(JsonTalk):
             ],
             "tool_execution_end": lambda event: [_read_tool(event), ToolEnded(_find_tool_call_id(event))],
             **{
-                kind: lambda event: [TurnProgress("tool", "compaction"), COMPACTIONS[event["type"]]]
-                for kind in COMPACTIONS
+                kind: lambda event: [TurnProgress("tool", "compaction"), COMPACTION_BY_EVENT_TYPE[event["type"]]]
+                for kind in COMPACTION_BY_EVENT_TYPE
             },
         }
 
@@ -86,11 +91,11 @@ class PiTalk(JsonTalk):
     def _read_agent_end(self, event: dict[str, Any]) -> list[SessionMeaning]:
         if event.get("willRetry") is True:
             return [Other("agent_end")]
-        return [TurnEnded(self._stop not in BAD, stop_reason=self._stop, error=self._error)]
+        return [TurnEnded(self._stop not in BAD_STOP_REASONS, stop_reason=self._stop, error=self._error)]
 
     def _read_ui_request(self, event: dict[str, Any]) -> list[SessionMeaning]:
         method = event.get("method")
-        if not isinstance(method, str) or method not in _WAITS:
+        if not isinstance(method, str) or method not in _UI_REQUESTS_THAT_NEED_ANSWER:
             return [Other("extension_ui_request")]
         return [
             ImmediateReply(encode_line({"type": "extension_ui_response", "id": event.get("id"), "cancelled": True}))
@@ -104,9 +109,9 @@ class PiTalk(JsonTalk):
             data = event.get("data")
             name = data.get("sessionId") if isinstance(data, dict) else None
             return [HandshakeDone(name if isinstance(name, str) else None)]
-        if command == "abort" and _NUMBER.fullmatch(number):
+        if command == "abort" and _TURN_NUMBER_PATTERN.fullmatch(number):
             return [CancelAnswered(int(number))]
-        if command == "prompt" and _NUMBER.fullmatch(number):
+        if command == "prompt" and _TURN_NUMBER_PATTERN.fullmatch(number):
             if event.get("success") is True:
                 return [TurnBegun((int(number),))]
             return [PromptDeclined(int(number), str(event.get("error") or "the prompt was refused"))]
@@ -118,7 +123,7 @@ class PiTalk(JsonTalk):
             return [Other("message_end")]
         stop, usage, model = message.get("stopReason"), message.get("usage"), message.get("model")
         self._stop = stop if isinstance(stop, str) else None
-        self._error = str(message.get("errorMessage") or stop) if self._stop in BAD else ""
+        self._error = str(message.get("errorMessage") or stop) if self._stop in BAD_STOP_REASONS else ""
         told = TurnProgress(
             "message",
             join_text(message.get("content")),
@@ -126,7 +131,7 @@ class PiTalk(JsonTalk):
             model=model if isinstance(model, str) else None,
             usage=usage if isinstance(usage, dict) else None,
         )
-        return [told] if self._stop in BAD else [told, *find_asked_tools(message)]
+        return [told] if self._stop in BAD_STOP_REASONS else [told, *find_asked_tools(message)]
 
 
 def _read_tool(event: dict[str, Any]) -> TurnProgress:

@@ -1,7 +1,8 @@
 """The part of a dialect that a session needs: lines to meanings, intents to bytes. Knows no dialect.
 
-A turn has a number, from 1; `BACKGROUND` stands for a turn that the agent began by itself. `marks` are the turns that a
-line names itself, as far as the dialect marks anything; whose turn it is where nothing is said, the router decides.
+A turn has a number, from 1; `BACKGROUND_TURN_MARK` stands for a turn that the agent began by itself. `marks` are the
+turns that a line names itself, as far as the dialect marks anything; whose turn it is where nothing is said, the
+router decides.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import ContinuedSession
 
 
-BACKGROUND = 0
+BACKGROUND_TURN_MARK = 0
 
 
 @dataclass(frozen=True, slots=True)

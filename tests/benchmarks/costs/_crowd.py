@@ -7,7 +7,7 @@ import resource
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario import loads
-from pytest_agentproc.vocabulary import NANOSECONDS
+from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND
 from tests.benchmarks._figures import Samples, ratios, summary
 from tests.benchmarks._plain import BareSteps
 from tests.benchmarks._together import bind_all, play_together
@@ -44,8 +44,8 @@ class AgentsPart:
     def sample(self) -> None:
         for size, samples in self._taken.items():
             steps = self.agent_steps // size
-            begin = WARM_UP * NANOSECONDS
-            watch = Stopwatch(begin, begin + steps * NANOSECONDS)
+            begin = WARM_UP * NANOSECONDS_PER_SECOND
+            watch = Stopwatch(begin, begin + steps * NANOSECONDS_PER_SECOND)
             scenario = loads(DRIP.format(seconds=steps + WARM_UP + 1), "drip")
             _, answers = play_together(self._lab, bind_all([scenario] * size), "asyncio", watch.trace)
             assert all(answer is not None and answer.outcome == "completed" for answer in answers)

@@ -13,7 +13,7 @@ import anyio
 
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import reference_supervisor
-from pytest_agentproc.vocabulary import NANOSECONDS
+from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND
 from tests.benchmarks._figures import Samples, ratios, summary
 from tests.benchmarks._plain import ENVIRONMENT, PLACEMENTS, BareSteps, PingPong, first_byte, placed, spawns
 
@@ -243,8 +243,8 @@ class StepPart:
 
     def _step(self, place: str, backend: str) -> float:
         here, there = PLACEMENTS[place]
-        begin = WARM_UP * NANOSECONDS
-        watch = Stopwatch(begin, begin + self.steps * NANOSECONDS)
+        begin = WARM_UP * NANOSECONDS_PER_SECOND
+        watch = Stopwatch(begin, begin + self.steps * NANOSECONDS_PER_SECOND)
 
         def trace(at: int, code: str, data: Mapping[str, Any]) -> None:
             if at == 0:

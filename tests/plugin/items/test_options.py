@@ -55,7 +55,7 @@ def test_a_missing_trio_is_one_clear_sentence(pytester: pytest.Pytester, monkeyp
     )
 
 
-KNOWN = ", ".join(defects.NAMES)
+KNOWN = ", ".join(defects.DEFECT_NAMES)
 
 
 @pytest.mark.parametrize(

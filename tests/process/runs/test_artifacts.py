@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from pytest_agentproc.supervisor import Outcome, Policy, Result, run_once
-from pytest_agentproc.vocabulary import ARTIFACTS
+from pytest_agentproc.vocabulary import ARTIFACT_TEXTS
 from tests.process.runs.test_once import PYTHON, QUICK, bounded, once, shell
 from tests.process.stand import CEILING, descriptors, is_gone
 
@@ -39,7 +39,7 @@ def test_a_run_leaves_its_five_files(backend: str, tmp_path: Path) -> None:
     folder = tmp_path / "runs" / "1"
     line = r"printf 'one\n\377'; printf 'oops\n' >&2; exit 3"
     result = shell(backend, line, artifacts=folder, run_id="run 1", model="m0", cwd=str(tmp_path))
-    assert names(folder) == sorted(ARTIFACTS)
+    assert names(folder) == sorted(ARTIFACT_TEXTS)
     assert folder.stat().st_mode & 0o777 == 0o700
     assert {file.stat().st_mode & 0o777 for file in folder.iterdir()} == {0o600}
     assert (folder / "stdout.log").read_bytes() == b"one\n\xff"
@@ -57,7 +57,7 @@ def test_a_run_leaves_its_five_files(backend: str, tmp_path: Path) -> None:
 def test_an_agent_that_cannot_start_leaves_a_result(backend: str, tmp_path: Path) -> None:
     """The reader of a result wants to know the attempt and the reason of its failure; a run without a name gets one."""
     once(backend, "/nope/agent", artifacts=str(tmp_path))
-    assert names(tmp_path) == sorted(ARTIFACTS)
+    assert names(tmp_path) == sorted(ARTIFACT_TEXTS)
     fields = told(tmp_path)
     assert (fields["outcome"], fields["exit_code"], fields["agent_status"]) == ("spawn_failed", 127, None)
     assert fields["error"] == "/nope/agent: /nope/agent: No such file or directory (errno 2)"
@@ -73,7 +73,7 @@ def test_a_directory_that_takes_no_file_changes_nothing_but_the_warnings(
     result = shell(backend, "echo done; exit 3", artifacts=tmp_path / place)
     assert (result.outcome, result.exit_code, result.text) == (Outcome.FAILED, 3, "done")
     assert result.warnings == ("artifacts_incomplete",)
-    assert sorted(result.unwritten) == sorted(ARTIFACTS)
+    assert sorted(result.unwritten) == sorted(ARTIFACT_TEXTS)
     assert names(tmp_path) == ["file"]
 
 
@@ -81,7 +81,7 @@ def test_a_name_that_is_taken_by_a_directory_costs_one_file(backend: str, tmp_pa
     """The others are whole, and result.json says which one is missing and why."""
     (tmp_path / "stdout.log").mkdir()
     result = shell(backend, "echo done", artifacts=tmp_path)
-    assert names(tmp_path) == sorted(ARTIFACTS)
+    assert names(tmp_path) == sorted(ARTIFACT_TEXTS)
     assert result.unwritten == {"stdout.log": "Is a directory"}
     assert (told(tmp_path)["unwritten"], told(tmp_path)["warnings"]) == (result.unwritten, ["artifacts_incomplete"])
 
@@ -91,7 +91,7 @@ def test_a_directory_that_the_agent_removes_costs_the_files(backend: str, tmp_pa
     folder = tmp_path / "run"
     result = shell(backend, f"echo done; rm -r {folder}", artifacts=folder)
     assert (result.outcome, result.text) == (Outcome.COMPLETED, "done")
-    assert sorted(result.unwritten) == sorted(set(ARTIFACTS) - {"result.json"})
+    assert sorted(result.unwritten) == sorted(set(ARTIFACT_TEXTS) - {"result.json"})
     assert names(folder) == ["result.json"]
 
 
@@ -113,7 +113,7 @@ def test_a_file_that_cannot_grow_on_is_not_left_in_part(tmp_path: Path) -> None:
     )
     unwritten = {"stderr.log": "File too large"}
     assert (done.stderr, json.loads(done.stdout)) == ("", ["completed", 12000, ["artifacts_incomplete"], unwritten])
-    assert names(tmp_path) == sorted(set(ARTIFACTS) - {"stderr.log"})
+    assert names(tmp_path) == sorted(set(ARTIFACT_TEXTS) - {"stderr.log"})
     assert told(tmp_path)["unwritten"] == unwritten
 
 
@@ -168,7 +168,7 @@ def test_a_run_that_is_cancelled_leaves_its_files_whole(backend: str, outcome: s
     pid = int(os.read(begin, 100))
     os.close(begin)
     assert is_gone(pid)
-    assert names(folder) == sorted(ARTIFACTS)
+    assert names(folder) == sorted(ARTIFACT_TEXTS)
     fields = told(folder)
     assert (fields["outcome"], fields["agent_status"], fields["forced"]) == (outcome, -9, True)
     if outcome == "stopped":
@@ -199,7 +199,7 @@ def test_a_supervisor_that_is_killed_leaves_no_result_and_no_half_file(tmp_path:
     done = subprocess.run([PYTHON, "-c", KILLED, str(tmp_path)], timeout=CEILING, check=False, cwd=ROOT)
     assert done.returncode == -signal.SIGKILL
     parts = {name.rsplit(".", 2)[0]: tmp_path / name for name in names(tmp_path) if name.endswith(".part")}
-    assert sorted(parts) == sorted(set(ARTIFACTS) - {"result.json"})
+    assert sorted(parts) == sorted(set(ARTIFACT_TEXTS) - {"result.json"})
     assert len(names(tmp_path)) == len(parts)
     assert is_gone(int(parts["stdout.log"].read_bytes()))
 
@@ -216,7 +216,7 @@ def test_runs_that_share_a_directory_leave_one_runs_files_each_whole(backend: st
                 group.start_soon(supervise, number)
 
     bounded(backend, host)
-    assert names(tmp_path) == sorted(ARTIFACTS)
+    assert names(tmp_path) == sorted(ARTIFACT_TEXTS)
     log = (tmp_path / "stdout.log").read_text("utf-8")
     assert (len(log), len(set(log.strip()))) == (2001, 1)
     assert told(tmp_path)["outcome"] == "completed"

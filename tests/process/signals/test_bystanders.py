@@ -18,7 +18,7 @@ from pytest_agentproc.harness._bystanders import read_boot_ticks
 from pytest_agentproc.harness._signal_guard import _KnownProcess, guard_signals
 from pytest_agentproc.procfs import read_stat
 from pytest_agentproc.scenario import loads
-from pytest_agentproc.subjects import TRIVIAL, Null, SpawnAndForget, reference_supervisor
+from pytest_agentproc.subjects import TRIVIAL_SUBJECTS, Null, SpawnAndForget, reference_supervisor
 from pytest_agentproc.subjects._trivial import _report_success, _start_agent
 from pytest_agentproc.verdict import Verdict, explain_play, judge_all_expectations
 from tests.process.stand import CEILING, scenario_of
@@ -313,7 +313,7 @@ def test_only_a_subjects_run_is_watched() -> None:
 
 
 @pytest.mark.parametrize(
-    "subject", [reference_supervisor(), *(make() for make in TRIVIAL)], ids=lambda one: str(one.name)
+    "subject", [reference_supervisor(), *(make() for make in TRIVIAL_SUBJECTS)], ids=lambda one: str(one.name)
 )
 def test_who_signals_nobody_else_passes(lab: ScenarioRunner, subject: Subject) -> None:
     """The check is stated here, so that it has a row; null never started an agent."""

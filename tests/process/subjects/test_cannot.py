@@ -10,7 +10,7 @@ from pytest_agentproc.errors import UsageError
 from pytest_agentproc.harness._claims import bind_to_subject
 from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import Client, Command, Driven, Function, as_subject, load_command_file
-from pytest_agentproc.vocabulary import ABILITIES, LimitsRequest, Policy, RunReport
+from pytest_agentproc.vocabulary import TEXTS_OF_OTHER_NEEDS, LimitsRequest, Policy, RunReport
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -97,7 +97,7 @@ class Stated:
 
     name = "stated"
     keeps_artifacts, holds_sessions = False, True
-    cannot = tuple(ABILITIES)
+    cannot = tuple(TEXTS_OF_OTHER_NEEDS)
 
     def policy(self, request: LimitsRequest) -> Policy:
         """Keep the defaults."""

@@ -198,7 +198,7 @@ def test_a_program_that_prints_without_end_is_the_adapters_error(
     lab: ScenarioRunner, monkeypatch: pytest.MonkeyPatch, script: str
 ) -> None:
     """It is ended before it fills the disk, and its output is never all in memory."""
-    monkeypatch.setattr(_command, "_MOST_BYTES", 8 * 1024**2)
+    monkeypatch.setattr(_command, "_MAX_OUTPUT_BYTES", 8 * 1024**2)
     answer = played(lab, Command(["sh", "-c", script, "{agent}"]))["answer"]
     stream = "stderr" if "2" in script else "stdout"
     assert answer.verdict is Verdict.ADAPTER_ERROR

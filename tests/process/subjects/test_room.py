@@ -15,7 +15,7 @@ from pytest_agentproc.harness._supervise import ArtifactDirectory
 from pytest_agentproc.scenario import NotApplicable, Scenario
 from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
 from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations
-from pytest_agentproc.vocabulary import ARTIFACTS, RunReport, RunRequest
+from pytest_agentproc.vocabulary import ARTIFACT_TEXTS, RunReport, RunRequest
 from tests.bundled import bundled
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def test_a_play_leaves_no_directory(lab: ScenarioRunner, monkeypatch: pytest.Mon
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     room = ArtifactDirectory(FULL, tmp_path, keeps_artifacts=True)
     assert room.path is not None
-    assert sorted(os.listdir(room.path)) == sorted(ARTIFACTS)  # noqa: PTH208  # names
+    assert sorted(os.listdir(room.path)) == sorted(ARTIFACT_TEXTS)  # noqa: PTH208  # names
     assert room.read_files() == {}
     room.close()
     assert lab.play(KEPT, reference_supervisor()).artifacts is not None

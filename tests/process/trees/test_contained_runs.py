@@ -17,7 +17,7 @@ import pytest
 from pytest_agentproc.clock import SystemClock
 from pytest_agentproc.errors import ClockError
 from pytest_agentproc.supervisor import Outcome, Policy, open_session, run_once
-from pytest_agentproc.vocabulary import CONTAINMENTS
+from pytest_agentproc.vocabulary import CONTAINMENT_NAMES
 from tests.process.escapes import WAYS, escape
 from tests.process.stand import SECOND, descriptors, is_gone
 
@@ -52,7 +52,7 @@ anyio.run(main)
 """
 
 
-@pytest.mark.parametrize("containment", CONTAINMENTS)
+@pytest.mark.parametrize("containment", CONTAINMENT_NAMES)
 def test_a_run_in_virtual_time_is_the_same_at_every_containment(
     stand: Stand, backend: str, containment: str, tmp_path: Path
 ) -> None:
@@ -71,7 +71,7 @@ def test_a_run_in_virtual_time_is_the_same_at_every_containment(
     assert [is_gone(pid, 0) for pid in stand.pids()] == [True] * 3
 
 
-@pytest.mark.parametrize("containment", CONTAINMENTS)
+@pytest.mark.parametrize("containment", CONTAINMENT_NAMES)
 def test_a_cancelled_run_leaves_nobody_at_any_containment(stand: Stand, backend: str, containment: str) -> None:
     """The keeper is ended with its processes, in the cleanup of the caller (T4)."""
     argv = stand.fake(HELPERS)
@@ -111,7 +111,7 @@ def test_a_program_that_is_no_fake_is_one_of_a_keepers_too(make_stand: Callable[
         stand.run(host)
 
 
-@pytest.mark.parametrize("containment", CONTAINMENTS)
+@pytest.mark.parametrize("containment", CONTAINMENT_NAMES)
 def test_a_start_that_fails_is_an_outcome_at_every_containment(stand: Stand, containment: str) -> None:
     """Nothing holds what never ran."""
     before = descriptors()
@@ -125,7 +125,7 @@ def test_a_start_that_fails_is_an_outcome_at_every_containment(stand: Stand, con
     assert len(descriptors()) == len(before)
 
 
-@pytest.mark.parametrize("containment", CONTAINMENTS)
+@pytest.mark.parametrize("containment", CONTAINMENT_NAMES)
 def test_a_session_tells_which_containment_holds(stand: Stand, backend: str, containment: str) -> None:
     """While it has an agent, and of the last one afterwards."""
     argv = stand.fake("- wait_for: prompt 1\n- answer: hello\n- linger: for ever", "{dialect: pi, mode: rpc}")

@@ -13,7 +13,7 @@ import pytest
 
 from pytest_agentproc.tree import AgentChild, _child, _keeper
 from pytest_agentproc.tree._kernel import read_parent
-from pytest_agentproc.vocabulary import CONTAINMENTS
+from pytest_agentproc.vocabulary import CONTAINMENT_NAMES
 from tests.process.escapes import HYDRA, WAYS, await_alone, await_exit, escape, program, read_line
 from tests.process.stand import descriptors, is_gone, reuse
 
@@ -144,7 +144,7 @@ def end_lost(pid: int) -> None:
         return
 
 
-@pytest.mark.parametrize("containment", CONTAINMENTS)
+@pytest.mark.parametrize("containment", CONTAINMENT_NAMES)
 @pytest.mark.parametrize("way", WAYS)
 def test_a_kill_reaches_who_left_the_tree(start: Callable[..., AgentChild], way: str, containment: str) -> None:
     """Every process in reach is dead, and every other one is alive: a promise that is too small is also wrong."""
@@ -180,7 +180,7 @@ def test_many_heads_without_a_pause_are_dead_within_a_second(
     child.reap()
 
 
-@pytest.mark.parametrize("containment", CONTAINMENTS)
+@pytest.mark.parametrize("containment", CONTAINMENT_NAMES)
 def test_who_forks_again_in_the_session_is_ended_where_it_is_in_reach(
     start: Callable[..., AgentChild], containment: str
 ) -> None:
@@ -255,7 +255,7 @@ def test_what_cannot_be_had_is_replaced_by_the_next(monkeypatch: pytest.MonkeyPa
     assert descriptors() == before
 
 
-@pytest.mark.parametrize("containment", CONTAINMENTS)
+@pytest.mark.parametrize("containment", CONTAINMENT_NAMES)
 def test_a_pid_that_is_somebody_elses_by_now_is_spared(start: Callable[..., AgentChild], containment: str) -> None:
     """The kernel is made to give the freed pid of a member, which also was a session, to an innocent (T2)."""
     child = start(program(LETS_GO), containment)
@@ -286,7 +286,7 @@ def test_bystanders_survive_every_ladder() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can make a process that its parent may not signal")
-@pytest.mark.parametrize("containment", CONTAINMENTS)
+@pytest.mark.parametrize("containment", CONTAINMENT_NAMES)
 def test_who_may_not_be_signalled_is_told_and_not_tried_for_ever(containment: str) -> None:
     """A program of another user, under a supervisor without the right to signal it: its pid is a leak."""
     command = [sys.executable, "-c", POWERLESS, containment, *program(CHANGES_USER)]

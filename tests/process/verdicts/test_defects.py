@@ -71,7 +71,7 @@ def test_a_claim_holds_in_the_model(scenario: Scenario, defect: str, key: str) -
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")  # some defects leave theirs
-@pytest.mark.parametrize("defect", defects.NAMES)
+@pytest.mark.parametrize("defect", defects.DEFECT_NAMES)
 def test_what_a_defect_does_is_the_same_with_processes(lab: ScenarioRunner, defect: str) -> None:
     """A defect that shows in the model only would be a mistake of the model."""
     subject = _subject(defect)

@@ -12,11 +12,11 @@ from pytest_agentproc.supervisor import SessionDeciders
 from pytest_agentproc.supervisor._lifecycle import AgentLifecycle
 from pytest_agentproc.supervisor._turns import Turns
 from pytest_agentproc.verdict import Verdict, judge_all_expectations
-from pytest_agentproc.vocabulary import NANOSECONDS, Outcome
+from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND, Outcome
 from tests.bundled import all_bundled
 
 if TYPE_CHECKING:
-    from pytest_agentproc.supervisor._events import Command, Exited
+    from pytest_agentproc.supervisor._events import Exited, MachineCommand
 
 pytestmark = pytest.mark.once
 
@@ -35,10 +35,10 @@ def _wait_for_the_next(monkeypatch: pytest.MonkeyPatch) -> SessionDeciders:
     """Start the next agent after `restart_backoff`, even after an end by the supervisor (P6 speaks of crashes)."""
     exited = vars(AgentLifecycle)["_handle_exit"]
 
-    def slow(self: Any, event: Exited, now: int) -> list[Command]:
-        commands: list[Command] = exited(self, event, now)
+    def slow(self: Any, event: Exited, now: int) -> list[MachineCommand]:
+        commands: list[MachineCommand] = exited(self, event, now)
         if self._start_at == now and self._is_stopped:
-            self._start_at = now + int(self.policy.restart_backoff * NANOSECONDS)
+            self._start_at = now + int(self.policy.restart_backoff * NANOSECONDS_PER_SECOND)
         return commands
 
     monkeypatch.setattr(AgentLifecycle, "_handle_exit", slow)

@@ -12,16 +12,16 @@ import pytest
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.vocabulary import (
-    CONTAINMENTS,
+    ALL_LIMIT_NAMES,
+    CONTAINMENT_NAMES,
     OUTCOME_TEXTS,
-    POLICY_NAMES,
     RULES,
     Outcome,
     Policy,
     Rule,
     compute_exit_code,
-    signal_name,
-    signal_number,
+    format_signal_name,
+    parse_signal_name,
     to_nanoseconds,
 )
 
@@ -111,7 +111,7 @@ def test_policy_defaults_are_the_documented_ones() -> None:
     assert Policy.for_dialect("claude") == Policy(inactivity_timeout=180.0)
     assert {Policy.for_dialect(dialect) for dialect in ("", "raw", "pi", "codex", "gemini")} == {Policy()}
     assert Policy.for_dialect("claude", inactivity_timeout=None) == Policy(inactivity_timeout=None)
-    assert tuple(dict(Policy().items())) == POLICY_NAMES
+    assert tuple(dict(Policy().items())) == ALL_LIMIT_NAMES
 
 
 def test_policy_in_nanoseconds_is_exact_and_keeps_limits_that_are_off() -> None:
@@ -234,7 +234,7 @@ def test_a_rule_says_why_it_exists_and_cites_a_public_report(rule: Rule) -> None
 
 def test_containment_is_one_of_three_words_in_order() -> None:
     """A stronger hold on a tree keeps all promises of a weaker one."""
-    assert [Policy(containment=word).has_containment("subreaper") for word in CONTAINMENTS] == [False, True, True]
+    assert [Policy(containment=word).has_containment("subreaper") for word in CONTAINMENT_NAMES] == [False, True, True]
     with pytest.raises(UsageError) as caught:
         Policy(containment="jail")
     assert caught.value.message == "policy containment is 'jail', but must be one of group, subreaper, keeper"
@@ -263,5 +263,5 @@ def test_a_limit_between_two_nanoseconds_is_told_as_it_is() -> None:
 
 def test_every_signal_has_a_name_and_keeps_its_number() -> None:
     """Realtime signals have numbers only, and an agent can die of one."""
-    assert (signal_name(15), signal_name(40)) == ("TERM", "signal 40")
-    assert [signal_number(signal_name(number)) for number in range(1, 65)] == [*range(1, 65)]
+    assert (format_signal_name(15), format_signal_name(40)) == ("TERM", "signal 40")
+    assert [parse_signal_name(format_signal_name(number)) for number in range(1, 65)] == [*range(1, 65)]

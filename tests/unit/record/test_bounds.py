@@ -12,7 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_agentproc.record import Entry, Payload, Record, _cells, _normal, _payload, _record, compute_normal_form
+from pytest_agentproc.record import (
+    NormalFormEntry,
+    Payload,
+    Record,
+    _cells,
+    _normal,
+    _payload,
+    _record,
+    compute_normal_form,
+)
 from pytest_agentproc.record._normal import add_step_lines
 from pytest_agentproc.verdict import Verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import RunReport
@@ -22,7 +31,7 @@ from tests.unit.supervisor.test_memory import held
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pytest_agentproc.record._normal import AnyEvent
+    from pytest_agentproc.record._normal import EventTuple
 
 KIB, MIB = 1024, 1024**2
 LIMIT, EDGE = 300, 130
@@ -34,14 +43,14 @@ def small_limits() -> Iterator[None]:
     """Keep less whole and join sooner, so that a handful of chunks is a flood."""
     with pytest.MonkeyPatch.context() as patch:
         for module in (_payload, _record):
-            patch.setattr(module, "MAX_PAYLOAD_BYTES", LIMIT)
-        patch.setattr(_record, "_EVENT_WEIGHT", 40)
-        patch.setattr(_payload, "MAX_INPUT_BYTES", 2 * LIMIT)
-        patch.setattr(_payload, "EDGE_BYTES", EDGE)
+            patch.setattr(module, "MAX_WHOLE_OUTPUT_BYTES", LIMIT)
+        patch.setattr(_record, "_EXTRA_BYTES_COUNTED_PER_EVENT", 40)
+        patch.setattr(_payload, "MAX_WHOLE_STDIN_BYTES", 2 * LIMIT)
+        patch.setattr(_payload, "KEPT_BYTES_AT_EACH_END", EDGE)
         yield
 
 
-def plainly_joined(events: Iterable[AnyEvent]) -> list[AnyEvent]:
+def plainly_joined(events: Iterable[EventTuple]) -> list[EventTuple]:
     """Join the chunks of each instant, every byte of them kept: joining without a limit."""
     result: list[list[Any]] = []
     places: dict[tuple[Any, ...], list[Any]] = {}
@@ -64,10 +73,10 @@ def plainly_joined(events: Iterable[AnyEvent]) -> list[AnyEvent]:
     return [(at, code, data) for at, code, data in result]
 
 
-def plain_normal_form(events: Iterable[Raw]) -> list[Entry]:
+def plain_normal_form(events: Iterable[Raw]) -> list[NormalFormEntry]:
     """Give the normal form with every byte in it."""
     left_out = {"process", "by"}
-    told: list[Entry] = []
+    told: list[NormalFormEntry] = []
     for at, code, data in plainly_joined(events):
         rest = tuple((key, data[key]) for key in sorted(data) if key not in left_out)
         told.append((at, code, data["process"], data.get("by", ""), rest))

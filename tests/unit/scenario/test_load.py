@@ -8,7 +8,7 @@ import pytest
 
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.scenario import load, loads
-from pytest_agentproc.vocabulary import SPAWN_ERRORS, Policy
+from pytest_agentproc.vocabulary import ERRNO_BY_SPAWN_ERROR, Policy
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,7 +56,7 @@ def test_a_prompt_of_many_mebibytes_has_its_size() -> None:
     assert prompt.startswith("abcabc")
 
 
-@pytest.mark.parametrize("reason", SPAWN_ERRORS)
+@pytest.mark.parametrize("reason", ERRNO_BY_SPAWN_ERROR)
 def test_an_agent_that_cannot_be_spawned_needs_no_script(reason: str) -> None:
     """There is no agent to play it."""
     scenario = loads(f"scenario: a\nagent: {{dialect: pi, cannot_spawn: {reason}}}\n")

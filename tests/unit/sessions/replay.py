@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.supervisor import Router
 from pytest_agentproc.supervisor._turns import TurnAnswer
 from pytest_agentproc.supervisor.dialects import (
-    BACKGROUND,
+    BACKGROUND_TURN_MARK,
     CancelAnswered,
     HandshakeDone,
     Noise,
@@ -105,7 +105,7 @@ class _Replay:
         """Give an event to whom the router says."""
         owners = self.router.find_turns(meaning)
         for number in self.router.retracted:
-            self.said[BACKGROUND] = self.said.pop(number, TurnAnswer())
+            self.said[BACKGROUND_TURN_MARK] = self.said.pop(number, TurnAnswer())
         for number in owners:
             answered = self.said.setdefault(number, TurnAnswer())
             if isinstance(meaning, TurnProgress):
@@ -113,7 +113,7 @@ class _Replay:
             elif isinstance(meaning, TurnEnded):
                 answered.note_end(meaning)
                 del self.said[number]
-                if number == BACKGROUND:
+                if number == BACKGROUND_TURN_MARK:
                     self.seen.background.append(answered.text)
                 else:
                     assert number not in self.seen.turns

@@ -16,7 +16,7 @@ from pytest_agentproc.supervisor.dialects import TurnProgress
 from tests.unit.session_stage import Stage
 
 if TYPE_CHECKING:
-    from pytest_agentproc.supervisor._events import Command
+    from pytest_agentproc.supervisor._events import MachineCommand
 
 MANY = 200_000
 LONG = "x" * 1024**2
@@ -86,7 +86,7 @@ def test_what_is_put_behind_a_long_prompt_is_not_copied_with_it() -> None:
     outbox.note_written(1024**2)
     assert bytes(outbox.rest) == b"answer\n" * 1000
     outbox.note_written(7000)
-    commands: list[Command] = outbox.watch_while_pending()
+    commands: list[MachineCommand] = outbox.watch_while_pending()
     assert (outbox.is_delivered, outbox.taken, len(commands)) == (True, outbox.put_in, 1)
 
 

@@ -70,9 +70,9 @@ class _Told:
     """A driver that remembers the events it was given."""
 
     def __init__(self) -> None:
-        self.intents: list[to.Intent] = []
+        self.intents: list[to.CallerIntent] = []
 
-    def queue_intent(self, intent: to.Intent) -> None:
+    def queue_intent(self, intent: to.CallerIntent) -> None:
         self.intents.append(intent)
 
 

@@ -262,16 +262,16 @@ class Told:
     """A driver that keeps the events it was given."""
 
     def __init__(self) -> None:
-        self.intents: list[to.Intent] = []
+        self.intents: list[to.CallerIntent] = []
 
-    def queue_intent(self, intent: to.Intent) -> None:
+    def queue_intent(self, intent: to.CallerIntent) -> None:
         """Keep it."""
         self.intents.append(intent)
 
 
 def decided(
     callback: Callable[[Hook], Awaitable[bool | None]], event: str = "PreToolUse", *, withdrawn: bool = False
-) -> tuple[list[to.Intent], tuple[str, ...]]:
+) -> tuple[list[to.CallerIntent], tuple[str, ...]]:
     """Have a callback called; give what the session then says, and its warnings."""
     session = Session(Conversation(SessionTask(["agent"], "claude")), SystemClock(), None)
     driver = Told()
@@ -309,7 +309,7 @@ def test_a_callback_forbids_by_saying_no(said: bool | None, allowed: bool) -> No
 @pytest.mark.parametrize(
     ("event", "intents"), [("PreToolUse", [to.DecideTool("r", allowed=False)]), ("PostToolUse", [])]
 )
-def test_a_callback_that_raises_is_a_warning(event: str, intents: list[to.Intent]) -> None:
+def test_a_callback_that_raises_is_a_warning(event: str, intents: list[to.CallerIntent]) -> None:
     """And forbids, where it could have."""
 
     async def callback(_: Hook) -> None:

@@ -37,7 +37,7 @@ def test_the_drawing_has_the_statuses_and_the_edges_of_the_code() -> None:
         for sources, targets in itertools.pairwise(steps):
             for source in sources.split(", "):
                 drawn[Status[source]] |= {Status[target] for target in targets.split(", ")}
-    assert drawn == _status.EDGES
+    assert drawn == _status.ALLOWED_STATUS_CHANGES
 
 
 def test_no_prompt_goes_out_before_the_handshake() -> None:

@@ -125,7 +125,7 @@ def test_a_question_that_needs_no_answer_is_withdrawn(how: str) -> None:
 def test_the_handler_of_a_withdrawn_question_is_cancelled(*, begun: bool) -> None:
     """A dialog on a screen goes away by itself; what it would have said goes nowhere."""
     seen: list[str] = []
-    told: list[to.Intent] = []
+    told: list[to.CallerIntent] = []
 
     class Told:
         tell = told.append

@@ -22,7 +22,7 @@ from hypothesis.stateful import (
 
 from pytest_agentproc.supervisor import Policy, SessionEvent, Status, Viewer
 from pytest_agentproc.supervisor import _events as to
-from pytest_agentproc.supervisor._lifecycle import EDGES
+from pytest_agentproc.supervisor._lifecycle import ALLOWED_STATUS_CHANGES
 from tests.unit.session_stage import SECOND, Stage
 from tests.unit.sessions.players import PLAYERS
 
@@ -183,7 +183,7 @@ class Sessions(RuleBasedStateMachine):
         """Every status follows from the last, and ready means what it says (P1, P6)."""
         stage, turns = self.stage, self.stage.machine.turns
         history = [Status.STARTING, *(Status(text) for text in stage.statuses())]
-        assert all(after in EDGES[before] for before, after in itertools.pairwise(history))
+        assert all(after in ALLOWED_STATUS_CHANGES[before] for before, after in itertools.pairwise(history))
         assert history[-1] is stage.machine.state
         if stage.status in ("ready", "prompting"):
             agent = stage.agent

@@ -13,7 +13,7 @@ from pytest_agentproc.harness._supervise import MemoryStore
 from pytest_agentproc.supervisor import Artifacts, Folder, Machine, Result, RunHeader, Store, Task
 from pytest_agentproc.supervisor import _events as on
 from pytest_agentproc.supervisor.dialects import Failure, Finished, Line, Meaning, Message, Noise, Other, Resumed
-from pytest_agentproc.vocabulary import ARTIFACTS, RESULT_FIELDS, Policy
+from pytest_agentproc.vocabulary import ARTIFACT_TEXTS, RESULT_FIELD_TEXTS, Policy
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +38,7 @@ def output(data: bytes, stream: str = "stdout") -> on.Output:
     return on.Output(stream, data, drained=True)
 
 
-def ended(store: Store, *events: on.Event) -> Result:
+def ended(store: Store, *events: on.MachineEvent) -> Result:
     """Keep a run of events, a second each, that ends with exit code 3."""
     keeper, machine = kept(store)
     instant = HEADLINE.started
@@ -63,7 +63,7 @@ def test_a_run_leaves_five_files() -> None:
     """The bytes are there unchanged, their meanings line by line, the ending in one object."""
     store = MemoryStore()
     result = ended(store, output(b"one\ntw\xff"), output(b"x\r", "stderr"), output(b"o\n"))
-    assert sorted(store.files) == sorted(ARTIFACTS)
+    assert sorted(store.files) == sorted(ARTIFACT_TEXTS)
     assert store.files["stdout.log"] == b"one\ntw\xffo\n"
     assert store.files["stderr.log"] == b"x\r"
     assert store.files["transcript.log"].decode() == f"{result.transcript}\n" == "one\ntw\ufffdo\n"
@@ -79,7 +79,7 @@ def test_result_json_has_the_documented_fields_in_their_order() -> None:
     store = MemoryStore()
     ended(store, output(b"one\n"))
     fields = json.loads(store.files["result.json"])
-    assert [*fields] == [*RESULT_FIELDS]
+    assert [*fields] == [*RESULT_FIELD_TEXTS]
     assert fields == {
         "run_id": "r1",
         "argv": ["pi", "-p", "hi"],
@@ -154,7 +154,7 @@ def test_what_json_can_carry_and_utf_8_or_json_cannot_write_is_written_all_the_s
     assert json.dumps(nested).count("deeper") == 19
 
 
-@pytest.mark.parametrize("name", ARTIFACTS)
+@pytest.mark.parametrize("name", ARTIFACT_TEXTS)
 @pytest.mark.parametrize("step", ["begin", "write", "finish"])
 def test_one_file_that_fails_is_given_up_and_the_others_are_whole(name: str, step: str) -> None:
     """Best effort means every file that can be there is; result.json names the others."""
@@ -183,7 +183,7 @@ def test_one_file_that_fails_is_given_up_and_the_others_are_whole(name: str, ste
 
     store = Failing()
     result = ended(store, output(b"a\n"), output(b"b\n"), output(b"c", "stderr"), output(b"d", "stderr"))
-    assert sorted(store.files) == sorted(set(ARTIFACTS) - {name})
+    assert sorted(store.files) == sorted(set(ARTIFACT_TEXTS) - {name})
     assert store.attempts == 1
     assert (result.outcome, result.exit_code, result.elapsed) == ("failed", 3, 5 * SECOND)
     assert (result.warnings, result.unwritten) == (("artifacts_incomplete",), {name: "Input/output error"})
@@ -198,7 +198,7 @@ def test_a_disk_that_takes_nothing_costs_the_artifacts_alone(disk: str) -> None:
     store = MemoryStore(disk)
     result = ended(store, output(b"a\n"), output(b"b", "stderr"))
     assert store.files == {}
-    assert sorted(result.unwritten) == sorted(ARTIFACTS)
+    assert sorted(result.unwritten) == sorted(ARTIFACT_TEXTS)
     assert (result.outcome, result.exit_code, result.elapsed, result.text) == ("failed", 3, 3 * SECOND, "a")
 
 
@@ -218,7 +218,7 @@ def test_a_stream_of_64_mib_grows_no_memory(tmp_path: Path) -> None:
     (log,) = tmp_path.glob("stdout.log.*.part")
     assert log.stat().st_size == 64 * 1024**2
     log.unlink()
-    for name in ARTIFACTS:
+    for name in ARTIFACT_TEXTS:
         keeper._store.drop(name)  # noqa: SLF001  # nobody finishes this run
     assert [*tmp_path.iterdir()] == []
 

@@ -13,15 +13,15 @@ from pytest_agentproc.supervisor._machine import State
 from pytest_agentproc.vocabulary import Outcome, Policy
 
 if TYPE_CHECKING:
-    from pytest_agentproc.supervisor._events import Command, Event
+    from pytest_agentproc.supervisor._events import MachineCommand, MachineEvent
 
 SECOND = 1_000_000_000
 POLICY = Policy(
     inactivity_timeout=10.0, linger_grace=1.0, linger_kill_grace=2.0, leftover_kill_grace=3.0, kill_grace=5.0
 )
 TERM, KILL = Signal("TERM"), Signal("KILL")
-WATCHES: list[Command] = [on.Watch("stdout", True), on.Watch("stderr", True)]
-FINISH: list[Command] = [on.Reap(), on.Finish()]
+WATCHES: list[MachineCommand] = [on.Watch("stdout", True), on.Watch("stderr", True)]
+FINISH: list[MachineCommand] = [on.Reap(), on.Finish()]
 STOP = {"type": "message_end", "message": {"role": "assistant", "content": "done", "stopReason": "stop"}}
 
 
@@ -29,7 +29,7 @@ def running(dialect: str = "raw", prompt: bytes = b"") -> Machine:
     """Make a machine whose agent was started at zero."""
     machine = Machine(Task(dialect, prompt, POLICY))
     assert machine.feed(on.Start(), 0) == [on.Spawn()]
-    stdin: list[Command] = [on.Watch("stdin", True)] if prompt else [on.Close()]
+    stdin: list[MachineCommand] = [on.Watch("stdin", True)] if prompt else [on.Close()]
     assert machine.feed(on.Spawned(7), 0) == [*WATCHES, *stdin]
     return machine
 
@@ -215,12 +215,12 @@ def test_an_agent_that_cannot_be_started_ends_the_run(errno: int, code: int) -> 
 class Diary(Machine):
     """A machine with fixed answers, which writes down what it is fed."""
 
-    def __init__(self, answers: dict[type[Any], list[Command]], pages: list[Any]) -> None:
+    def __init__(self, answers: dict[type[Any], list[MachineCommand]], pages: list[Any]) -> None:
         super().__init__(Task())
         self._fixed = answers
         self._pages = pages
 
-    def feed(self, event: Event, now: int) -> list[Command]:
+    def feed(self, event: MachineEvent, now: int) -> list[MachineCommand]:
         """Write the event down, and answer what is laid down for its kind."""
         self._pages.append(event)
         return list(self._fixed.get(type(event), []))
@@ -291,7 +291,7 @@ class World:
         self._pages.append("over")
 
 
-def looked(answers: dict[type[Any], list[Command]], *ready: str) -> list[Any]:
+def looked(answers: dict[type[Any], list[MachineCommand]], *ready: str) -> list[Any]:
     """Take one look at a world; give what was fed and done, in one order."""
     pages: list[Any] = []
     driver = Driver(Diary(answers, pages), lambda _containment: World(pages, set(ready)), lambda: 0)
@@ -302,7 +302,7 @@ def looked(answers: dict[type[Any], list[Command]], *ready: str) -> list[Any]:
 
 def test_the_answer_to_a_command_is_fed_before_the_next_command() -> None:
     """And what the answer asks for comes before what was still to do, however deep."""
-    answers: dict[type[Any], list[Command]] = {
+    answers: dict[type[Any], list[MachineCommand]] = {
         on.Ready: [on.Read("stdout", 9), TERM, on.Reap()],
         on.Output: [on.Sweep(), on.Watch("stdout", False)],
         on.TreeSwept: [on.Close()],
@@ -319,7 +319,7 @@ def test_the_answer_to_a_command_is_fed_before_the_next_command() -> None:
 
 def test_a_command_without_an_answer_feeds_nothing() -> None:
     """A write that would block is no event."""
-    answers: dict[type[Any], list[Command]] = {on.Ready: [on.Write(memoryview(b"x")), on.Reap()]}
+    answers: dict[type[Any], list[MachineCommand]] = {on.Ready: [on.Write(memoryview(b"x")), on.Reap()]}
     assert looked(answers, "stdin") == [on.Ready("stdin"), "reap"]
 
 

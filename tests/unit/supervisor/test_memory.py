@@ -100,7 +100,7 @@ FLOODS = {
 @pytest.mark.parametrize("kind", FLOODS)
 def test_what_is_held_does_not_grow_with_what_is_printed(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once a limit was met four times over, twice as much again adds nothing: twice the limit is held at most."""
-    monkeypatch.setattr(_gemini, "_LARGEST", LIMIT)
+    monkeypatch.setattr(_gemini, "_MAX_ANSWER_BYTES", LIMIT)
     dialect, mode, stream, chunk = FLOODS[kind]
     machine = running(dialect, mode)
     nothing = held(machine)
@@ -123,9 +123,9 @@ def test_of_tools_and_sub_agents_without_end_so_many_are_followed(
     line: Callable[[int], bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An agent that begins and never ends fills no table for ever."""
-    monkeypatch.setattr(_tools, "MOST_TOOLS", 20)
-    monkeypatch.setattr(_claude_speakers, "MOST_TOOLS", 20)
-    monkeypatch.setattr(_claude_speakers, "_MOST_SPEAKERS", 20)
+    monkeypatch.setattr(_tools, "MAX_TOOLS_IN_FLIGHT", 20)
+    monkeypatch.setattr(_claude_speakers, "MAX_TOOLS_IN_FLIGHT", 20)
+    monkeypatch.setattr(_claude_speakers, "_MAX_FOLLOWED_SPEAKERS", 20)
     machine = running("claude", "print")
     sizes = []
     for number in range(1000, 3000):
@@ -148,7 +148,7 @@ def test_neither_long_ids_nor_many_sub_agents_fill_the_memory(
     line: Callable[[int], bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each of a thousand may be as long as a line."""
-    monkeypatch.setattr(_claude_speakers, "_MOST_NESTED", KIB)
+    monkeypatch.setattr(_claude_speakers, "_MAX_SUBAGENT_MESSAGE_BYTES", KIB)
     machine = running("claude", "print")
     nothing = held(machine)
     for number in range(100):

@@ -11,7 +11,7 @@ from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.scenario._expect_keys import ARTIFACT_EXPECT_KEY_BY_NAME, RESULT_EXPECT_KEY_BY_FIELD
 from pytest_agentproc.verdict import judge_all_expectations
-from pytest_agentproc.vocabulary import ARTIFACTS, RESULT_FIELDS, Policy, RunReport
+from pytest_agentproc.vocabulary import ARTIFACT_TEXTS, RESULT_FIELD_TEXTS, Policy, RunReport
 from tests.unit.handmade import SECOND, BoundScenario, Expected, PlayResult
 
 RESULT = "artifacts.result.json"
@@ -52,8 +52,8 @@ def judge(
 
 def test_every_file_and_every_field_can_be_expected() -> None:
     """A scenario can check everything that the vocabulary names."""
-    assert [*ARTIFACT_EXPECT_KEY_BY_NAME] == [*ARTIFACTS]
-    assert [*RESULT_EXPECT_KEY_BY_FIELD] == [*RESULT_FIELDS]
+    assert [*ARTIFACT_EXPECT_KEY_BY_NAME] == [*ARTIFACT_TEXTS]
+    assert [*RESULT_EXPECT_KEY_BY_FIELD] == [*RESULT_FIELD_TEXTS]
 
 
 def test_each_leaf_is_an_expectation_in_its_normal_form() -> None:

@@ -23,7 +23,7 @@ QUICK = [("(?s).+", "x\ny", True), (r"\A(line\n)+last\Z", "line\nline\nlast", Tr
 @pytest.mark.parametrize("pattern", SLOW)
 def test_a_pattern_without_an_end_is_given_up(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would hold up the judge for years."""
-    monkeypatch.setattr(_patterns, "LONGEST", 0.3)
+    monkeypatch.setattr(_patterns, "MAX_MATCH_SECONDS", 0.3)
     begun = monotonic()
     with pytest.raises(SlowPattern, match=r"does not come to an end within 0.3 s on 79 characters"):
         has_match(pattern, "a" * 78 + "!")
@@ -50,7 +50,7 @@ def test_a_process_of_its_own_says_the_same(pattern: str, text: str) -> None:
 
 def test_such_a_pattern_is_a_located_error_of_its_scenario(monkeypatch: pytest.MonkeyPatch) -> None:
     """The supervisor cannot help it."""
-    monkeypatch.setattr(_patterns, "LONGEST", 0.3)
+    monkeypatch.setattr(_patterns, "MAX_MATCH_SECONDS", 0.3)
     text = f'scenario: a\nagent: raw\nscript: [{{answer: {LONG}}}]\nexpect:\n  text: {{matches: "(a+)+$"}}\n'
     with pytest.raises(ScenarioError) as error:
         judge_all_expectations(run_in_model(loads(text, "x.scenario.yaml"), subjects.reference_supervisor()))

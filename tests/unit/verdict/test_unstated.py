@@ -10,7 +10,7 @@ from pytest_agentproc.errors import Deadlock
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations, judge_play
-from pytest_agentproc.vocabulary import POLICY_NAMES, Policy, RunReport, mark_unstated
+from pytest_agentproc.vocabulary import ALL_LIMIT_NAMES, Policy, RunReport, mark_unstated
 from tests.unit.handmade import SECOND, BoundScenario, Events, Expected, PlayResult, Script, Unstated
 
 REMEDY = "state limits={'kill_grace': ...} to have this judged"
@@ -114,7 +114,7 @@ GRACELESS = mark_unstated(Policy(), {"linger_kill_grace"})
 )
 def test_a_grace_that_is_not_stated_may_be_none(policy: Policy, seen: str) -> None:
     """TERM is not demanded of a supervisor that may give no time between TERM and KILL."""
-    names = tuple(name for name in POLICY_NAMES if name in policy.unstated)
+    names = tuple(name for name in ALL_LIMIT_NAMES if name in policy.unstated)
     quiet = play({"outcome": "inactive"}, file=SIGNALS, events=ENDED)
     unstated = Unstated(names, quiet, {}) if names else None
     played = play({"outcome": "inactive"}, unstated, file=SIGNALS, policy=policy, events=KILLED)
@@ -156,7 +156,7 @@ def test_a_limit_that_can_be_switched_off_is_off_and_not_unstated() -> None:
         *("linger_grace", "background_grace", "linger_kill_grace", "leftover_kill_grace", "kill_grace"),
         *("cancel_grace", "permission_timeout", "hook_timeout", "restart_backoff", "close_grace", "max_line_bytes"),
     }
-    assert type(mark_unstated(Policy(), POLICY_NAMES)) is Policy
+    assert type(mark_unstated(Policy(), ALL_LIMIT_NAMES)) is Policy
     assert mark_unstated(Policy(), ()).adapt_to_session().unstated == mark_unstated(Policy(), ()).unstated
 
 
