@@ -22,7 +22,7 @@ from pytest_agentproc.reference import (
     find_page,
     format_as_markdown,
     list_entries,
-    make_anchor,
+    make_heading_anchor,
     read_bundled_scenarios,
 )
 from pytest_agentproc.vocabulary import RULES
@@ -138,7 +138,7 @@ def _page(title: str, about: str, those: list[ReferenceEntry]) -> str:
 
 
 def _contents(names: Iterable[str]) -> str:
-    return " · ".join(f"[`{name}`](#{make_anchor(name)})" for name in names)
+    return " · ".join(f"[`{name}`](#{make_heading_anchor(name)})" for name in names)
 
 
 def _rule(entry: ReferenceEntry) -> str:

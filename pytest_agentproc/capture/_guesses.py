@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pytest_agentproc.capture._replay import copy_encoder
 from pytest_agentproc.capture._wording import format_inline_yaml, format_yaml_text
 from pytest_agentproc.fake_agents.dialects import make_encoder
-from pytest_agentproc.supervisor import Framing
+from pytest_agentproc.supervisor import LineSplitter
 from pytest_agentproc.supervisor.dialects import Setting, make_decoder, make_talk
 
 if TYPE_CHECKING:
@@ -311,6 +311,6 @@ def _decode_meanings_by_line(program: dict[str, Any], lines: Sequence[bytes]) ->
     decode = make_talk(dialect, mode, Setting()).decode if is_session else make_decoder(dialect, mode).decode
     found = []
     for line in lines:
-        framed = [*Framing().feed(line)] if line.endswith(b"\n") else []
+        framed = [*LineSplitter().feed(line)] if line.endswith(b"\n") else []
         found.append([meaning for frame in framed for meaning in decode(frame)])
     return found

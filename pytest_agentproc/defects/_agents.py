@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.supervisor import Escalation, Restarts
+from pytest_agentproc.supervisor import Escalation, RestartCounter
 from pytest_agentproc.vocabulary import to_nanoseconds
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor import Policy
 
 
-class RestartsWithoutDelayDefect(Restarts):
+class RestartsWithoutDelayDefect(RestartCounter):
     """Starts a crashed agent again without a pause (P6)."""
 
     def plan_restart(self, now: int) -> int | None:
         return None if super().plan_restart(now) is None else 0
 
 
-class RestartsAfterFailedHandshakeDefect(Restarts):
+class RestartsAfterFailedHandshakeDefect(RestartCounter):
     """Starts an agent again that never did its handshake (P6)."""
 
     def is_given_up(self, *, was_ready: bool) -> bool:
         return False
 
 
-class RestartsInNewSessionDefect(Restarts):
+class RestartsInNewSessionDefect(RestartCounter):
     """Starts a new session after a crash (P6)."""
 
     def choose_session(self, session: str | None) -> str:
@@ -33,14 +33,14 @@ class RestartsInNewSessionDefect(Restarts):
         return ""
 
 
-class RestartDelayStaysConstantDefect(Restarts):
+class RestartDelayStaysConstantDefect(RestartCounter):
     """Waits the same time before every restart (P6)."""
 
     def plan_restart(self, now: int) -> int | None:
         return None if super().plan_restart(now) is None else to_nanoseconds(self.backoff or 0)
 
 
-class RestartDelayGrowsEndlesslyDefect(Restarts):
+class RestartDelayGrowsEndlesslyDefect(RestartCounter):
     """Doubles the time before a restart without end (P6)."""
 
     def __init__(self, policy: Policy) -> None:
@@ -48,7 +48,7 @@ class RestartDelayGrowsEndlesslyDefect(Restarts):
         self.LONGEST = (self.backoff or 0) * 2**self.MOST
 
 
-class RestartsWithoutLimitDefect(Restarts):
+class RestartsWithoutLimitDefect(RestartCounter):
     """Starts an agent again however often it crashes (P6)."""
 
     MOST = 50
@@ -58,13 +58,13 @@ class RestartsWithoutLimitDefect(Restarts):
     """All crashes ever count: one crash a minute never fills the right window of ten minutes."""
 
 
-class NeverRestartsAgentDefect(Restarts):
+class NeverRestartsAgentDefect(RestartCounter):
     """Gives up at the first crash (P6)."""
 
     MOST = 0
 
 
-class NeverForgetsCrashesDefect(Restarts):
+class NeverForgetsCrashesDefect(RestartCounter):
     """Never forgets old crashes (P6)."""
 
     WINDOW = 1 << 62

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor import Escalation, Outcome, Router, Tasks, Turns
+from pytest_agentproc.supervisor import BackgroundTaskTracker, Escalation, OpenTurns, Outcome, TurnRouter
 from pytest_agentproc.supervisor.dialects import (
     BACKGROUND_TURN_MARK,
     Question,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _HOUR_NS = 3_600_000_000_000
 
 
-class AssignsTurnsByBeginOrderDefect(Router):
+class AssignsTurnsByBeginOrderDefect(TurnRouter):
     """Assigns turns by the order in which they begin, whatever their lines name (B1)."""
 
     def find_turns(self, meaning: TurnBegun | TurnProgress | TurnEnded | Question | PromptNamed) -> tuple[int, ...]:
@@ -38,7 +38,7 @@ class AssignsTurnsByBeginOrderDefect(Router):
         return super().find_turns(replace(meaning, marks=()))
 
 
-class AnswersWithEarlierWordsDefect(Turns):
+class AnswersWithEarlierWordsDefect(OpenTurns):
     """Answers the second prompt with what came between the two (B1)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
@@ -68,7 +68,9 @@ class MergesBackgroundAfterBadResultDefect(AnswersWithEarlierWordsDefect):
 
     def handle_turn_meaning(self, heard: TurnMeaning, now: int) -> bytes:
         return (
-            Turns.handle_turn_meaning(self, heard, now) if self._was_good else super().handle_turn_meaning(heard, now)
+            OpenTurns.handle_turn_meaning(self, heard, now)
+            if self._was_good
+            else super().handle_turn_meaning(heard, now)
         )
 
     def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
@@ -77,7 +79,7 @@ class MergesBackgroundAfterBadResultDefect(AnswersWithEarlierWordsDefect):
             self._was_good = ended.ok
 
 
-class AnyResultAcknowledgesCancelDefect(Turns):
+class AnyResultAcknowledgesCancelDefect(OpenTurns):
     """Accepts any result as the acknowledgement (P3)."""
 
     def _end_background_turn(self, ended: TurnEnded, now: int) -> None:
@@ -85,7 +87,7 @@ class AnyResultAcknowledgesCancelDefect(Turns):
         self.unacknowledged = self.cancel_deadline = None
 
 
-class MergesBackgroundIntoPromptDefect(Turns):
+class MergesBackgroundIntoPromptDefect(OpenTurns):
     """Adds a background turn to the prompt's turn in which its notification came (B1)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
@@ -115,7 +117,7 @@ class MergesBackgroundIntoPromptDefect(Turns):
                 super()._handle_end(*held, now)
 
 
-class ShowsBackgroundWordsInPromptDefect(Turns):
+class ShowsBackgroundWordsInPromptDefect(OpenTurns):
     """Also shows the words of a background turn in the prompt's turn (B1)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
@@ -133,7 +135,7 @@ class ShowsBackgroundWordsInPromptDefect(Turns):
         super()._handle_progress(said, number, now)
 
 
-class BackgroundResultEndsPromptDefect(Turns):
+class BackgroundResultEndsPromptDefect(OpenTurns):
     """Ends the prompt at a background turn's result (B1)."""
 
     def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
@@ -166,7 +168,7 @@ class SecondBackgroundTurnEndsPromptDefect(BackgroundResultEndsPromptDefect):
         return self._consumed > 0
 
 
-class BackgroundToolEndsPromptDefect(Turns):
+class BackgroundToolEndsPromptDefect(OpenTurns):
     """Ends the prompt's turn when a background turn asks for a host tool (B1)."""
 
     def handle_work(self, worked: WorkMeaning, now: int) -> bytes:
@@ -178,7 +180,7 @@ class BackgroundToolEndsPromptDefect(Turns):
         return data
 
 
-class BackgroundWordsAreProgressDefect(Turns):
+class BackgroundWordsAreProgressDefect(OpenTurns):
     """Counts a background turn's words as progress of the prompt (B1)."""
 
     def _handle_progress(self, said: TurnProgress, number: int, now: int) -> None:
@@ -187,14 +189,14 @@ class BackgroundWordsAreProgressDefect(Turns):
             self.watchdog.note_progress(now)
 
 
-class TracksBackgroundAgentsAsCommandsDefect(Tasks):
+class TracksBackgroundAgentsAsCommandsDefect(BackgroundTaskTracker):
     """Tracks background agents as if they were commands (B2)."""
 
     def feed(self, meaning: Meaning | SessionMeaning) -> None:
         super().feed(replace(meaning, kind=self.KIND) if isinstance(meaning, TaskBegun) else meaning)
 
 
-class EndedTasksStayRunningDefect(Tasks):
+class EndedTasksStayRunningDefect(BackgroundTaskTracker):
     """Treats a task that has ended as running (B2)."""
 
     def feed(self, meaning: Meaning | SessionMeaning) -> None:
@@ -202,14 +204,14 @@ class EndedTasksStayRunningDefect(Tasks):
             super().feed(meaning)
 
 
-class LostTasksUnreportedDefect(Tasks):
+class LostTasksUnreportedDefect(BackgroundTaskTracker):
     """Does not report a task that never ended (B2)."""
 
     def describe_lost(self) -> list[str]:
         return [warning for warning in super().describe_lost() if "never ended" not in warning]
 
 
-class StoppedTasksUnreportedDefect(Tasks):
+class StoppedTasksUnreportedDefect(BackgroundTaskTracker):
     """Does not report a task that was stopped (B2)."""
 
     def describe_lost(self) -> list[str]:

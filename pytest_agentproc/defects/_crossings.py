@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor import Router, Turns
+from pytest_agentproc.supervisor import OpenTurns, TurnRouter
 from pytest_agentproc.supervisor.dialects import Finished, Nested, TurnEnded, TurnProgress
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import HistoryReplayed, WorkMeaning
 
 
-class LosesQueueWithAgentDefect(Turns):
+class LosesQueueWithAgentDefect(OpenTurns):
     """Loses the waiting prompts with the agent (P6)."""
 
     def lose_agent(self, outcome: Outcome, now: int, error: str) -> None:
@@ -20,7 +20,7 @@ class LosesQueueWithAgentDefect(Turns):
         self.refuse_queued(outcome, error, now)
 
 
-class PromptsGoToDeadSessionDefect(Turns):
+class PromptsGoToDeadSessionDefect(OpenTurns):
     """Sends the prompts for a new agent to the session of the dead one (P6)."""
 
     session = ""
@@ -32,7 +32,7 @@ class PromptsGoToDeadSessionDefect(Turns):
         return super().deliver_next_prompt(now)
 
 
-class ResendsPromptAfterCrashDefect(Turns):
+class ResendsPromptAfterCrashDefect(OpenTurns):
     """Sends the prompt again when its agent has crashed (P6)."""
 
     def lose_agent(self, outcome: Outcome, now: int, error: str) -> None:
@@ -44,14 +44,14 @@ class ResendsPromptAfterCrashDefect(Turns):
         super().lose_agent(outcome, now, error)
 
 
-class LeavesPromptsWithoutOutcomeDefect(Turns):
+class LeavesPromptsWithoutOutcomeDefect(OpenTurns):
     """Leaves prompts without an outcome (P6)."""
 
     def refuse_queued(self, outcome: Outcome, error: str, now: int) -> None:
         """Let them wait."""
 
 
-class LateWordsGoToNextTurnDefect(Turns):
+class LateWordsGoToNextTurnDefect(OpenTurns):
     """Adds a cancelled turn's late words to the next turn (P5)."""
 
     def _handle_progress(self, said: TurnProgress, number: int, now: int) -> None:
@@ -60,7 +60,7 @@ class LateWordsGoToNextTurnDefect(Turns):
         super()._handle_progress(said, number, now)
 
 
-class HistoryAnswersNextPromptDefect(Turns):
+class HistoryAnswersNextPromptDefect(OpenTurns):
     """Begins the next answer with the past of a loaded session (P5)."""
 
     past = ""
@@ -79,7 +79,7 @@ class HistoryAnswersNextPromptDefect(Turns):
         return data
 
 
-class ResumeWaitsForHistoryDefect(Turns):
+class ResumeWaitsForHistoryDefect(OpenTurns):
     """Holds the prompts of a resumed session until its agent repeats the past (P9)."""
 
     has_past = False
@@ -96,7 +96,7 @@ class ResumeWaitsForHistoryDefect(Turns):
         return b"" if is_resumed and not self.has_past else super().deliver_next_prompt(now)
 
 
-class CancelOverridesGoodResultDefect(Turns):
+class CancelOverridesGoodResultDefect(OpenTurns):
     """Reports a turn as cancelled although its good result came (P5)."""
 
     def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
@@ -109,7 +109,7 @@ class CancelOverridesGoodResultDefect(Turns):
             super()._handle_end(ended, number, now)
 
 
-class SubagentEndsTurnDefect(Turns):
+class SubagentEndsTurnDefect(OpenTurns):
     """Ends a turn when a sub-agent's turn ends (P5)."""
 
     def handle_work(self, worked: WorkMeaning, now: int) -> bytes:
@@ -119,7 +119,7 @@ class SubagentEndsTurnDefect(Turns):
         return data + (self.handle_turn_meaning(TurnEnded(True), now) if is_end else b"")
 
 
-class IdleCancelHitsNextTurnDefect(Turns):
+class IdleCancelHitsNextTurnDefect(OpenTurns):
     """Keeps a cancel that hit nothing for the next turn (P5)."""
 
     is_poisoned = False
@@ -137,7 +137,7 @@ class IdleCancelHitsNextTurnDefect(Turns):
         return data
 
 
-class AssignsResultsByOrderDefect(Router):
+class AssignsResultsByOrderDefect(TurnRouter):
     """Assigns results by their order, not by their names (P5)."""
 
     def _end_turns(self, marks: tuple[int, ...]) -> tuple[int, ...]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.supervisor import Completion, Ending
+from pytest_agentproc.supervisor import Completion, OutcomeRules
 from pytest_agentproc.supervisor.dialects import Failure, Finished, Message, Nested, Noise, Other
 from pytest_agentproc.vocabulary import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from pytest_agentproc.supervisor import Feeder, Watchdog
+    from pytest_agentproc.supervisor import StdinFeeder, Watchdog
     from pytest_agentproc.supervisor.dialects import Meaning
 
 
@@ -149,7 +149,7 @@ class TranscriptHasNoLimitDefect(Completion):
         """Hear of no limit."""
 
 
-class TimerBeatsExitDefect(Ending):
+class TimerBeatsExitDefect(OutcomeRules):
     """Reports inactive when the agent exits at the very instant of the limit (A4)."""
 
     def judge_exit(
@@ -159,14 +159,14 @@ class TimerBeatsExitDefect(Ending):
         return due[1] if due else super().judge_exit(completion, status, watchdog, now, has_completion=has_completion)
 
 
-class AcceptsAnswerAfterTimeoutDefect(Ending):
+class AcceptsAnswerAfterTimeoutDefect(OutcomeRules):
     """Accepts an answer that comes while it ends a silent agent (A1)."""
 
     def has_final_outcome(self, outcome: Outcome | None, completion: Completion) -> bool:
         return outcome is not None and completion.at is None
 
 
-class ExitCodeOverridesRunResultDefect(Ending):
+class ExitCodeOverridesRunResultDefect(OutcomeRules):
     """Throws a good result away for an exit code (C1)."""
 
     def judge_exit(
@@ -177,7 +177,7 @@ class ExitCodeOverridesRunResultDefect(Ending):
         return super().judge_exit(completion, status, watchdog, now, has_completion=has_completion)
 
 
-class DropsReportedErrorDefect(Ending):
+class DropsReportedErrorDefect(OutcomeRules):
     """Drops the error that an agent reported before it exited (C1)."""
 
     def judge_exit(
@@ -187,7 +187,7 @@ class DropsReportedErrorDefect(Ending):
         return super().judge_exit(completion, status, watchdog, now, has_completion=has_completion)
 
 
-class ExitZeroCompletesRunDefect(Ending):
+class ExitZeroCompletesRunDefect(OutcomeRules):
     """Treats exit 0 as a good result (C2)."""
 
     def judge_exit(
@@ -198,7 +198,7 @@ class ExitZeroCompletesRunDefect(Ending):
         return super().judge_exit(completion, status, watchdog, now, has_completion=has_completion)
 
 
-class RunTreatsSignalAsExitZeroDefect(Ending):
+class RunTreatsSignalAsExitZeroDefect(OutcomeRules):
     """Treats a death by signal as exit 0 (C4)."""
 
     def judge_exit(
@@ -207,7 +207,7 @@ class RunTreatsSignalAsExitZeroDefect(Ending):
         return super().judge_exit(completion, max(status, 0), watchdog, now, has_completion=has_completion)
 
 
-class EveryExitCompletesRunDefect(Ending):
+class EveryExitCompletesRunDefect(OutcomeRules):
     """Treats every exit as a good one (C4)."""
 
     def judge_exit(
@@ -216,14 +216,14 @@ class EveryExitCompletesRunDefect(Ending):
         return super().judge_exit(completion, min(status, 0), watchdog, now, has_completion=has_completion)
 
 
-class ExitWaitsForStdoutEndDefect(Ending):
+class ExitWaitsForStdoutEndDefect(OutcomeRules):
     """Accepts an exit only when stdout has ended (C4)."""
 
     def is_gone(self, status: int | None, streams: Collection[str]) -> bool:
         return super().is_gone(status, streams) and "stdout" not in streams
 
 
-class CopiesAgentExitCodeDefect(Ending):
+class CopiesAgentExitCodeDefect(OutcomeRules):
     """Exits with the agent's own code, forced or not (C1)."""
 
     def choose_exit_code(self, outcome: Outcome, status: int | None, *, forced: bool, executable: bool) -> int:
@@ -232,34 +232,34 @@ class CopiesAgentExitCodeDefect(Ending):
         return super().choose_exit_code(outcome, status, forced=forced, executable=executable)
 
 
-class WarnsOfEveryExitCodeDefect(Ending):
+class WarnsOfEveryExitCodeDefect(OutcomeRules):
     """Reports each code that does not fit as a contradiction (C1)."""
 
     def find_warnings(self, outcome: Outcome, status: int | None, *, forced: bool) -> list[str]:
         return [] if (status == 0) is (outcome is Outcome.COMPLETED) else ["exit_contradicts_result"]
 
 
-class BrokenStdinFailsRunDefect(Ending):
+class BrokenStdinFailsRunDefect(OutcomeRules):
     """Fails the run when stdin breaks (F5)."""
 
-    def is_input_lost(self, feeder: Feeder, *, silent: bool) -> bool:
+    def is_input_lost(self, feeder: StdinFeeder, *, silent: bool) -> bool:
         return feeder.is_broken and not feeder.is_delivered
 
 
-class ReportsStartErrorAsFailedDefect(Ending):
+class ReportsStartErrorAsFailedDefect(OutcomeRules):
     """Reports an agent that never started as failed (P6)."""
 
     unstarted = Outcome.FAILED
 
 
-class EveryStartErrorIsMissingFileDefect(Ending):
+class EveryStartErrorIsMissingFileDefect(OutcomeRules):
     """Treats every failure to start as a missing file (P6)."""
 
     def is_missing(self, errno: int) -> bool:
         return True
 
 
-class RunExitUnexplainedDefect(Ending):
+class RunExitUnexplainedDefect(OutcomeRules):
     """Reports a death without a result, but not how the agent died (C4)."""
 
     def explain_missing_result(self, told: str, words: str, stderr: bytes) -> str:

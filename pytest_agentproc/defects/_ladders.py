@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pytest_agentproc.supervisor import Abandonment, Escalation
 
 if TYPE_CHECKING:
-    from pytest_agentproc.supervisor import AgentProcess, MachineCommand, Signal
+    from pytest_agentproc.supervisor import AgentProcess, MachineCommand, SendSignal
     from pytest_agentproc.vocabulary import Policy
 
 
@@ -80,7 +80,7 @@ class TerminatesAtCompletionDefect(Escalation):
 class AlwaysUsesLongGraceDefect(Escalation):
     """Waits for the long grace also after a good end (C1)."""
 
-    def terminate(self, now: int, *, leftovers: bool = False) -> Signal:
+    def terminate(self, now: int, *, leftovers: bool = False) -> SendSignal:
         self._kill_grace = "kill_grace"
         return super().terminate(now)
 
@@ -88,14 +88,14 @@ class AlwaysUsesLongGraceDefect(Escalation):
 class KillsWithoutTermDefect(Escalation):
     """Kills where it should terminate (T1)."""
 
-    def terminate(self, now: int, *, leftovers: bool = False) -> Signal:
+    def terminate(self, now: int, *, leftovers: bool = False) -> SendSignal:
         return replace(super().terminate(now, leftovers=leftovers), name="KILL")
 
 
 class NeverKillsAfterTermDefect(Escalation):
     """Waits for ever for an agent that ignores TERM (T1)."""
 
-    def terminate(self, now: int, *, leftovers: bool = False) -> Signal:
+    def terminate(self, now: int, *, leftovers: bool = False) -> SendSignal:
         signal = super().terminate(now, leftovers=leftovers)
         self.deadline = None
         return signal

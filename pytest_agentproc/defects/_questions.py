@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.supervisor import Hooks, Questions, Turns
+from pytest_agentproc.supervisor import HookTracker, OpenQuestions, OpenTurns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import TurnEnded
 
 
-class DropsUnregisteredHookDefect(Hooks):
+class DropsUnregisteredHookDefect(HookTracker):
     """Drops a hook that fires before its callback is registered (B4)."""
 
     def register(self, name: str, now: int) -> None:
@@ -22,7 +22,7 @@ class DropsUnregisteredHookDefect(Hooks):
         super().register(name, now)
 
 
-class CallsHookTwiceDefect(Hooks):
+class CallsHookTwiceDefect(HookTracker):
     """Calls the callback twice for one hook (B4)."""
 
     def handle_fired(self, hook: Hook, now: int) -> bytes:
@@ -39,7 +39,7 @@ class CallsHookTwiceDefect(Hooks):
                 self._request_callback(hook)
 
 
-class HookBlocksAgentDefect(Hooks):
+class HookBlocksAgentDefect(HookTracker):
     """Makes the agent wait for a callback that may never come (B4)."""
 
     def handle_fired(self, hook: Hook, now: int) -> bytes:
@@ -56,7 +56,7 @@ class HookBlocksAgentDefect(Hooks):
                 del self._waiting[hook.id]
 
 
-class AllowsToolWithoutCallbackDefect(Hooks):
+class AllowsToolWithoutCallbackDefect(HookTracker):
     """Lets a tool run whose hook has no callback yet (B4)."""
 
     def handle_fired(self, hook: Hook, now: int) -> bytes:
@@ -66,14 +66,14 @@ class AllowsToolWithoutCallbackDefect(Hooks):
         return data
 
 
-class IgnoresHookDenialDefect(Hooks):
+class IgnoresHookDenialDefect(HookTracker):
     """Lets a tool run that its hook forbids (B4)."""
 
     def decide(self, name: str, *, allowed: bool) -> bytes:
         return super().decide(name, allowed=True)
 
 
-class HookWaitsForeverDefect(Hooks):
+class HookWaitsForeverDefect(HookTracker):
     """Waits without limit for a callback (B4)."""
 
     @property
@@ -81,7 +81,7 @@ class HookWaitsForeverDefect(Hooks):
         return {name: at for name, at in super().deadlines.items() if name != "hook_timeout"}
 
 
-class CallsExpiredHookDefect(Hooks):
+class CallsExpiredHookDefect(HookTracker):
     """Calls the callback for a hook that is too old (B4)."""
 
     LIFE = 1 << 62
@@ -90,7 +90,7 @@ class CallsExpiredHookDefect(Hooks):
 _UNREACHABLE_DEADLINE_NS = 2**62
 
 
-class UnhandledQuestionUnansweredDefect(Turns):
+class UnhandledQuestionUnansweredDefect(OpenTurns):
     """Answers nothing where there is no handler (P7)."""
 
     def _handle_question(self, question: Question, owners: tuple[int, ...], now: int) -> bytes:
@@ -98,7 +98,7 @@ class UnhandledQuestionUnansweredDefect(Turns):
         return data if self._has_handler else b""
 
 
-class AllowsWithoutHandlerDefect(Turns):
+class AllowsWithoutHandlerDefect(OpenTurns):
     """Allows everything where there is no handler (P7)."""
 
     def _handle_question(self, question: Question, owners: tuple[int, ...], now: int) -> bytes:
@@ -106,35 +106,35 @@ class AllowsWithoutHandlerDefect(Turns):
         return data if self._has_handler else self._talk.encode_answer(question, allowed=True)
 
 
-class IdleQuestionUnansweredDefect(Turns):
+class IdleQuestionUnansweredDefect(OpenTurns):
     """Does not answer a question that comes after the result (P7)."""
 
     def _handle_question(self, question: Question, owners: tuple[int, ...], now: int) -> bytes:
         return b"" if self.flight is None else super()._handle_question(question, owners, now)
 
 
-class AllowBecomesDenialDefect(Turns):
+class AllowBecomesDenialDefect(OpenTurns):
     """Denies what the caller allows (P7)."""
 
     def answer_question(self, name: str, now: int, *, allowed: bool) -> bytes:
         return super().answer_question(name, now, allowed=False)
 
 
-class DenialBecomesAllowDefect(Turns):
+class DenialBecomesAllowDefect(OpenTurns):
     """Allows what the caller denies (P7)."""
 
     def answer_question(self, name: str, now: int, *, allowed: bool) -> bytes:
         return super().answer_question(name, now, allowed=True)
 
 
-class AnswersQuestionTwiceDefect(Turns):
+class AnswersQuestionTwiceDefect(OpenTurns):
     """Writes the caller's answer twice (P7)."""
 
     def answer_question(self, name: str, now: int, *, allowed: bool) -> bytes:
         return super().answer_question(name, now, allowed=allowed) * 2
 
 
-class _QuestionsWithoutDeadline(Questions):
+class _QuestionsWithoutDeadline(OpenQuestions):
     """Has no limit."""
 
     @property
@@ -142,7 +142,7 @@ class _QuestionsWithoutDeadline(Questions):
         return None
 
 
-class QuestionWaitsForeverDefect(Turns):
+class QuestionWaitsForeverDefect(OpenTurns):
     """Waits without limit for the caller's answer (P7)."""
 
     def __init__(self, policy: Policy, watchdog: TurnWatchdog, tell: Callable[..., None], *, has_handler: bool) -> None:
@@ -150,7 +150,7 @@ class QuestionWaitsForeverDefect(Turns):
         self.questions = _QuestionsWithoutDeadline(policy, tell)
 
 
-class AllowsLateQuestionDefect(Turns):
+class AllowsLateQuestionDefect(OpenTurns):
     """Allows a question that got no answer in time (P7)."""
 
     def deny_late_questions(self, now: int) -> bytes:
@@ -159,7 +159,7 @@ class AllowsLateQuestionDefect(Turns):
         return b"".join(self._talk.encode_answer(question, allowed=True) for question in late)
 
 
-class CancelledQuestionUnansweredDefect(Turns):
+class CancelledQuestionUnansweredDefect(OpenTurns):
     """Does not answer the open question of a cancelled turn (P7)."""
 
     def _cancel_with_outcome(self, turn: TurnRecord, cause: Outcome, now: int) -> bytes:
@@ -167,7 +167,7 @@ class CancelledQuestionUnansweredDefect(Turns):
         return super()._cancel_with_outcome(turn, cause, now)
 
 
-class _QuestionsKeptAfterDenial(Questions):
+class _QuestionsKeptAfterDenial(OpenQuestions):
     """Denies what is late, and holds it still."""
 
     def withdraw_late(self, now: int) -> list[Question]:
@@ -181,7 +181,7 @@ class _QuestionsKeptAfterDenial(Questions):
         return [open_question.question for open_question in late]
 
 
-class AnswersLateQuestionTwiceDefect(Turns):
+class AnswersLateQuestionTwiceDefect(OpenTurns):
     """Answers a second time when the caller decides late (P7)."""
 
     def __init__(self, policy: Policy, watchdog: TurnWatchdog, tell: Callable[..., None], *, has_handler: bool) -> None:
@@ -189,7 +189,7 @@ class AnswersLateQuestionTwiceDefect(Turns):
         self.questions = _QuestionsKeptAfterDenial(policy, tell)
 
 
-class EndedTurnQuestionUnansweredDefect(Turns):
+class EndedTurnQuestionUnansweredDefect(OpenTurns):
     """Does not answer a question whose turn is over (P7)."""
 
     def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
@@ -197,7 +197,7 @@ class EndedTurnQuestionUnansweredDefect(Turns):
         self.questions.withdraw_of_turn(number)
 
 
-class WaitsForWithdrawnQuestionDefect(Turns):
+class WaitsForWithdrawnQuestionDefect(OpenTurns):
     """Waits for an answer that the agent has withdrawn (P2)."""
 
     def _withdraw_question(self, name: str, now: int) -> bytes:

@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor import Outcome, Turns
+from pytest_agentproc.supervisor import OpenTurns, Outcome
 from pytest_agentproc.supervisor.dialects import PromptNamed, TurnEnded
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import TurnMeaning, TurnProgress
 
 
-class ErrorResultCompletesTurnDefect(Turns):
+class ErrorResultCompletesTurnDefect(OpenTurns):
     """Takes an error result for a good one (C1)."""
 
     def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
         super()._handle_end(replace(ended, ok=True, error=""), number, now)
 
 
-class ExitOverridesTurnResultDefect(Turns):
+class ExitOverridesTurnResultDefect(OpenTurns):
     """Believes a good result once the agent has said a word more, and throws it away if it exits first (C1)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
@@ -45,7 +45,7 @@ class ExitOverridesTurnResultDefect(Turns):
             super()._handle_end(ended, number, now)
 
 
-class FirstStopEndsTurnDefect(Turns):
+class FirstStopEndsTurnDefect(OpenTurns):
     """Takes the first message that stops for the turn's last, and its stop for the turn's end (C1)."""
 
     def _handle_progress(self, said: TurnProgress, number: int, now: int) -> None:
@@ -54,7 +54,7 @@ class FirstStopEndsTurnDefect(Turns):
             super()._handle_end(TurnEnded(said.stop_reason == "stop", stop_reason=said.stop_reason), number, now)
 
 
-class ExitZeroCompletesTurnDefect(Turns):
+class ExitZeroCompletesTurnDefect(OpenTurns):
     """Takes exit 0 for a good result (C2)."""
 
     def lose_agent(self, outcome: Outcome, now: int, error: str) -> None:
@@ -62,7 +62,7 @@ class ExitZeroCompletesTurnDefect(Turns):
         super().lose_agent(Outcome.COMPLETED if is_good else outcome, now, "" if is_good else error)
 
 
-class TurnTreatsSignalAsExitZeroDefect(Turns):
+class TurnTreatsSignalAsExitZeroDefect(OpenTurns):
     """Takes a death by signal for exit 0 (C4)."""
 
     def lose_agent(self, outcome: Outcome, now: int, error: str) -> None:
@@ -71,7 +71,7 @@ class TurnTreatsSignalAsExitZeroDefect(Turns):
         super().lose_agent(outcome, now, error)
 
 
-class TurnExitUnexplainedDefect(Turns):
+class TurnExitUnexplainedDefect(OpenTurns):
     """Says nothing of the exit that a turn is lost with (C4)."""
 
     def lose_agent(self, outcome: Outcome, now: int, error: str) -> None:

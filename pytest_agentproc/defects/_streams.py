@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor import Artifacts, Feeder, Framing
+from pytest_agentproc.supervisor import Artifacts, LineSplitter, StdinFeeder
 from pytest_agentproc.vocabulary import Outcome
 
 if TYPE_CHECKING:
@@ -53,14 +53,14 @@ class LogsDecodedBytesDefect(Artifacts):
         super().write(name, data.decode(errors="replace").encode())
 
 
-class DecodesChunksSeparatelyDefect(Framing):
+class DecodesChunksSeparatelyDefect(LineSplitter):
     """Decodes each chunk by itself (F1)."""
 
     def feed(self, data: bytes) -> list[bytes]:
         return super().feed(data.decode(errors="replace").encode())
 
 
-class DropsUnfinishedLineDefect(Framing):
+class DropsUnfinishedLineDefect(LineSplitter):
     """Drops a last line without an end (F1)."""
 
     def flush(self) -> list[bytes]:
@@ -68,7 +68,7 @@ class DropsUnfinishedLineDefect(Framing):
         return []
 
 
-class ReadsOnlyFirstObjectDefect(Framing):
+class ReadsOnlyFirstObjectDefect(LineSplitter):
     """Reads only the first object of a line (F1)."""
 
     def feed(self, data: bytes) -> list[bytes]:
@@ -85,7 +85,7 @@ class ReadsOnlyFirstObjectDefect(Framing):
             return line
 
 
-class DropsEscapedEventDefect(Framing):
+class DropsEscapedEventDefect(LineSplitter):
     """Drops an event that follows a terminal escape sequence (F1)."""
 
     def feed(self, data: bytes) -> list[bytes]:
@@ -95,7 +95,7 @@ class DropsEscapedEventDefect(Framing):
 _UNKNOWN_EVENT_TYPE_PATTERN = re.compile(rb'"type": ?"rate_limit_event"')
 
 
-class UnknownEventStopsReadingDefect(Framing):
+class UnknownEventStopsReadingDefect(LineSplitter):
     """Stops reading at an event of a new type (F2)."""
 
     is_dead = False
@@ -108,7 +108,7 @@ class UnknownEventStopsReadingDefect(Framing):
         return known
 
 
-class KeepsByteOrderMarkDefect(Framing):
+class KeepsByteOrderMarkDefect(LineSplitter):
     """Treats a byte order mark as text (F1)."""
 
     def __init__(self) -> None:
@@ -116,21 +116,21 @@ class KeepsByteOrderMarkDefect(Framing):
         self._begun = True
 
 
-class KeepsCarriageReturnDefect(Framing):
+class KeepsCarriageReturnDefect(LineSplitter):
     """Treats the carriage return at a line's end as text (F1)."""
 
     def _strip_line(self, line: bytes) -> bytes:
         return super()._strip_line(line) + b"\r" * line.endswith(b"\r")
 
 
-class CarriageReturnCountsInLimitDefect(Framing):
+class CarriageReturnCountsInLimitDefect(LineSplitter):
     """Counts a CRLF as part of the line before it (F3)."""
 
     def _is_short_enough(self, line: bytes | bytearray) -> bool:
         return not self.is_too_long(len(line))
 
 
-class SplitsAtAnyLineBreakDefect(Framing):
+class SplitsAtAnyLineBreakDefect(LineSplitter):
     """Ends a line at every character that may break a line (F1)."""
 
     def feed(self, data: bytes) -> list[bytes]:
@@ -138,28 +138,28 @@ class SplitsAtAnyLineBreakDefect(Framing):
         return [part.encode(errors="surrogateescape") for parts in lines for part in parts]
 
 
-class LineLengthHasNoLimitDefect(Framing):
+class LineLengthHasNoLimitDefect(LineSplitter):
     """Waits for the end of a line however long it grows (F3)."""
 
     def is_too_long(self, size: int) -> bool:
         return False
 
 
-class LineLimitTooSmallDefect(Framing):
+class LineLimitTooSmallDefect(LineSplitter):
     """Refuses a line of more than 64 KiB (F3)."""
 
     def is_too_long(self, size: int) -> bool:
         return size > 64 * 1024 or super().is_too_long(size)
 
 
-class WatchesEndedStreamDefect(Feeder):
+class WatchesEndedStreamDefect(StdinFeeder):
     """Keeps watching a stream that has ended (A5)."""
 
     def note_stream_end(self, stream: str) -> None:
         """Take note of nothing."""
 
 
-class NeverReadsStderrDefect(Feeder):
+class NeverReadsStderrDefect(StdinFeeder):
     """Never reads stderr (F4)."""
 
     @property
@@ -167,7 +167,7 @@ class NeverReadsStderrDefect(Feeder):
         return [stream for stream in super().streams if stream == "stdout"]
 
 
-class WritesPromptBeforeReadingDefect(Feeder):
+class WritesPromptBeforeReadingDefect(StdinFeeder):
     """Reads no output until the whole prompt is written (F5)."""
 
     @property
@@ -175,7 +175,7 @@ class WritesPromptBeforeReadingDefect(Feeder):
         return super().streams if self.is_delivered or self.is_broken else []
 
 
-class NeverClosesStdinDefect(Feeder):
+class NeverClosesStdinDefect(StdinFeeder):
     """Never closes stdin (C1)."""
 
     def end_input(self) -> list[MachineCommand]:

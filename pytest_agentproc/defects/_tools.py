@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.supervisor import Tools, TurnWatchdog, Watchdog
+from pytest_agentproc.supervisor import ToolTracker, TurnWatchdog, Watchdog
 from pytest_agentproc.supervisor.dialects import Asked, Compaction, Nested, ToolEnded, ToolStarted
 
 if TYPE_CHECKING:
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Policy
 
 
-class ToolsKeepShortLimitDefect(Tools):
+class ToolsKeepShortLimitDefect(ToolTracker):
     """Keeps the short limit while the agent runs a tool (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
         """Take note of nothing."""
 
 
-class SubagentRestoresShortLimitDefect(Tools):
+class SubagentRestoresShortLimitDefect(ToolTracker):
     """Restores the short limit when a sub-agent speaks (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
@@ -28,14 +28,14 @@ class SubagentRestoresShortLimitDefect(Tools):
             self.running.clear()
 
 
-class CountsSubagentToolsDefect(Tools):
+class CountsSubagentToolsDefect(ToolTracker):
     """Counts a sub-agent's tools as the agent's own (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
         super().feed(meaning.meaning if isinstance(meaning, Nested) else meaning)
 
 
-class FirstToolEndRestoresLimitDefect(Tools):
+class FirstToolEndRestoresLimitDefect(ToolTracker):
     """Restores the short limit when the first tool ends (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
@@ -44,7 +44,7 @@ class FirstToolEndRestoresLimitDefect(Tools):
             self.running.clear()
 
 
-class LaunchEndsBackgroundAgentDefect(Tools):
+class LaunchEndsBackgroundAgentDefect(ToolTracker):
     """Treats a launched background agent as a tool that has ended (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
@@ -52,7 +52,7 @@ class LaunchEndsBackgroundAgentDefect(Tools):
             super().feed(meaning)
 
 
-class LimitStaysLongAfterToolDefect(Tools):
+class LimitStaysLongAfterToolDefect(ToolTracker):
     """Keeps the long limit when the tool has ended (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
@@ -60,7 +60,7 @@ class LimitStaysLongAfterToolDefect(Tools):
             super().feed(meaning)
 
 
-class CompactionKeepsShortLimitDefect(Tools):
+class CompactionKeepsShortLimitDefect(ToolTracker):
     """Keeps the short limit while the agent compacts (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
@@ -68,7 +68,7 @@ class CompactionKeepsShortLimitDefect(Tools):
             super().feed(meaning)
 
 
-class LimitStaysLongAfterCompactionDefect(Tools):
+class LimitStaysLongAfterCompactionDefect(ToolTracker):
     """Keeps the long limit after a compaction (A6)."""
 
     def feed(self, meaning: Meaning) -> None:
@@ -76,7 +76,7 @@ class LimitStaysLongAfterCompactionDefect(Tools):
             super().feed(meaning)
 
 
-class LimitStaysLongAfterTurnDefect(Tools):
+class LimitStaysLongAfterTurnDefect(ToolTracker):
     """Keeps the long limit for a tool whose turn is over (A6)."""
 
     def note_turn_end(self) -> None:
@@ -109,28 +109,28 @@ class ToolsHaveNoLimitInTurnDefect(TurnWatchdog):
         self.limits["internal_tool_timeout"] = None
 
 
-class AnyToolGoesToHostDefect(Tools):
+class AnyToolGoesToHostDefect(ToolTracker):
     """Ends at every tool, also at the agent's own (A7)."""
 
     def is_handed_over(self, meaning: Meaning) -> bool:
         return isinstance(meaning, Asked)
 
 
-class HostToolNeverEndsRunDefect(Tools):
+class HostToolNeverEndsRunDefect(ToolTracker):
     """Waits on when the agent has asked for a host tool (A7)."""
 
     def is_handed_over(self, meaning: Meaning) -> bool:
         return False
 
 
-class SubagentToolGoesToHostDefect(Tools):
+class SubagentToolGoesToHostDefect(ToolTracker):
     """Treats a sub-agent's tool as a host tool (A7)."""
 
     def is_handed_over(self, meaning: Meaning) -> bool:
         return super().is_handed_over(meaning.meaning if isinstance(meaning, Nested) else meaning)
 
 
-class HostToolCutsMessageDefect(Tools):
+class HostToolCutsMessageDefect(ToolTracker):
     """Ends inside the message that asks for the tool (A7)."""
 
     def is_handed_over(self, meaning: Meaning) -> bool:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor import Outcome, StatusRules, Transcript, Turns
+from pytest_agentproc.supervisor import OpenTurns, Outcome, StatusRules, Transcript
 
 if TYPE_CHECKING:
-    from pytest_agentproc.supervisor import Status, TurnRecord
+    from pytest_agentproc.supervisor import SessionStatus, TurnRecord
     from pytest_agentproc.supervisor.dialects import PromptDeclined, TurnEnded, TurnMeaning, TurnProgress
 
 
-class TimeoutKillsAgentDefect(Turns):
+class TimeoutKillsAgentDefect(OpenTurns):
     """Kills the agent whose turn takes too long (P1)."""
 
     def cancel_expired(self, now: int) -> bytes:
@@ -20,7 +20,7 @@ class TimeoutKillsAgentDefect(Turns):
         return b""
 
 
-class TimeoutSendsNoCancelDefect(Turns):
+class TimeoutSendsNoCancelDefect(OpenTurns):
     """Gives a turn up and sends the agent no cancel (P1)."""
 
     def cancel_expired(self, now: int) -> bytes:
@@ -29,7 +29,7 @@ class TimeoutSendsNoCancelDefect(Turns):
         return b""
 
 
-class DropsPromptsAfterTimeoutDefect(Turns):
+class DropsPromptsAfterTimeoutDefect(OpenTurns):
     """Says ready after a timeout, and drops every prompt without a word (P1)."""
 
     is_dead = False
@@ -42,7 +42,7 @@ class DropsPromptsAfterTimeoutDefect(Turns):
         return b"" if self.is_dead else super().deliver_next_prompt(now)
 
 
-class TimeoutDropsQueueDefect(Turns):
+class TimeoutDropsQueueDefect(OpenTurns):
     """Drops the prompts that wait when a turn times out (P1)."""
 
     def cancel_expired(self, now: int) -> bytes:
@@ -50,14 +50,14 @@ class TimeoutDropsQueueDefect(Turns):
         return super().cancel_expired(now)
 
 
-class CloseCompletesQueueDefect(Turns):
+class CloseCompletesQueueDefect(OpenTurns):
     """Reports the prompts that wait as completed at a close (P3)."""
 
     def refuse_queued(self, outcome: Outcome, error: str, now: int) -> None:
         super().refuse_queued(Outcome.COMPLETED if outcome is Outcome.STOPPED else outcome, error, now)
 
 
-class TimeoutReachesNoViewerDefect(Turns):
+class TimeoutReachesNoViewerDefect(OpenTurns):
     """Reports a timeout to no viewer (P1)."""
 
     def cancel_expired(self, now: int) -> bytes:
@@ -73,7 +73,7 @@ class TimeoutReachesNoViewerDefect(Turns):
         return data
 
 
-class CancelEndsAgentDefect(Turns):
+class CancelEndsAgentDefect(OpenTurns):
     """Ends the agent when the caller cancels a turn (P1)."""
 
     def cancel_turn(self, number: int | None, now: int) -> bytes:
@@ -82,7 +82,7 @@ class CancelEndsAgentDefect(Turns):
         return data
 
 
-class CancelWaitsForeverDefect(Turns):
+class CancelWaitsForeverDefect(OpenTurns):
     """Waits without limit for the acknowledgement of any cancel (P3)."""
 
     def cancel_expired(self, now: int) -> bytes:
@@ -91,7 +91,7 @@ class CancelWaitsForeverDefect(Turns):
         return data
 
 
-class CallerCancelWaitsForeverDefect(Turns):
+class CallerCancelWaitsForeverDefect(OpenTurns):
     """Waits without limit for the acknowledgement of the caller's cancel (P3)."""
 
     def cancel_turn(self, number: int | None, now: int) -> bytes:
@@ -100,7 +100,7 @@ class CallerCancelWaitsForeverDefect(Turns):
         return data
 
 
-class CancelUsesKillGraceDefect(Turns):
+class CancelUsesKillGraceDefect(OpenTurns):
     """Waits kill_grace instead of cancel_grace for an acknowledgement (P3)."""
 
     def cancel_expired(self, now: int) -> bytes:
@@ -111,7 +111,7 @@ class CancelUsesKillGraceDefect(Turns):
         return data
 
 
-class WritesCancelTwiceDefect(Turns):
+class WritesCancelTwiceDefect(OpenTurns):
     """Writes every cancel twice (P5)."""
 
     def _send_cancel(self, turn: TurnRecord) -> bytes:
@@ -119,7 +119,7 @@ class WritesCancelTwiceDefect(Turns):
         return super()._send_cancel(turn) * 2
 
 
-class EarlyCancelIsLostDefect(Turns):
+class EarlyCancelIsLostDefect(OpenTurns):
     """Does not repeat a cancel that came before its turn began (P3)."""
 
     def _handle_begin(self, owners: tuple[int, ...]) -> bytes:
@@ -127,7 +127,7 @@ class EarlyCancelIsLostDefect(Turns):
         return b""
 
 
-class GoodResultAcknowledgesNothingDefect(Turns):
+class GoodResultAcknowledgesNothingDefect(OpenTurns):
     """Waits for another acknowledgement after the cancelled turn ended with a good result (P3)."""
 
     def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
@@ -138,7 +138,7 @@ class GoodResultAcknowledgesNothingDefect(Turns):
             self.unacknowledged, self.cancel_deadline = waiting, deadline
 
 
-class DeliversBeforeAcknowledgementDefect(Turns):
+class DeliversBeforeAcknowledgementDefect(OpenTurns):
     """Delivers while a cancel is unacknowledged (P3)."""
 
     def deliver_next_prompt(self, now: int) -> bytes:
@@ -148,7 +148,7 @@ class DeliversBeforeAcknowledgementDefect(Turns):
         return data
 
 
-class AnyWordAcknowledgesCancelDefect(Turns):
+class AnyWordAcknowledgesCancelDefect(OpenTurns):
     """Accepts any word after a cancel as its acknowledgement (P3)."""
 
     def handle_turn_meaning(self, heard: TurnMeaning, now: int) -> bytes:
@@ -157,7 +157,7 @@ class AnyWordAcknowledgesCancelDefect(Turns):
         return data
 
 
-class EndsAcknowledgedAgentDefect(Turns):
+class EndsAcknowledgedAgentDefect(OpenTurns):
     """Ends agents that have acknowledged the cancel (P3)."""
 
     def _note_acknowledged(self, turn: TurnRecord) -> None:
@@ -166,7 +166,7 @@ class EndsAcknowledgedAgentDefect(Turns):
         self.cancel_deadline = kept
 
 
-class PromptTimeCountsFromTimeoutDefect(Turns):
+class PromptTimeCountsFromTimeoutDefect(OpenTurns):
     """Counts a waiting prompt's time from the timeout before it (P3)."""
 
     expired_at: int | None = None
@@ -182,14 +182,14 @@ class PromptTimeCountsFromTimeoutDefect(Turns):
         return data
 
 
-class CancelHitsTurnInFlightDefect(Turns):
+class CancelHitsTurnInFlightDefect(OpenTurns):
     """Cancels the turn in flight instead of the prompt that waits (P9)."""
 
     def cancel_turn(self, number: int | None, now: int) -> bytes:
         return super().cancel_turn(None, now)
 
 
-class DeliversNewestPromptFirstDefect(Turns):
+class DeliversNewestPromptFirstDefect(OpenTurns):
     """Delivers the newest prompt first (P9)."""
 
     def deliver_next_prompt(self, now: int) -> bytes:
@@ -198,7 +198,7 @@ class DeliversNewestPromptFirstDefect(Turns):
         return super().deliver_next_prompt(now)
 
 
-class DeliversWhileTurnRunsDefect(Turns):
+class DeliversWhileTurnRunsDefect(OpenTurns):
     """Writes every prompt although one is in flight (P9)."""
 
     def deliver_next_prompt(self, now: int) -> bytes:
@@ -212,7 +212,7 @@ class DeliversWhileTurnRunsDefect(Turns):
         return data + b"".join(self._talk.encode_prompt(turn.number, turn.prompt) for turn in more)
 
 
-class FailedTurnDropsQueueDefect(Turns):
+class FailedTurnDropsQueueDefect(OpenTurns):
     """Drops the prompts that wait when a turn fails (P9)."""
 
     def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
@@ -226,7 +226,7 @@ class FailedTurnDropsQueueDefect(Turns):
         return super()._handle_declined(declined, now)
 
 
-class ToolsAreNoProgressDefect(Turns):
+class ToolsAreNoProgressDefect(OpenTurns):
     """Does not count tool events as progress (P2)."""
 
     _no_progress = "tool"
@@ -249,7 +249,7 @@ class ReadyAfterAgentEndDefect(StatusRules):
 
     def judge_status(
         self, *, is_closing: bool, has_failed: bool, is_asking: bool, is_able: bool, had_agent: bool
-    ) -> Status:
+    ) -> SessionStatus:
         return super().judge_status(
             is_closing=is_closing,
             has_failed=has_failed,

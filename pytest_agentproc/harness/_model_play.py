@@ -30,7 +30,7 @@ from pytest_agentproc.harness._played import (
 from pytest_agentproc.harness._refused_starts import find_spawn_error
 from pytest_agentproc.harness._supervise import EMPTY_REPORT, MOST_AGENT_STARTS, MemoryStore, compute_leave_instant
 from pytest_agentproc.record import Record, add_session_to_trace
-from pytest_agentproc.supervisor import Conversation, Machine, RunHeader, SessionTask, Setting, Task
+from pytest_agentproc.supervisor import Conversation, RunHeader, RunMachine, RunTask, SessionTask, Setting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -170,7 +170,7 @@ def _make_loop_blocker(model: InMemoryModel, deed: CallerAction) -> OneActionCal
 def _make_leaving_caller(
     model: InMemoryModel,
     deed: CallerAction,
-    machine: Machine,
+    machine: RunMachine,
     subject: _NamedDeciders,
     kept: Artifacts | None,
     answers: list[RunReport],
@@ -203,13 +203,13 @@ def _build_run_header(scenario: Scenario) -> RunHeader:
 
 def add_run_to_model(
     model: InMemoryModel, bound: BoundScenario, subject: _NamedDeciders, kept: Artifacts | None = None
-) -> Machine:
+) -> RunMachine:
     """Give the model one more run of a scenario, whose artifacts are kept or not."""
     scenario = bound.scenario
     prompt = scenario.prompt if scenario.prompt_by == "stdin" else ""
     dialect = scenario.added_dialect or scenario.dialect
     argv = ("agent", *build_command_line(scenario))
-    machine = Machine(Task(dialect, prompt.encode(), bound.policy, scenario.mode, argv), subject.deciders)
+    machine = RunMachine(RunTask(dialect, prompt.encode(), bound.policy, scenario.mode, argv), subject.deciders)
     keep = kept.log_event if kept else None
     spawn = _make_spawner(model, bound)
     model.drivers.append(model.driver_type(machine, spawn, model.now, model.record.add, keep))

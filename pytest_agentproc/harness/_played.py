@@ -212,7 +212,7 @@ class PlayResult:
         if self.pace is not None:
             return paced
         bounds = (self.bound, *self.bound.parts.values())
-        return _ROUNDING_TOLERANCE_NS if any(part.policy.has_parts for part in bounds) else 0
+        return _ROUNDING_TOLERANCE_NS if any(part.policy.has_fractional_nanoseconds for part in bounds) else 0
 
     def compute_allowed_delay(self, at: int) -> int:
         """How much later than expected a thing may happen at an instant of the play, in nanoseconds."""

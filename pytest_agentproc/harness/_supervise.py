@@ -137,7 +137,7 @@ def _find_read_only_folder() -> str:
 
 
 class MemoryStore:
-    """The reference supervisor's store in memory: it does what a `Folder` does in an `ArtifactDirectory`.
+    """The reference supervisor's store in memory: it does what a `FolderStore` does in an `ArtifactDirectory`.
 
     Args:
         disk: how it fails; see `RunRequest`.

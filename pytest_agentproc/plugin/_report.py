@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.harness import PlayResult
     from pytest_agentproc.record import IndexEntry
-    from pytest_agentproc.verdict import Row, Verdict
+    from pytest_agentproc.verdict import CheckRow, Verdict
 
 
 _PAGE_PROPERTY = "agentproc_page"
@@ -65,7 +65,7 @@ def forget_earlier_pages(node: pytest.Item) -> None:
     node.user_properties[:] = [pair for pair in node.user_properties if pair[0] != _PAGE_PROPERTY]
 
 
-def add_run_page(node: pytest.Item, played: PlayResult, rows: Sequence[Row], verdict: Verdict) -> None:
+def add_run_page(node: pytest.Item, played: PlayResult, rows: Sequence[CheckRow], verdict: Verdict) -> None:
     """Keep a run as a page, if such runs are to be kept.
 
     A red play that says nothing of the subject, as the machine was too slow, is not. A page that an earlier session
@@ -93,9 +93,9 @@ def add_run_page(node: pytest.Item, played: PlayResult, rows: Sequence[Row], ver
         node.user_properties.append((_PAGE_PROPERTY, json.dumps(_make_index_entry(node, played, str(verdict), file))))
 
 
-def _render_page(node: pytest.Item, played: PlayResult, rows: Sequence[Row], verdict: Verdict) -> str:
+def _render_page(node: pytest.Item, played: PlayResult, rows: Sequence[CheckRow], verdict: Verdict) -> str:
     from pytest_agentproc.record import PageVerdict, render_page
-    from pytest_agentproc.verdict import find_last_step, find_marks, list_unmet_checks
+    from pytest_agentproc.verdict import find_failure_marks, find_last_step, list_unmet_checks
 
     scenario = played.bound.scenario
     failed = list_unmet_checks(rows)
@@ -104,7 +104,9 @@ def _render_page(node: pytest.Item, played: PlayResult, rows: Sequence[Row], ver
     took = None if real is None else round(real * 1000) * (_NANOSECONDS_PER_SECOND // 1000)
     others = [row for row in rows if row not in failed]
     return render_page(
-        played.record, scenario, PageVerdict(str(verdict), failed, others, steps, took, find_marks(played, rows))
+        played.record,
+        scenario,
+        PageVerdict(str(verdict), failed, others, steps, took, find_failure_marks(played, rows)),
     )
 
 

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.plugin._contributions import ScenarioTest
     from pytest_agentproc.scenario import Language
-    from pytest_agentproc.verdict import Judgement, Row
+    from pytest_agentproc.verdict import CheckRow, Judgement
 
 
 def write_results(config: pytest.Config, text: str) -> str:
@@ -108,7 +108,7 @@ def begin_baseline(config: pytest.Config) -> None:
             raise pytest.UsageError("\n".join(missing))
 
 
-def apply_baseline(item: ScenarioTest, rows: Sequence[Row]) -> tuple[Row, ...]:
+def apply_baseline(item: ScenarioTest, rows: Sequence[CheckRow]) -> tuple[CheckRow, ...]:
     """Give the rows of a scenario, with the known failures of the baseline applied."""
     if (item.scenario if item.played is None else item.played.bound.scenario).level == "info":
         return tuple(rows)

@@ -129,9 +129,9 @@ class AgentSession:
 
         def run_session_loop() -> None:
             try:
-                self._live.report_end(play_in_virtual_time(self._request.node, scenario, backend, self._live))
+                self._live.report_session_end(play_in_virtual_time(self._request.node, scenario, backend, self._live))
             except BaseException as error:  # noqa: BLE001  # it is raised in the test's thread
-                self._live.report_end(None, error)
+                self._live.report_session_end(None, error)
 
         self._thread = threading.Thread(target=run_session_loop, name="agent_session", daemon=True)
         self._thread.start()
@@ -150,7 +150,7 @@ class AgentSession:
         return self._receive_answer()
 
     def _receive_answer(self) -> Any:
-        value, error, is_over = self._live.receive_answer()
+        value, error, is_over = self._live.receive_call_answer()
         if is_over:
             assert self._thread is not None
             self._thread.join()

@@ -82,7 +82,7 @@ def _walk_causes(error: BaseException) -> Iterator[BaseException]:
 
 def _cut_tracebacks(errors: Sequence[BaseException]) -> None:
     """Leave the machinery out of tracebacks, if one of them has passed through the kit."""
-    from pytest_agentproc.subjects import is_kit_file, is_machinery_file
+    from pytest_agentproc.subjects import is_kit_file, is_kit_or_library_file
 
     traces = {id(error): [*_walk_traceback(error.__traceback__)] for error in errors}
     if not any(is_kit_file(_get_frame_file(trace)) for links in traces.values() for trace in links):
@@ -94,7 +94,7 @@ def _cut_tracebacks(errors: Sequence[BaseException]) -> None:
             continue
         shown: TracebackType | None = None
         for trace in reversed(links):
-            if not is_machinery_file(_get_frame_file(trace)):
+            if not is_kit_or_library_file(_get_frame_file(trace)):
                 shown = TracebackType(shown, trace.tb_frame, trace.tb_lasti, trace.tb_lineno)
         error.__traceback__ = shown or error.__traceback__
 

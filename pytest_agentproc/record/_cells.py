@@ -57,7 +57,7 @@ _MAX_PREVIEW_CHARS = 32
 _MAX_SOURCE_LINE_CHARS = 56
 
 
-class EventCell(NamedTuple):
+class DescribedEvent(NamedTuple):
     """One event in words.
 
     Args:
@@ -87,7 +87,7 @@ class EventCell(NamedTuple):
         return f"{whose}{self.words}" + (f"  [line {self.line}]" if self.line else "")
 
 
-def make_cells(events: Sequence[EventTuple], source: Sequence[str]) -> list[EventCell]:
+def describe_events(events: Sequence[EventTuple], source: Sequence[str]) -> list[DescribedEvent]:
     """Put events into words.
 
     A step that shows by what it did gets no cell of its own, nor do the steps of a descendant without a script, nor
@@ -115,11 +115,11 @@ def make_cells(events: Sequence[EventTuple], source: Sequence[str]) -> list[Even
             and events[index - 1][2]["process"] == process
         ):
             continue
-        result.append(_make_cell(event, data.get("line") or lent.get(index), source))
+        result.append(_describe_event(event, data.get("line") or lent.get(index), source))
     return result
 
 
-def _make_cell(event: EventTuple, line: int | None, source: Sequence[str]) -> EventCell:
+def _describe_event(event: EventTuple, line: int | None, source: Sequence[str]) -> DescribedEvent:
     at, code, data = event
     process = data["process"]
     side = "supervisor" if "by" in data or process in _SUPERVISOR_SIDE_NAMES else "agent"
@@ -128,7 +128,7 @@ def _make_cell(event: EventTuple, line: int | None, source: Sequence[str]) -> Ev
     due = data.get("armed")
     what = (process, data["timer"], due - at) if due is not None else (code, words, line)
     shown_on = "both" if "fault" in data else side
-    return EventCell(at, shown_on, words, (side, whose, *what), (process, code), data, whose, line or 0)
+    return DescribedEvent(at, shown_on, words, (side, whose, *what), (process, code), data, whose, line or 0)
 
 
 def _find_event_of_step(events: Sequence[EventTuple], index: int) -> int | None:

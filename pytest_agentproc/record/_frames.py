@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from pytest_agentproc.record._cells import format_duration, format_instant, make_cells
+from pytest_agentproc.record._cells import describe_events, format_duration, format_instant
 from pytest_agentproc.record._normal import add_step_lines, join_chunks_of_instant
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
 
-    from pytest_agentproc.record._cells import EventCell
+    from pytest_agentproc.record._cells import DescribedEvent
     from pytest_agentproc.record._record import Record
 
 
@@ -28,15 +28,15 @@ class ScenarioText(Protocol):
     def text(self) -> str: ...
 
 
-class CellPair(NamedTuple):
+class EventWithSupervisorView(NamedTuple):
     """A cell, and the cell in which the supervisor saw this output or exit, if it did so directly after it."""
 
-    cell: EventCell
-    seen: EventCell | None = None
+    cell: DescribedEvent
+    seen: DescribedEvent | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class InstantFrame:
     """The events of one instant.
 
     Args:
@@ -46,11 +46,11 @@ class Frame:
     """
 
     at: int
-    pairs: tuple[CellPair, ...]
+    pairs: tuple[EventWithSupervisorView, ...]
     likeness: tuple[object, ...] = field(repr=False)
 
 
-class Silence(NamedTuple):
+class SilentInterval(NamedTuple):
     """A time in which nothing happened, in nanoseconds."""
 
     length: int
@@ -76,7 +76,9 @@ class RepeatedFrames(NamedTuple):
         return f"the same {self.times} times more, {every}the last at {format_instant(self.last)}"
 
 
-def group_record(record: Record, source: ScenarioText | None = None) -> Iterator[Frame | Silence | RepeatedFrames]:
+def group_record(
+    record: Record, source: ScenarioText | None = None
+) -> Iterator[InstantFrame | SilentInterval | RepeatedFrames]:
     """Group what happened by its instants.
 
     A silence of a second or more is shown, and three or more like instants in a row are the first and a count.
@@ -86,10 +88,12 @@ def group_record(record: Record, source: ScenarioText | None = None) -> Iterator
         source: shows each step as it is written there; without it by its name.
     """
     lines = source.text.splitlines() if source is not None else ()
-    return group_cells(make_cells(join_chunks_of_instant(add_step_lines(record.events)), lines))
+    return group_described_events(describe_events(join_chunks_of_instant(add_step_lines(record.events)), lines))
 
 
-def group_cells(shown: Iterable[EventCell], marked: Container[int] = ()) -> Iterator[Frame | Silence | RepeatedFrames]:
+def group_described_events(
+    shown: Iterable[DescribedEvent], marked: Container[int] = ()
+) -> Iterator[InstantFrame | SilentInterval | RepeatedFrames]:
     """Group cells as `group_record` does those of a record.
 
     Args:
@@ -102,7 +106,7 @@ def group_cells(shown: Iterable[EventCell], marked: Container[int] = ()) -> Iter
         alike = list(group)
         for frame in alike[: None if len(alike) < _MIN_FOLDED_REPEATS else 1]:
             if frame.at - before >= _MIN_SHOWN_SILENCE_NS:
-                yield Silence(frame.at - before)
+                yield SilentInterval(frame.at - before)
             before = frame.at
             yield frame
         if len(alike) >= _MIN_FOLDED_REPEATS:
@@ -111,28 +115,28 @@ def group_cells(shown: Iterable[EventCell], marked: Container[int] = ()) -> Iter
             yield RepeatedFrames(len(alike) - 1, gaps.pop() if len(gaps) == 1 else None, before)
 
 
-def _make_frame_comparison_key(frame: Frame, marked: Container[int]) -> tuple[object, ...]:
+def _make_frame_comparison_key(frame: InstantFrame, marked: Container[int]) -> tuple[object, ...]:
     """Give the common content of a frame and the frames that it may stand for; a frame with a mark is like no other."""
     is_marked = any(id(cell) in marked for pair in frame.pairs for cell in pair if cell is not None)
     return (frame.at, *frame.likeness) if is_marked else frame.likeness
 
 
-def _make_frame(at: int, group: list[EventCell]) -> Frame:
-    pairs: list[CellPair] = []
-    before: EventCell | None = None
+def _make_frame(at: int, group: list[DescribedEvent]) -> InstantFrame:
+    pairs: list[EventWithSupervisorView] = []
+    before: DescribedEvent | None = None
     for cell in group:
         if (
             before is not None
             and before.side == "agent"
             and cell.side == "supervisor"
-            and _is_supervisor_sight_of(cell, before)
+            and _is_supervisor_view_of(cell, before)
         ):
-            pairs[-1] = CellPair(before, cell)
+            pairs[-1] = EventWithSupervisorView(before, cell)
         else:
-            pairs.append(CellPair(cell))
+            pairs.append(EventWithSupervisorView(cell))
         before = cell
-    return Frame(at, tuple(pairs), tuple(cell.likeness for cell in group))
+    return InstantFrame(at, tuple(pairs), tuple(cell.likeness for cell in group))
 
 
-def _is_supervisor_sight_of(cell: EventCell, before: EventCell) -> bool:
+def _is_supervisor_view_of(cell: DescribedEvent, before: DescribedEvent) -> bool:
     return cell.subject == before.subject and cell.subject[1] in _OUTPUT_AND_EXIT_CODES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.record._cells import format_duration
-from pytest_agentproc.record._frames import Silence, group_record
+from pytest_agentproc.record._frames import SilentInterval, group_record
 from pytest_agentproc.record._record import Record
 from pytest_agentproc.record._text import TIMELINE_HEADING_ROW, TextRow, lay_out_columns, make_text_rows
 
@@ -52,7 +52,11 @@ class LiveRecord(Record):
         part = Record()
         part.merge_events(new)  # they are joined already
         self._print_timeline_rows(
-            [*make_text_rows(frame for frame in group_record(part, self._scenario) if not isinstance(frame, Silence))]
+            [
+                *make_text_rows(
+                    frame for frame in group_record(part, self._scenario) if not isinstance(frame, SilentInterval)
+                )
+            ]
         )
         if self._written > _MAX_PRINTED_LINES:
             self._tell("... and so on: the rest is not printed as it happens ...")

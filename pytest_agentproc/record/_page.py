@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from pytest_agentproc.record._cells import format_duration
-from pytest_agentproc.record._frames import Frame, group_record
+from pytest_agentproc.record._frames import InstantFrame, group_record
 from pytest_agentproc.record._page_lanes import build_life_lines
 from pytest_agentproc.record._page_rows import (
     DiagramDrawing,
@@ -157,7 +157,7 @@ def render_page(record: Record, scenario: _PageScenario, judged: PageVerdict) ->
         judged: what follows from both.
     """
     shown = list(group_record(record, scenario))
-    cells = [pair.cell for frame in shown if isinstance(frame, Frame) for pair in frame.pairs]
+    cells = [pair.cell for frame in shown if isinstance(frame, InstantFrame) for pair in frame.pairs]
     lanes = build_life_lines(record.events, cells)
     clock = str(record.header.get("clock", "virtual"))
     rows = shorten_long_diagram(list(draw_rows(shown, DiagramDrawing(lanes), clock, judged.marks)))

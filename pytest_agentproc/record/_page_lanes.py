@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pytest_agentproc.record._cells import EventCell
+    from pytest_agentproc.record._cells import DescribedEvent
     from pytest_agentproc.record._normal import EventTuple
 
 
@@ -85,7 +85,7 @@ class LifeLines:
         """How wide they are together, in pixels."""
         return sum(lane.width for lane in self.all)
 
-    def get_slot_center(self, number: int) -> int:
+    def get_timer_slot_center(self, number: int) -> int:
         """Give the middle of a timer's place, in pixels."""
         assert self.timers is not None, "a timer has a lane"
         return self.timers.x + number * _TIMER_SLOT_WIDTH_PX - (self.slots - 1) * _TIMER_SLOT_WIDTH_PX // 2
@@ -96,7 +96,7 @@ def get_timer_name(data: Mapping[str, object]) -> tuple[str, str]:
     return str(data.get("session", "")), str(data["timer"])
 
 
-def build_life_lines(events: Iterable[EventTuple], shown: Iterable[EventCell]) -> LifeLines:
+def build_life_lines(events: Iterable[EventTuple], shown: Iterable[DescribedEvent]) -> LifeLines:
     """Say who has a lane: in the order of birth, and those who were left before all others if there are too many.
 
     Args:
@@ -143,7 +143,7 @@ def _has_too_many_processes(known: Mapping[str, None]) -> bool:
     return len(known) > _MAX_PROCESS_LIFE_LINES + 1
 
 
-def _count_timer_slots(shown: Iterable[EventCell]) -> int:
+def _count_timer_slots(shown: Iterable[DescribedEvent]) -> int:
     slots = TimerSlots()
     for cell in shown:
         if "armed" in cell.data:

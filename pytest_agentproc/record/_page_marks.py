@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_agentproc.record._frames import Frame, RepeatedFrames, Silence
+from pytest_agentproc.record._frames import InstantFrame, RepeatedFrames, SilentInterval
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from pytest_agentproc.record._frames import CellPair
+    from pytest_agentproc.record._frames import EventWithSupervisorView
 
 
 class FailureMark(NamedTuple):
@@ -34,7 +34,7 @@ class FailureMark(NamedTuple):
     note: str
     words: str
 
-    def is_about(self, at: int, pair: CellPair) -> bool:
+    def is_about(self, at: int, pair: EventWithSupervisorView) -> bool:
         """Say whether these events are what was seen."""
         code, data = pair.cell.subject[1], pair.cell.data
         if at != self.seen or (self.process and "by" not in data and str(data["process"]) != self.process):
@@ -53,36 +53,36 @@ class ExpectedInstant(NamedTuple):
     words: str
 
 
-def find_failure_notes(marks: Iterable[FailureMark], at: int, pair: CellPair) -> str:
+def find_failure_notes(marks: Iterable[FailureMark], at: int, pair: EventWithSupervisorView) -> str:
     """Give the words for a row that is wrong; empty: it is none."""
     return ", ".join(dict.fromkeys(mark.note for mark in marks if mark.is_about(at, pair)))
 
 
 def insert_expected_instants(
-    shown: Iterable[Frame | Silence | RepeatedFrames], marks: Sequence[FailureMark]
-) -> Iterator[Frame | Silence | RepeatedFrames | ExpectedInstant]:
+    shown: Iterable[InstantFrame | SilentInterval | RepeatedFrames], marks: Sequence[FailureMark]
+) -> Iterator[InstantFrame | SilentInterval | RepeatedFrames | ExpectedInstant]:
     """Put each expected instant to its place; a silence around it is shown as the two that it divides."""
     waiting = sorted({ExpectedInstant(mark.expected, mark.words) for mark in marks if mark.expected is not None})
     now = 0
     for item in shown:
-        if isinstance(item, Silence):
+        if isinstance(item, SilentInterval):
             end = now + item.length
             while waiting and waiting[0].at < end:
                 if waiting[0].at > now:
-                    yield Silence(waiting[0].at - now)
+                    yield SilentInterval(waiting[0].at - now)
                 now = waiting[0].at
                 yield waiting.pop(0)
-            yield Silence(end - now)
+            yield SilentInterval(end - now)
             now = end
             continue
-        now = item.at if isinstance(item, Frame) else item.last
-        while isinstance(item, Frame) and waiting and waiting[0].at < now:
+        now = item.at if isinstance(item, InstantFrame) else item.last
+        while isinstance(item, InstantFrame) and waiting and waiting[0].at < now:
             yield waiting.pop(0)
         yield item
         while waiting and waiting[0].at <= now:
             yield waiting.pop(0)
     for late in waiting:
         if late.at > now:
-            yield Silence(late.at - now)
+            yield SilentInterval(late.at - now)
         now = late.at
         yield late

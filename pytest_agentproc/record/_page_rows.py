@@ -10,7 +10,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_agentproc.record._cells import format_duration, format_instant
-from pytest_agentproc.record._frames import CellPair, Frame, RepeatedFrames, Silence
+from pytest_agentproc.record._frames import EventWithSupervisorView, InstantFrame, RepeatedFrames, SilentInterval
 from pytest_agentproc.record._page_lanes import CALLER, SUPERVISOR, TimerSlots, get_timer_name
 from pytest_agentproc.record._page_marks import ExpectedInstant, find_failure_notes, insert_expected_instants
 from pytest_agentproc.record._payload import Payload
@@ -91,7 +91,7 @@ class DiagramDrawing:
         self._living = [name for name in (CALLER, SUPERVISOR) if name in lanes.homes]
         self._zombies: set[int] = set()
 
-    def draw_row(self, pair: CellPair | None = None) -> str:
+    def draw_row(self, pair: EventWithSupervisorView | None = None) -> str:
         """Draw the next row as HTML.
 
         Args:
@@ -101,13 +101,13 @@ class DiagramDrawing:
         names = {place: timer for timer, place in self._slots.taken.items()}
         bars = {place: ["t"] for place in names}
         if pair is not None:
-            begun, ended = self._update_living(pair.cell.subject[1], pair.cell.data)
+            begun, ended = self._update_living_processes(pair.cell.subject[1], pair.cell.data)
             self._update_timer_slot(pair.cell.data, bars)
         names.update((place, timer) for timer, place in self._slots.taken.items())
         drawn = [*self._draw_life_lines(begun, ended)]
         for place, kinds in sorted(bars.items()):
             drawn += [
-                _draw_mark(kind, self._lanes.get_slot_center(place), " ".join(filter(None, names[place])))
+                _draw_mark(kind, self._lanes.get_timer_slot_center(place), " ".join(filter(None, names[place])))
                 for kind in kinds
             ]
         if pair is not None:
@@ -116,7 +116,7 @@ class DiagramDrawing:
             self._living.remove(ended)
         return "".join(drawn)
 
-    def _update_living(self, code: str, data: Mapping[str, Any]) -> tuple[str, str]:
+    def _update_living_processes(self, code: str, data: Mapping[str, Any]) -> tuple[str, str]:
         """Keep account of the living processes; name the one that begins and the one that ends here, if any."""
         name = str(data["process"])
         if name not in self._lanes.homes or "by" in data:
@@ -158,7 +158,7 @@ class DiagramDrawing:
             elif lane.x in self._zombies:
                 yield _draw_mark("l dead", lane.x)
 
-    def _draw_arrow_or_mark(self, pair: CellPair) -> list[str]:
+    def _draw_arrow_or_mark(self, pair: EventWithSupervisorView) -> list[str]:
         """Draw what the row is about: an arrow from one to the other, or a mark where it happened."""
         code, data = pair.cell.subject[1], pair.cell.data
         if "timer" in data or "fault" in data:
@@ -178,7 +178,7 @@ class DiagramDrawing:
             return [_draw_arrow("say", *((host, caller) if "event" in data else (caller, host)))]
         return [_draw_mark(f"d {_get_marker_class(data)}".rstrip(), host.x if is_seen else home.x)]
 
-    def _draw_birth_or_end(self, pair: CellPair, home: LifeLine, host: LifeLine) -> list[str]:
+    def _draw_birth_or_end(self, pair: EventWithSupervisorView, home: LifeLine, host: LifeLine) -> list[str]:
         """Draw a start, with an arrow from the parent, or an end, with an arrow to the supervisor that saw it."""
         data = pair.cell.data
         if "seen" in data:
@@ -264,13 +264,13 @@ class DiagramRow(NamedTuple):
     number: int
     strip: str
     at: int | None = None
-    pair: CellPair | None = None
+    pair: EventWithSupervisorView | None = None
     band: str = ""
     note: str = ""
 
 
 def draw_rows(
-    shown: Iterable[Frame | Silence | RepeatedFrames],
+    shown: Iterable[InstantFrame | SilentInterval | RepeatedFrames],
     drawing: DiagramDrawing,
     clock: str,
     marks: Sequence[FailureMark] = (),
@@ -288,7 +288,7 @@ def draw_rows(
         number += 1
         if isinstance(item, ExpectedInstant):
             yield DiagramRow(number, drawing.draw_row(), item.at, band=item.words, note="expected")
-        elif isinstance(item, Silence):
+        elif isinstance(item, SilentInterval):
             yield DiagramRow(number, drawing.draw_row(), band=f"~ {format_duration(item.length)} pass ({clock})")
         elif isinstance(item, RepeatedFrames):
             yield DiagramRow(
@@ -372,7 +372,7 @@ def _get_row_emphasis(code: str, data: Mapping[str, Any]) -> str:
     return "quiet" if not _KEYS_OF_QUIET_EVENTS.isdisjoint(data) else ""
 
 
-def _render_event_words(pair: CellPair, room: SizeBudget) -> str:
+def _render_event_words(pair: EventWithSupervisorView, room: SizeBudget) -> str:
     cell = pair.cell
     side = cell.side if cell.side in ("supervisor", "agent") else "everybody"
     whose = (

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_agentproc.record._cells import format_duration, format_instant
-from pytest_agentproc.record._frames import RepeatedFrames, Silence, group_record
+from pytest_agentproc.record._frames import RepeatedFrames, SilentInterval, group_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from pytest_agentproc.record._frames import Frame, ScenarioText
+    from pytest_agentproc.record._frames import InstantFrame, ScenarioText
     from pytest_agentproc.record._record import Record
 
 
@@ -42,7 +42,9 @@ def render_text(record: Record, scenario: ScenarioText | None = None) -> str:
     return render_timeline(group_record(record, scenario))
 
 
-def render_timeline(shown: Iterable[Frame | Silence | RepeatedFrames], marks: Mapping[int, str] | None = None) -> str:
+def render_timeline(
+    shown: Iterable[InstantFrame | SilentInterval | RepeatedFrames], marks: Mapping[int, str] | None = None
+) -> str:
     """Draw what is shown together.
 
     Args:
@@ -70,11 +72,11 @@ def _shorten_long_timeline(rows: list[TextRow]) -> Iterator[TextRow]:
 
 
 def make_text_rows(
-    shown: Iterable[Frame | Silence | RepeatedFrames], marks: Mapping[int, str] | None = None
+    shown: Iterable[InstantFrame | SilentInterval | RepeatedFrames], marks: Mapping[int, str] | None = None
 ) -> Iterator[TextRow]:
     """Give the rows of what is shown; `marks` is as in `render_timeline`."""
     for row in shown:
-        if isinstance(row, Silence):
+        if isinstance(row, SilentInterval):
             yield TextRow("", f"~~~ {format_duration(row.length)} pass ~~~", "both")
         elif isinstance(row, RepeatedFrames):
             yield TextRow("", f"... {row.words}", "both")
@@ -82,7 +84,7 @@ def make_text_rows(
             yield from _make_rows_of_frame(row, marks or {})
 
 
-def _make_rows_of_frame(frame: Frame, marks: Mapping[int, str]) -> Iterator[TextRow]:
+def _make_rows_of_frame(frame: InstantFrame, marks: Mapping[int, str]) -> Iterator[TextRow]:
     time = format_instant(frame.at)
     for cell, seen in frame.pairs:
         mark = marks.get(id(cell), "") or marks.get(id(seen), "")

@@ -22,8 +22,8 @@ import re
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from pytest_agentproc.errors import UsageError, suggest_known_word
-from pytest_agentproc.record._cells import format_instant, make_cells
-from pytest_agentproc.record._frames import group_cells
+from pytest_agentproc.record._cells import describe_events, format_instant
+from pytest_agentproc.record._frames import group_described_events
 from pytest_agentproc.record._normal import add_step_lines, join_chunks_of_instant
 from pytest_agentproc.record._text import render_timeline
 from pytest_agentproc.vocabulary import ALL_LIMIT_NAMES, NANOSECONDS_PER_SECOND, Outcome
@@ -31,7 +31,7 @@ from pytest_agentproc.vocabulary import ALL_LIMIT_NAMES, NANOSECONDS_PER_SECOND,
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pytest_agentproc.record._cells import EventCell
+    from pytest_agentproc.record._cells import DescribedEvent
     from pytest_agentproc.record._frames import ScenarioText
     from pytest_agentproc.record._record import Record
 
@@ -60,7 +60,7 @@ _SCRIPT_LINE_PATTERN = re.compile(r"line [1-9][0-9]*")
 class _TimelineRow(NamedTuple):
     """One thing that has words: where it is shown, and what may name it."""
 
-    cell: EventCell
+    cell: DescribedEvent
     words: tuple[str, ...]
     whose: tuple[str, ...]
 
@@ -78,7 +78,7 @@ class Timeline:
     def __init__(self, record: Record, source: ScenarioText | None = None, *, is_supervised: bool = True) -> None:
         self._is_supervised = is_supervised
         lines = source.text.splitlines() if source is not None else ()
-        self._cells = make_cells(join_chunks_of_instant(add_step_lines(record.events)), lines)
+        self._cells = describe_events(join_chunks_of_instant(add_step_lines(record.events)), lines)
         self._rows = [
             _TimelineRow(cell, (*_list_cell_words(cell),), (*_list_cell_owners(cell),)) for cell in self._cells
         ]
@@ -189,7 +189,7 @@ class Timeline:
         raise AssertionError(f"{trouble}\n\n{self._draw_with_marks(shown)}")
 
     def _draw_with_marks(self, marks: Mapping[int, str]) -> str:
-        return render_timeline(group_cells(self._cells, marks), marks)
+        return render_timeline(group_described_events(self._cells, marks), marks)
 
 
 class _WordFilter(NamedTuple):
@@ -208,7 +208,7 @@ def _explain_wrong_order(word: str, before: str, earlier: _TimelineRow | None) -
     return f"{word} did not come after {before}: it came at {format_instant(earlier.cell.at)}"
 
 
-def _list_cell_words(cell: EventCell) -> Iterator[str]:
+def _list_cell_words(cell: DescribedEvent) -> Iterator[str]:
     """Name the content of a cell. An event of the agent has its word; the supervisor's sight of it has none."""
     data, code = cell.data, cell.subject[1]
     if cell.line:
@@ -246,7 +246,7 @@ def _list_marker_words(data: Mapping[str, object]) -> Iterator[str]:
         yield str(data["does"]).partition(" ")[0]
 
 
-def _list_cell_owners(cell: EventCell) -> Iterator[str]:
+def _list_cell_owners(cell: DescribedEvent) -> Iterator[str]:
     """Name whose a cell is."""
     data = cell.data
     yield str(data["process"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pytest_agentproc.reference._bundled import BundledScenario, read_bundled_scenarios
 from pytest_agentproc.reference._entries import Example, ReferenceEntry, find_entries, list_entries
-from pytest_agentproc.reference._written import find_page, format_as_markdown, format_for_terminal, make_anchor
+from pytest_agentproc.reference._written import find_page, format_as_markdown, format_for_terminal, make_heading_anchor
 
 __all__ = [
     "BundledScenario",
@@ -19,6 +19,6 @@ __all__ = [
     "format_as_markdown",
     "format_for_terminal",
     "list_entries",
-    "make_anchor",
+    "make_heading_anchor",
     "read_bundled_scenarios",
 ]

@@ -29,7 +29,7 @@ def find_page(entry: ReferenceEntry) -> str:
     return f"rules/{entry.name}" if entry.kind == "rule" else _PAGE_BY_ENTRY_KIND[entry.kind]
 
 
-def make_anchor(name: str) -> str:
+def make_heading_anchor(name: str) -> str:
     """Give the anchor of a heading, as GitHub and MyST make it."""
     return re.sub(r"[^\w\- ]", "", name.lower()).replace(" ", "-")
 
@@ -82,7 +82,9 @@ def _format_fact(title: str, text: str, up: str) -> str:
         return _escape_markdown(text)
     names, colon, rest = text.partition(":")
     place = up + _LINK_TEMPLATE_BY_FACT_TITLE[title]
-    links = (f"[{name}]({place.format(make_anchor(name) if '#' in place else name)})" for name in names.split(", "))
+    links = (
+        f"[{name}]({place.format(make_heading_anchor(name) if '#' in place else name)})" for name in names.split(", ")
+    )
     return ", ".join(links) + colon + _escape_markdown(rest)
 
 

@@ -25,7 +25,7 @@ from pytest_agentproc.scenario._fields import (
 )
 from pytest_agentproc.scenario._words import describe_unknown_word, join_choices, shorten_text
 from pytest_agentproc.scenario._yaml import Mapping, Scalar, Sequence, YamlNode, format_node_inline
-from pytest_agentproc.vocabulary import CallerAction, ContinuedSession, Handler, HookUse
+from pytest_agentproc.vocabulary import CallerAction, ContinuedSession, Handler, HookReaction
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import CompileContext, FileCheck, Step
@@ -384,10 +384,10 @@ def bind_permission_handler(handlers: tuple[dict[str, Any], ...], scope: Compile
     return None
 
 
-def bind_hooks(handlers: tuple[dict[str, Any], ...], scope: CompileContext) -> tuple[HookUse, ...]:
+def bind_hooks(handlers: tuple[dict[str, Any], ...], scope: CompileContext) -> tuple[HookReaction, ...]:
     """Give what the caller has hooks do; raises as `Scope.evaluate_expression`."""
     return tuple(
-        HookUse(
+        HookReaction(
             handler["hook"],
             handler.get("event", "PostToolUse"),
             scope.evaluate_time(handler["registers_at"]) if "registers_at" in handler else 0,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.scenario._check import Language
     from pytest_agentproc.scenario._drive import DriveItem
-    from pytest_agentproc.vocabulary import CallerAction, ContinuedSession, Dialect, Handler, HookUse
+    from pytest_agentproc.vocabulary import CallerAction, ContinuedSession, Dialect, Handler, HookReaction
 
 
 def _find_outcome_limit(outcome: Any) -> str | None:
@@ -72,7 +72,7 @@ class BoundScenario:
     expect: tuple[Expectation, ...]
     drive: tuple[CallerAction, ...] = ()
     handler: Handler | None = None
-    hooks: tuple[HookUse, ...] = ()
+    hooks: tuple[HookReaction, ...] = ()
     continues: ContinuedSession | None = None
     parts: Mapping[str, BoundScenario] = field(default_factory=dict)
     abandoned: CallerAction | None = None

@@ -93,7 +93,7 @@ def _make_value_strategy(opening: OpenValue, limits: Mapping[str, int | None]) -
     return st.integers(*bounds).map(str)
 
 
-class _TimeDrawer:
+class _RandomTimeDrawer:
     """Strategies of the times of one setting, in the order of the file.
 
     Two in eight are the lower bound, three are about a limit, two have the next step come about the instant at which
@@ -156,7 +156,7 @@ def _make_setting_strategy(
 
     @st.composite
     def setting(draw: Callable[[Any], Any]) -> tuple[OpenValueChoice, ...]:
-        times = _TimeDrawer(limits, names, draw)
+        times = _RandomTimeDrawer(limits, names, draw)
         return tuple(
             times.draw_time(opening, texts, track) if other is None else draw(other)
             for opening, texts, other, track in zip(openings, near, others, tracks, strict=True)

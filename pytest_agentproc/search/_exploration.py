@@ -16,9 +16,9 @@ from pytest_agentproc.errors import Deadlock, ScenarioError
 from pytest_agentproc.harness import forecast_run, run_in_model
 from pytest_agentproc.scenario import NotApplicable, apply_moves, find_movable_pieces, loads, replace_expected_times
 from pytest_agentproc.search._find import FailingSetting, describe_check, find_unmet_check
-from pytest_agentproc.search._find_file import remove_keys
+from pytest_agentproc.search._find_file import remove_file_keys
 from pytest_agentproc.search._invariants import find_broken_invariant
-from pytest_agentproc.search._trials import Settings
+from pytest_agentproc.search._trials import ScenarioSettings
 from pytest_agentproc.verdict import Verdict, find_instants, judge_play, replace_instants
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ class _ReferencePlay:
     trouble: str
 
 
-class MovedSettings(Settings[PieceTexts]):
-    """The settings of one scenario without open values; see `Settings`.
+class MovedSettings(ScenarioSettings[PieceTexts]):
+    """The settings of one scenario without open values; see `ScenarioSettings`.
 
     Raises:
         NotApplicable: the supervisor lacks a limit without which the scenario has no meaning.
@@ -66,8 +66,8 @@ class MovedSettings(Settings[PieceTexts]):
         self, scenario: Scenario, subject: Subject, lab: ScenarioRunner | None = None, backend: str = "asyncio"
     ) -> None:
         super().__init__(scenario, subject, lab, backend)
-        self.limits, self.names = self.get_limits_and_names()
-        self.scenario = self._load_text(scenario, remove_keys(scenario.text, ("catches",)))
+        self.limits, self.names = self.get_limits_and_time_names()
+        self.scenario = self._load_text(scenario, remove_file_keys(scenario.text, ("catches",)))
         self.movables = find_movable_pieces(self.scenario)
         self._margin = forecast_run(scenario, scenario.request_limits(subject)).margin
         has_tracks = any(word in scenario.text for word in _KEYS_OF_PARALLEL_STEPS)
@@ -80,7 +80,7 @@ class MovedSettings(Settings[PieceTexts]):
         return tuple(movable.text for movable in self.movables)
 
     @property
-    def slight_limit(self) -> int:
+    def slight_move_limit(self) -> int:
         """How far the reference's times may be moved, a few of them at a time, so that it is slight; 0: not at all."""
         return self._room // (4 * _MICROSECOND_NS) * _MICROSECOND_NS if self._is_reference else 0
 

@@ -57,7 +57,7 @@ def explore(
     trials = _ExplorationTrials(MovedSettings(scenario, subject, lab, backend), seconds, shrinking)
     with suppress(SearchTimeOver):
         _run_exploration(trials, runs, Random(seed))  # noqa: S311  # no secret
-    return trials.get_result()
+    return trials.make_search_result()
 
 
 class _ExplorationTrials(TrialsWithinTime[PieceTexts]):
@@ -163,8 +163,8 @@ def _list_piece_texts(trials: _ExplorationTrials, index: int) -> list[str]:
     below = _find_last_allowed([now, *(worth for worth in reversed(tried) if worth < now)], is_allowed, step)
     inside = {worth for worth in tried if below <= worth <= above}
     inside |= {above, below, (now + above) // 2, (now + below) // 2} - {now}
-    if made.slight_limit and not movable.repeats:
-        inside |= {worth for worth in (now - made.slight_limit, now + made.slight_limit) if worth >= 0}
+    if made.slight_move_limit and not movable.repeats:
+        inside |= {worth for worth in (now - made.slight_move_limit, now + made.slight_move_limit) if worth >= 0}
     ordered = sorted(inside, key=lambda worth: (abs(worth - now), worth))
     return [movable.text, *(movable.format_replacement_time(worth, made.limits) for worth in ordered if worth != now)]
 

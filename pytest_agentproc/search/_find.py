@@ -15,7 +15,7 @@ from pytest_agentproc.verdict import Verdict, are_plays_alike, find_first_differ
 if TYPE_CHECKING:
     from pytest_agentproc.harness import PlayResult, ScenarioRunner
     from pytest_agentproc.scenario import OpenValueChoice, Scenario
-    from pytest_agentproc.verdict import Row
+    from pytest_agentproc.verdict import CheckRow
     from pytest_agentproc.vocabulary import Subject
 
 
@@ -54,7 +54,7 @@ def find_unmet_check(played: PlayResult) -> tuple[str, str] | None:
     return row.key, describe_check(row)
 
 
-def describe_check(row: Row) -> str:
+def describe_check(row: CheckRow) -> str:
     """Say in one line what a check saw."""
     return f"{row.key} is {row.seen}, not {row.wanted}".replace("\n", " ")
 
@@ -63,7 +63,7 @@ _REAL_PLAYS_PER_CONFIRMATION = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Confirmation:
+class RealProcessConfirmation:
     """The verdict of real processes on a find.
 
     Args:
@@ -77,7 +77,7 @@ class Confirmation:
 
 def confirm_failure(
     find: FailingSetting, subject: Subject, lab: ScenarioRunner, *, backend: str = "asyncio"
-) -> Confirmation:
+) -> RealProcessConfirmation:
     """Play a find with real processes, three times, and compare each whole timeline with that of the find.
 
     Args:
@@ -92,7 +92,9 @@ def confirm_failure(
         is_same = compute_normal_form(played.record) == foretold or are_plays_alike(find.played, played)
         difference = "" if is_same else find_first_difference(find.played, played)
         if difference:
-            return Confirmation(repeats=False, difference=difference)
+            return RealProcessConfirmation(repeats=False, difference=difference)
         if find_unmet_check(played) is None and not find_broken_invariant(played):
-            return Confirmation(repeats=False, difference=f"play {number} has the same timeline, and breaks nothing")
-    return Confirmation(repeats=True)
+            return RealProcessConfirmation(
+                repeats=False, difference=f"play {number} has the same timeline, and breaks nothing"
+            )
+    return RealProcessConfirmation(repeats=True)

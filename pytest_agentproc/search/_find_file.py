@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _FILE_KEYS_OF_EXPECTATIONS = ("expect", "should", "info", "catches")
 
 
-def remove_keys(text: str, names: tuple[str, ...]) -> str:
+def remove_file_keys(text: str, names: tuple[str, ...]) -> str:
     """Leave out keys of the file itself, with all that is under them."""
     kept: list[str] = []
     leaving = False
@@ -29,7 +29,7 @@ def remove_keys(text: str, names: tuple[str, ...]) -> str:
 
 def replace_expectations(text: str, keys: dict[str, Any]) -> str:
     """Give a closed file's text with other expectations."""
-    return remove_keys(text, _FILE_KEYS_OF_EXPECTATIONS) + "\n".join(format_expect_lines(keys)) + "\n"
+    return remove_file_keys(text, _FILE_KEYS_OF_EXPECTATIONS) + "\n".join(format_expect_lines(keys)) + "\n"
 
 
 def format_failure_scenario(
@@ -52,7 +52,7 @@ def format_failure_scenario(
         f"# {' '.join(find.reason.split())}",
         f"# {replay}",
     ]
-    text = remove_keys(find.scenario.text, ("catches",)) if is_defect else find.scenario.text
+    text = remove_file_keys(find.scenario.text, ("catches",)) if is_defect else find.scenario.text
     body = [line for line in text.splitlines() if not line.startswith("#")]
     keys = {
         "leaks",

@@ -26,7 +26,7 @@ def find_broken_invariant(played: PlayResult) -> str:
         _check_time_order,
         _check_one_outcome_each,
         _check_exit_codes,
-        _check_silence,
+        _check_silence_limit,
         _check_return_after_graces,
         _check_leaks,
     )
@@ -70,14 +70,14 @@ def _check_exit_codes(played: PlayResult) -> str:
     return ""
 
 
-def _is_run(answer: RunReport) -> bool:
+def _is_run_report(answer: RunReport) -> bool:
     return answer.turns is None and answer.sessions is None
 
 
-def _check_silence(played: PlayResult) -> str:
+def _check_silence_limit(played: PlayResult) -> str:
     """A run is never ended for its silence while it is active within the policy, nor waited for past it."""
     assert played.answer is not None
-    if not _is_run(played.answer) or played.answer.outcome in (Outcome.SPAWN_FAILED, None):
+    if not _is_run_report(played.answer) or played.answer.outcome in (Outcome.SPAWN_FAILED, None):
         return ""
     limits = played.bound.policy.nanoseconds()
     short, long = limits["inactivity_timeout"], limits["internal_tool_timeout"]
@@ -113,7 +113,7 @@ def _check_return_after_graces(played: PlayResult) -> str:
     """The caller of a run has its answer once the graces after the outcome are over."""
     assert played.answer is not None
     at, over = find_returned_at(played.record), played.answer.elapsed
-    if not _is_run(played.answer) or at is None or over is None:
+    if not _is_run_report(played.answer) or at is None or over is None:
         return ""
     limits = played.bound.policy.nanoseconds()
     names = ("background_grace", "linger_grace", "linger_kill_grace", "leftover_kill_grace", "kill_grace")

@@ -16,7 +16,7 @@ from pytest_agentproc.search._expect_keys import collect_expect_keys
 from pytest_agentproc.search._find import FailingSetting, find_unmet_check
 from pytest_agentproc.search._find_file import replace_expectations
 from pytest_agentproc.search._invariants import find_broken_invariant
-from pytest_agentproc.search._trials import SearchResult, Settings, TrialsWithinTime
+from pytest_agentproc.search._trials import ScenarioSettings, SearchResult, TrialsWithinTime
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Subject
 
 
-class OpenValueSettings(Settings[tuple[OpenValueChoice, ...]]):
-    """The settings of one scenario with open values; see `Settings`."""
+class OpenValueSettings(ScenarioSettings[tuple[OpenValueChoice, ...]]):
+    """The settings of one scenario with open values; see `ScenarioSettings`."""
 
     _refused: NotApplicable | None = None
 
@@ -53,7 +53,7 @@ class OpenValueSettings(Settings[tuple[OpenValueChoice, ...]]):
         self.counted += 1
         return self._find_broken_promise(choices, text, reference, played)
 
-    def require_play(self) -> None:
+    def require_playable_setting(self) -> None:
         """See that a setting could be played.
 
         Raises:
@@ -118,10 +118,15 @@ def search(
     looked = OpenValueSettings(scenario, subject, lab, backend)
     trials = TrialsWithinTime(looked, seconds, shrinking, clock)
     best = find_smallest_failure(
-        scenario.openings, *looked.get_limits_and_names(), looked.list_tracks(), trials.is_failing, runs=runs, seed=seed
+        scenario.openings,
+        *looked.get_limits_and_time_names(),
+        looked.list_tracks(),
+        trials.is_failing,
+        runs=runs,
+        seed=seed,
     )
-    looked.require_play()
-    return trials.get_result(best)
+    looked.require_playable_setting()
+    return trials.make_search_result(best)
 
 
 _STEPS_THAT_END_A_RUN = ("answer", "result")
@@ -141,7 +146,7 @@ def has_output_after_end(played: PlayResult) -> bool:
         played: a run, or a session, whose agent speaks on with each prompt.
     """
     bound = played.bound
-    if bound.scenario.is_session or bound.parts or not bound.scenario.dialect_record.says_its_end:
+    if bound.scenario.is_session or bound.parts or not bound.scenario.dialect_record.has_completion_event:
         return False
     has_tasks = "task" in bound.scenario.language.list_dialect_steps(bound.scenario.dialect, bound.scenario.mode)
     is_over = False

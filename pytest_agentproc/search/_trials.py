@@ -44,7 +44,7 @@ class SearchResult:
     counted: int
 
 
-class Settings(ABC, Generic[SettingType]):
+class ScenarioSettings(ABC, Generic[SettingType]):
     """The settings of one scenario for one supervisor.
 
     Args:
@@ -65,13 +65,13 @@ class Settings(ABC, Generic[SettingType]):
         self._backend = backend
         self._is_of_kit = isinstance(subject, ReferenceSupervisor)
         self._is_reference = type(subject) is ReferenceSupervisor and subject.name == "reference"
-        self._reference = _Reference(subject)
+        self._reference = _ReferenceWithSubjectLimits(subject)
 
     @abstractmethod
     def try_setting(self, setting: SettingType) -> FailingSetting | None:
         """Play one setting, and count it; None: every promise holds there, or it asks nothing."""
 
-    def get_limits_and_names(self) -> tuple[Mapping[str, int | None], Sequence[str]]:
+    def get_limits_and_time_names(self) -> tuple[Mapping[str, int | None], Sequence[str]]:
         """Give the limits, and the names of those about which times are tried; of several sessions the first one's.
 
         Times are tried about the limits that the file names; if it names none, about all of such an agent.
@@ -88,7 +88,7 @@ class Settings(ABC, Generic[SettingType]):
         return self._lab.play(scenario, self._subject, backend=self._backend)
 
 
-class _Reference(ReferenceSupervisor):
+class _ReferenceWithSubjectLimits(ReferenceSupervisor):
     """The reference supervisor with the limits that another supervisor states."""
 
     def __init__(self, subject: Subject) -> None:
@@ -111,7 +111,11 @@ class TrialsWithinTime(Generic[SettingType]):
     """
 
     def __init__(
-        self, settings: Settings[SettingType], seconds: float, shrinking: float, clock: Callable[[], float] = monotonic
+        self,
+        settings: ScenarioSettings[SettingType],
+        seconds: float,
+        shrinking: float,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         self._settings = settings
         self._clock = clock
@@ -136,7 +140,7 @@ class TrialsWithinTime(Generic[SettingType]):
                 self._until = self._clock() + self._shrinking
         return self._tried[setting] is not None
 
-    def get_result(self, best: SettingType | None = None) -> SearchResult:
+    def make_search_result(self, best: SettingType | None = None) -> SearchResult:
         """Say what came of it: the find of the best setting, or else the last find."""
         finds = [find for find in self._tried.values() if find is not None]
         found = self._tried[best] if best is not None else next(reversed(finds), None)

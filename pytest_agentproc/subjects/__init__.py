@@ -5,7 +5,7 @@ from __future__ import annotations
 from pytest_agentproc.errors import Declined
 from pytest_agentproc.subjects._acp_program import AcpProgram
 from pytest_agentproc.subjects._as_subject import as_subject
-from pytest_agentproc.subjects._checked import CheckedSubject, is_kit_file, is_machinery_file
+from pytest_agentproc.subjects._checked import CheckedSubject, is_kit_file, is_kit_or_library_file
 from pytest_agentproc.subjects._client import Client
 from pytest_agentproc.subjects._command import Command
 from pytest_agentproc.subjects._driven import Driven
@@ -13,7 +13,13 @@ from pytest_agentproc.subjects._function import Function
 from pytest_agentproc.subjects._live import HeldSession, LiveSupervisor
 from pytest_agentproc.subjects._named import describe_raised, find_subject, get_bundled_subjects
 from pytest_agentproc.subjects._reference import ReferenceSupervisor, reference_supervisor
-from pytest_agentproc.subjects._trivial import TRIVIAL_SUBJECTS, KillAtOnce, Null, SpawnAndForget, SubprocessRun
+from pytest_agentproc.subjects._trivial import (
+    TRIVIAL_SUBJECTS,
+    KillsAgentAtOnce,
+    NeverStartsAgent,
+    StartsAgentAndReturns,
+    UsesSubprocessRun,
+)
 from pytest_agentproc.subjects._written import load_command_file, make_command
 
 __all__ = [
@@ -26,18 +32,18 @@ __all__ = [
     "Driven",
     "Function",
     "HeldSession",
-    "KillAtOnce",
+    "KillsAgentAtOnce",
     "LiveSupervisor",
-    "Null",
+    "NeverStartsAgent",
     "ReferenceSupervisor",
-    "SpawnAndForget",
-    "SubprocessRun",
+    "StartsAgentAndReturns",
+    "UsesSubprocessRun",
     "as_subject",
     "describe_raised",
     "find_subject",
     "get_bundled_subjects",
     "is_kit_file",
-    "is_machinery_file",
+    "is_kit_or_library_file",
     "load_command_file",
     "make_command",
     "reference_supervisor",

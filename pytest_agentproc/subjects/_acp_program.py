@@ -58,7 +58,7 @@ class AcpProgram(Command):
         """
         self.require_no_real_agent(order)
         with tempfile.TemporaryDirectory(prefix="agentproc-") as base:
-            editor = partial(_Editor, program=self, folder=make_run_folder(base, order.prompt))
+            editor = partial(_AcpEditorClient, program=self, folder=make_run_folder(base, order.prompt))
             return await call_supervisor(lambda order: SessionDriver(order, editor).run(), order, __name__)
 
 
@@ -66,7 +66,7 @@ class _RequestRefused(Exception):
     """An error that the program gave in answer."""
 
 
-class _Editor(Client):
+class _AcpEditorClient(Client):
     """The editor that has started the program."""
 
     def __init__(self, order: RunRequest, permit: Any, *, program: AcpProgram, folder: str) -> None:

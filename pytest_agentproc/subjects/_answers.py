@@ -26,10 +26,10 @@ def read_answer(given: Any, scale: float = 1) -> RunReport:
     Raises:
         AdapterError: it is none of these, or a field is unknown or of a wrong type; the text says which.
     """
-    return RunReport() if given is None else _read_run_answer(given, "", scale)
+    return RunReport() if given is None else _read_report_fields(given, "", scale)
 
 
-def _read_run_answer(given: Any, place: str, scale: float) -> RunReport:
+def _read_report_fields(given: Any, place: str, scale: float) -> RunReport:
     if isinstance(given, str):
         return RunReport(outcome=_read_outcome(given, place or "the outcome", None))
     unit: float | None = scale * NANOSECONDS_PER_SECOND
@@ -102,16 +102,16 @@ def _read_list_of_texts(given: Any, place: str, _unit: object) -> tuple[str, ...
     raise _make_error(given, place, "a list of texts")
 
 
-def _read_answers(given: Any, place: str, scale: float) -> tuple[RunReport, ...]:
+def _read_turn_reports(given: Any, place: str, scale: float) -> tuple[RunReport, ...]:
     if not isinstance(given, list | tuple):
         raise _make_error(given, place, "a list with one answer each")
-    return tuple(_read_run_answer(answer, f"{place} {number}", scale) for number, answer in enumerate(given, 1))
+    return tuple(_read_report_fields(answer, f"{place} {number}", scale) for number, answer in enumerate(given, 1))
 
 
 def _read_sessions(given: Any, place: str, scale: float) -> dict[str, RunReport]:
     if not isinstance(given, Mapping):
         raise _make_error(given, place, "a mapping of names to answers")
-    return {str(name): _read_run_answer(answer, f"{place}.{name}", scale) for name, answer in given.items()}
+    return {str(name): _read_report_fields(answer, f"{place}.{name}", scale) for name, answer in given.items()}
 
 
 def _read_viewers(given: Any, place: str, _unit: object) -> dict[str, View]:
@@ -161,8 +161,8 @@ _READERS_BY_FIELD: dict[str, FieldReader] = {
     "warnings": _read_list_of_texts,
     "noise": _make_type_reader(int, "a whole number"),
     "stderr_tail": _read_bytes,
-    "turns": _read_answers,
-    "background": _read_answers,
+    "turns": _read_turn_reports,
+    "background": _read_turn_reports,
     "statuses": _read_list_of_texts,
     "viewers": _read_viewers,
     "called": _read_hook_calls,

@@ -66,7 +66,7 @@ class CheckedSubject:
             AdapterError: it raised, or they are none.
             Declined: it cannot take such agents.
         """
-        return call_policy(lambda: _complete_limits(self.subject.policy(request), request.dialect))
+        return ask_for_limits(lambda: _complete_limits(self.subject.policy(request), request.dialect))
 
     async def run(self, order: RunRequest) -> RunReport:
         """Have it supervise.
@@ -83,7 +83,7 @@ def _complete_limits(limits: Any, dialect: str) -> Any:
     return make_policy(limits, dialect) if isinstance(limits, Mapping) else limits
 
 
-def call_policy(policy: Callable[[], Any]) -> Policy:
+def ask_for_limits(policy: Callable[[], Any]) -> Policy:
     """Give the limits that a function states.
 
     Raises:
@@ -126,13 +126,13 @@ async def call_supervisor(
             raise
         raise _make_supervisor_crash(error, adapter) from error  # it was not cancelled
     except (Exception, SystemExit) as error:
-        if (refusal := unwrap_refusal(error)) is not None:
+        if (refusal := unwrap_adapter_error(error)) is not None:
             raise refusal from None
         raise _make_supervisor_crash(error, adapter) from error
     return read_answer(given, order.scale)
 
 
-def unwrap_refusal(error: BaseException) -> Declined | AdapterError | None:
+def unwrap_adapter_error(error: BaseException) -> Declined | AdapterError | None:
     """Give what an adapter says of itself: the exception, or the first of a group of such; None: it is another."""
     kinds = (Declined, AdapterError)
     while isinstance(error, BaseExceptionGroup) and error.split(kinds)[1] is None:
@@ -155,7 +155,7 @@ def find_adapter_module(thing: Any) -> str:
 
 
 def _make_supervisor_crash(error: BaseException, adapter: str) -> SupervisorCrash:
-    modules = {frame.f_globals.get("__name__") for frame, _ in _list_foreign_frames(_unwrap_groups(error)[1])}
+    modules = {frame.f_globals.get("__name__") for frame, _ in _list_adapter_frames(_unwrap_groups(error)[1])}
     is_in_adapter = modules <= {adapter} and not is_spawn_error(_unwrap_groups(error)[0])
     return SupervisorCrash(f"it {_describe_error(error)}", is_in_adapter=is_in_adapter)
 
@@ -169,7 +169,7 @@ def _describe_error(error: BaseException) -> str:
     """Describe what was raised, and where in their code: the last lines of the traceback, the innermost at the end."""
     inner, traces = _unwrap_groups(error)
     said = "".join(traceback.format_exception_only(inner)).strip()
-    found = traceback.StackSummary.extract(iter(_list_foreign_frames(traces)))
+    found = traceback.StackSummary.extract(iter(_list_adapter_frames(traces)))
     where = [f"  {shorten_path(frame.filename)}:{frame.lineno} in {frame.name}: {frame.line}" for frame in found]
     return "\n".join([f"raised {said}", *where[-_MAX_SHOWN_TRACEBACK_FRAMES:]])
 
@@ -183,10 +183,10 @@ def _unwrap_groups(error: BaseException) -> tuple[BaseException, list[Any]]:
     return error, traces
 
 
-def _list_foreign_frames(traces: list[Any]) -> list[tuple[FrameType, int]]:
+def _list_adapter_frames(traces: list[Any]) -> list[tuple[FrameType, int]]:
     """List the frames of the adapter and of the supervisor, each with its line."""
     found = [pair for trace in traces for pair in traceback.walk_tb(trace)]
-    return [(frame, line) for frame, line in found if not is_machinery_file(frame.f_code.co_filename)]
+    return [(frame, line) for frame, line in found if not is_kit_or_library_file(frame.f_code.co_filename)]
 
 
 def is_kit_file(file: str) -> bool:
@@ -194,7 +194,7 @@ def is_kit_file(file: str) -> bool:
     return file.startswith(_FOLDER_OF_THE_KIT)
 
 
-def is_machinery_file(file: str) -> bool:
+def is_kit_or_library_file(file: str) -> bool:
     """Say whether a file of code is the kit's, an event loop's or the standard library's."""
     is_of_python = file.startswith((*_STANDARD_LIBRARY_FOLDERS, "<frozen")) and not file.startswith(
         _SITE_PACKAGES_FOLDERS

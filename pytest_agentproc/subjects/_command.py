@@ -18,12 +18,12 @@ import anyio
 from pytest_agentproc.errors import AdapterError, Declined, UsageError
 from pytest_agentproc.files import read_file
 from pytest_agentproc.subjects._answers import read_answer
-from pytest_agentproc.subjects._said import ProgramEnd, parse_sources, read_fields
+from pytest_agentproc.subjects._said import ProgramEnd, parse_field_sources, read_report_fields
 from pytest_agentproc.subjects._stated import (
     has_time_limit,
+    require_cannot_words,
     require_dialects,
     require_first_signal,
-    require_inabilities,
     require_limits,
     require_outcomes,
 )
@@ -36,7 +36,7 @@ from pytest_agentproc.vocabulary import (
     RunReport,
     RunRequest,
     format_signal_name,
-    mark_unstated,
+    mark_unstated_limits,
 )
 
 if TYPE_CHECKING:
@@ -159,11 +159,11 @@ class Command:
             raise UsageError(f"the command {argv!r} must be a list of words with {{agent}} among them", remedy)
         self.name = name or Path(argv[0]).name
         self.dialects = require_dialects(dialects)
-        self.cannot = (*require_inabilities(cannot), "env", *(() if "agent" in told else ("argv",)))
+        self.cannot = (*require_cannot_words(cannot), "env", *(() if "agent" in told else ("argv",)))
         self.outcomes = require_outcomes(outcomes)
         self.first_signal = require_first_signal(first_signal)
         given: Mapping[str, Any] = {"exit_code": "exit_code"} if says is None else says
-        parse_sources(given)  # a mistake in it is one of the caller's
+        parse_field_sources(given)  # a mistake in it is one of the caller's
         self._declines = _parse_decline_code(declines)
         self._says = given
         self._limits = require_limits(limits or {})
@@ -205,7 +205,7 @@ class Command:
             name: _DEFAULT_SECONDS_OF_PLACEHOLDERS.get(name, getattr(default, name)) for name in self._told
         } | self._limits
         limits |= {name: value for name, value in request.limits.items() if name in self._told}
-        return mark_unstated(Policy.for_dialect(request.dialect, **limits), {*self._told, *self._limits})
+        return mark_unstated_limits(Policy.for_dialect(request.dialect, **limits), {*self._told, *self._limits})
 
     async def run(self, order: RunRequest) -> RunReport:
         """Start it below the order's keeper and wait for its end, as long as the caller lets it.
@@ -218,19 +218,19 @@ class Command:
             order.trace(order.clock.instant(), "m", {"process": "supervisor", "unscaled": "{scale}"})
         with tempfile.TemporaryDirectory(prefix="agentproc-") as base:
             folder = make_run_folder(base, order.prompt)
-            status, stdout, stderr = await self._run_to_end(order, folder)
+            status, stdout, stderr = await self._run_program_to_end(order, folder)
             end = ProgramEnd(
                 status if status >= 0 else 128 - status, stdout, lambda name: _read_text_if_exists(Path(folder, name))
             )
             record_end(order, status, stderr)
             if self._declines is not None and status == self._declines:
                 raise Declined(stderr.strip().rpartition("\n")[2] or f"it exits with code {status}")
-            fields, missing = read_fields(parse_sources(self._says), end)
+            fields, missing = read_report_fields(parse_field_sources(self._says), end)
             for field, why in missing.items():
                 order.trace(order.clock.instant(), "m", {"process": "supervisor", "unsaid": field, "why": why})
             return read_answer(fields, order.scale)
 
-    async def _run_to_end(self, order: RunRequest, folder: str) -> tuple[int, str, str]:
+    async def _run_program_to_end(self, order: RunRequest, folder: str) -> tuple[int, str, str]:
         keeper = order.keeper
         self.require_no_real_agent(order)
         start = self.make_start_arguments(order, make_placeholder_values(order, folder, self.here))

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from pytest_agentproc.errors import AdapterError, UsageError
-from pytest_agentproc.subjects._checked import find_adapter_module, unwrap_refusal
+from pytest_agentproc.subjects._checked import find_adapter_module, unwrap_adapter_error
 from pytest_agentproc.subjects._client import Client
-from pytest_agentproc.subjects._function import Function, copy_untracked
+from pytest_agentproc.subjects._function import Function, copy_without_scale_tracking
 from pytest_agentproc.subjects._stated import require_limits, require_limits_function
-from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND, Caller, CallerRole
+from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND, CallerRole, ScenarioCaller
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -100,9 +100,9 @@ class SessionDriver:
     """One session of an order."""
 
     def __init__(self, order: RunRequest, client: Callable[..., Client]) -> None:
-        self._order = copy_untracked(order)
+        self._order = copy_without_scale_tracking(order)
         self._client = client(order, self._ask_permission)
-        self._caller = Caller(order.drive, self._record_action, {"": CallerRole(order.handler)})
+        self._caller = ScenarioCaller(order.drive, self._record_action, {"": CallerRole(order.handler)})
         self._news = anyio.Event()
         self._prompts: list[str] = []
         self._turns: dict[int, dict[str, Any]] = {}
@@ -114,7 +114,7 @@ class SessionDriver:
     async def run(self) -> dict[str, Any]:
         """Hold the session, have its client do what the caller wants, and say what its turns came to."""
         async with anyio.create_task_group() as group:
-            group.start_soon(self._hold_session)
+            group.start_soon(self._keep_session_open)
             while True:
                 for deed in self._caller.act(self._read_clock()):
                     self._do_action(deed, group)
@@ -157,7 +157,7 @@ class SessionDriver:
         try:
             await self._client.cancel()
         except Exception as error:  # noqa: BLE001  # what a cancel raises is ignored, unless the adapter refuses
-            if (refusal := unwrap_refusal(error)) is not None:
+            if (refusal := unwrap_adapter_error(error)) is not None:
                 raise refusal from None
 
     async def _ask_permission(self) -> bool:
@@ -171,7 +171,7 @@ class SessionDriver:
 
     # Actions of the session.
 
-    async def _hold_session(self) -> None:
+    async def _keep_session_open(self) -> None:
         """Hold the session open from its start to the caller's close; that the agent is lost by then is no news."""
         try:
             async with self._client.stack:
@@ -181,7 +181,7 @@ class SessionDriver:
                 await self._run_turns_until_close()
                 await self._client.close()
         except Exception as error:
-            if (refusal := unwrap_refusal(error)) is not None:
+            if (refusal := unwrap_adapter_error(error)) is not None:
                 raise refusal from None
             if not self._is_started:
                 await self._fail_all_prompts(_unwrap_exception_group(error))
@@ -221,7 +221,7 @@ class SessionDriver:
                 given = await self._client.prompt(self._prompts[number - 1])
                 said.update(_require_answer_mapping(given))
             except Exception as raised:  # noqa: BLE001  # which of them are an outcome, the client says
-                if (refusal := unwrap_refusal(raised)) is not None:
+                if (refusal := unwrap_adapter_error(raised)) is not None:
                     raise refusal from None
                 error = _unwrap_exception_group(raised)
                 said.update(outcome=self._client.outcome_of_prompt_error(error), error=str(error))

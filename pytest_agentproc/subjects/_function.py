@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import anyio.to_thread
 
 from pytest_agentproc.errors import AdapterError, UsageError
-from pytest_agentproc.subjects._checked import call_policy, call_supervisor, find_adapter_module
+from pytest_agentproc.subjects._checked import ask_for_limits, call_supervisor, find_adapter_module
 from pytest_agentproc.subjects._stated import (
     has_time_limit,
     make_policy,
     require_actions,
+    require_cannot_words,
     require_dialects,
     require_first_signal,
-    require_inabilities,
     require_limits,
     require_limits_function,
     require_outcomes,
@@ -113,7 +113,7 @@ class Function:
         self.function = function
         self._module = find_adapter_module(function)
         self.name = name or _get_function_name(function)
-        self.cannot = require_inabilities(cannot)
+        self.cannot = require_cannot_words(cannot)
         self.outcomes = require_outcomes(outcomes)
         self.first_signal = require_first_signal(first_signal)
         deeds = CAPABILITIES if isinstance(sessions, bool) else require_actions(sessions)
@@ -138,7 +138,7 @@ class Function:
             Declined: that function raised it.
         """
         limits = self._limits
-        return call_policy(lambda: _make_policy(limits(request) if callable(limits) else limits, request.dialect))
+        return ask_for_limits(lambda: _make_policy(limits(request) if callable(limits) else limits, request.dialect))
 
     async def run(self, order: RunRequest) -> RunReport:
         """Call the function.
@@ -196,7 +196,7 @@ class _ScaleTrackingRequest(RunRequest):
         return object.__getattribute__(self, name)
 
 
-def copy_untracked(order: RunRequest) -> RunRequest:
+def copy_without_scale_tracking(order: RunRequest) -> RunRequest:
     """Copy an order for the kit's own use, so that a look at its scale does not count as one of the subject."""
     return RunRequest(**{field.name: object.__getattribute__(order, field.name) for field in fields(RunRequest)})
 

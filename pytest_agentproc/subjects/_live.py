@@ -128,14 +128,17 @@ class LiveSupervisor:
     # The caller's side.
 
     def submit_call(self, verb: Callable[[HeldSession], Awaitable[Any]] | None) -> None:
-        """Have a function called in the session's loop; None: close the session. `receive_answer` gives the answer."""
+        """Have a function called in the session's loop; None: close the session.
+
+        `receive_call_answer` gives the answer.
+        """
         self._wanted.put(verb)
 
-    def report_end(self, value: Any, error: BaseException | None = None) -> None:
+    def report_session_end(self, value: Any, error: BaseException | None = None) -> None:
         """Report to the caller that the session is over, with its result or its error."""
         self._told.put((value, error, True))
 
-    def receive_answer(self) -> tuple[Any, BaseException | None, bool]:
+    def receive_call_answer(self) -> tuple[Any, BaseException | None, bool]:
         """Wait for the answer to the last call: its value, its error, and whether the session is over."""
         return self._told.get()
 

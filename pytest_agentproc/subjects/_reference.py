@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.subjects._talk import SessionGroup
-from pytest_agentproc.supervisor import Deciders, Folder, SessionDeciders, run_once
+from pytest_agentproc.supervisor import Deciders, FolderStore, SessionDeciders, run_once
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +42,7 @@ class ReferenceSupervisor:
         """Run the agent once, or hold a session with it, or one with each of several."""
         if order.drive or order.sessions:
             return await SessionGroup(order, self.session_deciders).run()
-        folder = _FullDiskFolder if order.disk == "full" else Folder
+        folder = _FullDiskFolder if order.disk == "full" else FolderStore
         result = await run_once(
             order.argv,
             dialect=order.contributed or order.dialect,
@@ -65,7 +65,7 @@ def reference_supervisor() -> ReferenceSupervisor:
     return ReferenceSupervisor()
 
 
-class _FullDiskFolder(Folder):
+class _FullDiskFolder(FolderStore):
     """A directory in which files can be made, and nothing can be written to them.
 
     The reference supervisor writes under names that no test can know before, so no writable directory can be full for

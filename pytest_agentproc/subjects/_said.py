@@ -44,7 +44,9 @@ class MissingReason(str):
     __slots__ = ()
 
 
-def read_fields(sources: Mapping[str, FieldSource], end: ProgramEnd) -> tuple[dict[str, Any], dict[str, MissingReason]]:
+def read_report_fields(
+    sources: Mapping[str, FieldSource], end: ProgramEnd
+) -> tuple[dict[str, Any], dict[str, MissingReason]]:
     """Read the fields of an answer from the end of a program; for each field that is missing, give the reason.
 
     The final text of a completed run that must be reported, and is not, is lost: an empty one (C3).
@@ -60,7 +62,7 @@ def read_fields(sources: Mapping[str, FieldSource], end: ProgramEnd) -> tuple[di
     return fields, missing
 
 
-def parse_sources(says: Mapping[str, Any]) -> dict[str, FieldSource]:
+def parse_field_sources(says: Mapping[str, Any]) -> dict[str, FieldSource]:
     """Read a table of fields and where each is said.
 
     Args:

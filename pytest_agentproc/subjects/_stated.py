@@ -20,7 +20,7 @@ from pytest_agentproc.vocabulary import (
     LimitsRequest,
     Outcome,
     Policy,
-    mark_unstated,
+    mark_unstated_limits,
 )
 
 _OUTCOMES_ALWAYS_LISTED = ("completed", "failed")
@@ -71,7 +71,7 @@ def make_policy(limits: Mapping[str, Any], dialect: str) -> Policy:
         _require_known_name("limit", name, ALL_LIMIT_NAMES)
     off = dict.fromkeys(LIMITS_THAT_MAY_BE_OFF - {"restart_backoff"})
     given = {name: () if name in LIMITS_THAT_ARE_LISTS and value is None else value for name, value in limits.items()}
-    return mark_unstated(Policy.for_dialect(dialect, **(off | given)), limits)
+    return mark_unstated_limits(Policy.for_dialect(dialect, **(off | given)), limits)
 
 
 def has_time_limit(limits: Mapping[str, Any]) -> bool:
@@ -118,7 +118,7 @@ def require_actions(deeds: Iterable[str]) -> tuple[str, ...]:
     return listed
 
 
-def require_inabilities(words: Iterable[str]) -> tuple[str, ...]:
+def require_cannot_words(words: Iterable[str]) -> tuple[str, ...]:
     """Give what a supervisor cannot do as it is listed: `TEXTS_OF_OTHER_NEEDS`, and `CAPABILITIES` of its sessions.
 
     Raises:

@@ -14,7 +14,7 @@ import anyio
 from pytest_agentproc.vocabulary import LimitsRequest, Outcome, Policy, RunReport, RunRequest, View, compute_exit_code
 
 
-class Null:
+class NeverStartsAgent:
     """Starts nothing and calls it completed."""
 
     name = "null"
@@ -36,7 +36,7 @@ class Null:
         return _report_success(order)
 
 
-class SpawnAndForget(Null):
+class StartsAgentAndReturns(NeverStartsAgent):
     """Starts the agent, calls it completed, and never looks back."""
 
     name = "spawn-and-forget"
@@ -53,7 +53,7 @@ class SpawnAndForget(Null):
         return _report_success(order)
 
 
-class KillAtOnce(Null):
+class KillsAgentAtOnce(NeverStartsAgent):
     """Start the agent and kill only it: no leak, no late exit, no work done."""
 
     name = "kill-at-once"
@@ -69,7 +69,7 @@ class KillAtOnce(Null):
         return _report_success(order)
 
 
-class SubprocessRun(Null):
+class UsesSubprocessRun(NeverStartsAgent):
     """Does what `subprocess.run(..., timeout=...)` does: waits for exit and pipes, then kills the agent alone."""
 
     name = "subprocess.run"
@@ -112,7 +112,7 @@ class SubprocessRun(Null):
         )
 
 
-TRIVIAL_SUBJECTS = (Null, SpawnAndForget, SubprocessRun, KillAtOnce)
+TRIVIAL_SUBJECTS = (NeverStartsAgent, StartsAgentAndReturns, UsesSubprocessRun, KillsAgentAtOnce)
 
 
 def _start_agent(order: RunRequest) -> subprocess.Popen[bytes]:

@@ -13,7 +13,7 @@ from pytest_agentproc.errors import UsageError, suggest_known_word
 from pytest_agentproc.files import read_text_file
 from pytest_agentproc.subjects._acp_program import AcpProgram
 from pytest_agentproc.subjects._command import Command
-from pytest_agentproc.vocabulary import POLICY_NAMES, RunReport
+from pytest_agentproc.vocabulary import ALL_LIMIT_NAMES, RunReport
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -98,7 +98,7 @@ def _require_known_key(key: str) -> None:
     """Raise a UsageError for another key; a field or a limit in the wrong table is told its place."""
     if key in _CHECKS_BY_TOML_KEY:
         return
-    for table, names in (("says", [field.name for field in fields(RunReport)]), ("limits", POLICY_NAMES)):
+    for table, names in (("says", [field.name for field in fields(RunReport)]), ("limits", ALL_LIMIT_NAMES)):
         if key in names:
             raise UsageError(f"{key} stands outside [{table}]", f"write it below a line [{table}]: {key} = ...")
     raise UsageError(f"there is no key {key!r}", suggest_known_word(key, _CHECKS_BY_TOML_KEY))

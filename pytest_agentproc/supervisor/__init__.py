@@ -15,29 +15,35 @@ The agent is never killed while it works, never waited for once it is done, and 
 
 from __future__ import annotations
 
-from pytest_agentproc.supervisor._artifacts import Artifacts, Folder, RunHeader, Store
+from pytest_agentproc.supervisor._artifacts import Artifacts, FileStore, FolderStore, RunHeader
 from pytest_agentproc.supervisor._conversation import Conversation
 from pytest_agentproc.supervisor._driver import Abandonment, AgentProcess, Driver
-from pytest_agentproc.supervisor._ending import Completion, Ending, Escalation
+from pytest_agentproc.supervisor._ending import Completion, Escalation, OutcomeRules
 from pytest_agentproc.supervisor._events import (
     AnswerQuestion,
     DecideTool,
     MachineCommand,
+    SendSignal,
     SessionEvent,
-    Signal,
     TurnResult,
 )
-from pytest_agentproc.supervisor._lifecycle import Restarts, SessionDeciders, SessionTask, Status, StatusRules
-from pytest_agentproc.supervisor._machine import Deciders, Machine, Task
-from pytest_agentproc.supervisor._questions import Hooks, Questions
+from pytest_agentproc.supervisor._lifecycle import (
+    RestartCounter,
+    SessionDeciders,
+    SessionStatus,
+    SessionTask,
+    StatusRules,
+)
+from pytest_agentproc.supervisor._machine import Deciders, RunMachine, RunTask
+from pytest_agentproc.supervisor._questions import HookTracker, OpenQuestions
 from pytest_agentproc.supervisor._result import Result, report_session, summarize_view
-from pytest_agentproc.supervisor._router import Router, Transcript
+from pytest_agentproc.supervisor._router import Transcript, TurnRouter
 from pytest_agentproc.supervisor._run import run_once
 from pytest_agentproc.supervisor._session import Session, Turn, Viewer, open_session
 from pytest_agentproc.supervisor._session_driver import SessionDriver
-from pytest_agentproc.supervisor._streams import Feeder, Framing
-from pytest_agentproc.supervisor._tools import Tasks, Tools
-from pytest_agentproc.supervisor._turns import TurnRecord, Turns
+from pytest_agentproc.supervisor._streams import LineSplitter, StdinFeeder
+from pytest_agentproc.supervisor._tools import BackgroundTaskTracker, ToolTracker
+from pytest_agentproc.supervisor._turns import OpenTurns, TurnRecord
 from pytest_agentproc.supervisor._watchdog import TurnWatchdog, Watchdog
 from pytest_agentproc.supervisor.dialects import Hook, Question, Setting
 from pytest_agentproc.vocabulary import ContinuedSession, Outcome, Policy
@@ -47,48 +53,48 @@ __all__ = [
     "AgentProcess",
     "AnswerQuestion",
     "Artifacts",
+    "BackgroundTaskTracker",
     "Completion",
     "ContinuedSession",
     "Conversation",
     "DecideTool",
     "Deciders",
     "Driver",
-    "Ending",
     "Escalation",
-    "Feeder",
-    "Folder",
-    "Framing",
+    "FileStore",
+    "FolderStore",
     "Hook",
-    "Hooks",
-    "Machine",
+    "HookTracker",
+    "LineSplitter",
     "MachineCommand",
+    "OpenQuestions",
+    "OpenTurns",
     "Outcome",
+    "OutcomeRules",
     "Policy",
     "Question",
-    "Questions",
-    "Restarts",
+    "RestartCounter",
     "Result",
-    "Router",
     "RunHeader",
+    "RunMachine",
+    "RunTask",
+    "SendSignal",
     "Session",
     "SessionDeciders",
     "SessionDriver",
     "SessionEvent",
+    "SessionStatus",
     "SessionTask",
     "Setting",
-    "Signal",
-    "Status",
     "StatusRules",
-    "Store",
-    "Task",
-    "Tasks",
-    "Tools",
+    "StdinFeeder",
+    "ToolTracker",
     "Transcript",
     "Turn",
     "TurnRecord",
     "TurnResult",
+    "TurnRouter",
     "TurnWatchdog",
-    "Turns",
     "Viewer",
     "Watchdog",
     "open_session",

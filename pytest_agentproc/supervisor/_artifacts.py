@@ -25,7 +25,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, get_args
 
-from pytest_agentproc.supervisor._events import Output
+from pytest_agentproc.supervisor._events import OutputRead
 from pytest_agentproc.supervisor.dialects import Line, Meaning, Message
 from pytest_agentproc.vocabulary import (
     ARTIFACT_TEXTS,
@@ -77,7 +77,7 @@ class Artifacts:
     store gives that file up, and the run continues.
     """
 
-    def __init__(self, store: Store, headline: RunHeader) -> None:
+    def __init__(self, store: FileStore, headline: RunHeader) -> None:
         self.unwritten: dict[str, str] = {}
         self._store = store
         self._headline = headline
@@ -86,7 +86,7 @@ class Artifacts:
 
     def log_event(self, event: MachineEvent, meanings: list[Meaning], now: int) -> None:
         """Keep what came of one event of the machine, at an instant of the run's clock."""
-        if isinstance(event, Output):
+        if isinstance(event, OutputRead):
             self.write(f"{event.stream}.log", event.data)
         if meanings:
             at = (now - self._headline.started) / NANOSECONDS_PER_SECOND
@@ -220,7 +220,7 @@ def _make_json_writable(value: Any, depth: int = 0) -> Any:
     return [_make_json_writable(item, depth + 1) for item in value]
 
 
-class Store(Protocol):
+class FileStore(Protocol):
     """Files by name. A method that cannot do its work raises OSError, and then the file is dropped."""
 
     def begin(self, name: str) -> None:
@@ -236,7 +236,7 @@ class Store(Protocol):
         """Leave nothing of a file that was not finished; this never raises."""
 
 
-class Folder:
+class FolderStore:
     """A store in a directory.
 
     Args:
@@ -251,7 +251,7 @@ class Folder:
         self._open: dict[str, int] = {}
 
     def begin(self, name: str) -> None:
-        """See `Store`."""
+        """See `FileStore`."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._open[name] = self.create_file(self._find_part_path(name))
 
@@ -260,18 +260,18 @@ class Folder:
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
 
     def write(self, name: str, data: bytes) -> None:
-        """See `Store`."""
+        """See `FileStore`."""
         rest = memoryview(data)
         while rest:
             rest = rest[os.write(self._open[name], rest) :]
 
     def finish(self, name: str) -> None:
-        """See `Store`."""
+        """See `FileStore`."""
         os.close(self._open.pop(name))
         self._find_part_path(name).replace(self.path / name)
 
     def drop(self, name: str) -> None:
-        """See `Store`."""
+        """See `FileStore`."""
         with contextlib.suppress(OSError):
             if name in self._open:
                 os.close(self._open.pop(name))

@@ -3,7 +3,7 @@
 `_status` draws its statuses and the order in which they follow each other. The status is computed from what is true,
 after each
 event: READY means a live agent that has done its handshake and can be written to. An unacknowledged cancel is a count
-beside it (`Turns`). One agent lives at a time, with its descendants. A start that never worked is not tried again.
+beside it (`OpenTurns`). One agent lives at a time, with its descendants. A start that never worked is not tried again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.supervisor import _events as on
 from pytest_agentproc.supervisor import _events as to
 from pytest_agentproc.supervisor._ending import EscalationStep
-from pytest_agentproc.supervisor._lifecycle import AgentLifecycle, Status
+from pytest_agentproc.supervisor._lifecycle import AgentLifecycle, SessionStatus
 from pytest_agentproc.supervisor.dialects import (
     Asked,
     Compaction,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import SessionMeaning, TaskMeaning
 
 
-_STATUSES_THAT_TAKE_PROMPTS = (Status.READY, Status.PROMPTING)
+_STATUSES_THAT_TAKE_PROMPTS = (SessionStatus.READY, SessionStatus.PROMPTING)
 _MEANINGS_OF_TOOL_WORK = (Asked, Compaction, Nested, ToolEnded, ToolStarted)
 
 
@@ -50,7 +50,7 @@ class Conversation(AgentLifecycle):
     """Supervise one session."""
 
     def __init__(self, task: SessionTask, deciders: SessionDeciders | None = None) -> None:
-        self.state = Status.STARTING
+        self.state = SessionStatus.STARTING
         self.session_id: str | None = None
         self.noise = 0
         self._news: list[to.SessionEvent] = []
@@ -58,7 +58,7 @@ class Conversation(AgentLifecycle):
         super().__init__(task, deciders)
         self._standing = self._made.standing()
         self._wishes: dict[type[Any], Callable[[Any, int], list[MachineCommand]]] = {
-            to.Prompt: self._handle_prompt,
+            to.QueuePrompt: self._handle_prompt,
             to.CancelTurn: lambda wish, now: self.feeder.put(self.turns.cancel_turn(wish.number, now)),
             to.AnswerQuestion: lambda wish, now: self.feeder.put(
                 self.turns.answer_question(wish.id, now, allowed=wish.allowed)
@@ -92,7 +92,7 @@ class Conversation(AgentLifecycle):
         self._now = now
         commands = self._answers[type(event)](event, now)
         return (
-            commands if type(event) is on.Ready else self._deliver_and_publish(commands, now)
+            commands if type(event) is on.StreamReady else self._deliver_and_publish(commands, now)
         )  # to read changes nothing yet
 
     def handle_intent(self, intent: CallerIntent, now: int) -> list[MachineCommand]:
@@ -133,7 +133,7 @@ class Conversation(AgentLifecycle):
         if not self._news:
             return commands
         told, self._news = self._news, []
-        return [*map(on.Publish, told), *commands]
+        return [*map(on.PublishSessionEvent, told), *commands]
 
     def _update_status(self) -> None:
         status = self._standing.judge_status(
@@ -154,7 +154,7 @@ class Conversation(AgentLifecycle):
 
     # Streams.
 
-    def _note_output(self, event: on.Output, now: int) -> None:
+    def _note_output(self, event: on.OutputRead, now: int) -> None:
         if event.data and self.turns.flight is not None:
             self.turns.watchdog.note_activity(now, event.stream, len(event.data))
 
@@ -251,7 +251,7 @@ class Conversation(AgentLifecycle):
 
     # The caller.
 
-    def _handle_prompt(self, wish: to.Prompt, now: int) -> list[MachineCommand]:
+    def _handle_prompt(self, wish: to.QueuePrompt, now: int) -> list[MachineCommand]:
         self.turns.queue_prompt(wish.number, wish.text)
         if self._is_closing:
             self.turns.refuse_queued(Outcome.STOPPED, "the session is closed", now)
@@ -275,7 +275,7 @@ class Conversation(AgentLifecycle):
         self.turns.lose_agent(Outcome.STOPPED, now, "the session was closed")
         self.turns.refuse_queued(Outcome.STOPPED, "the session was closed", now)
         if not self.has_agent:
-            return [on.Finish()]
+            return [on.FinishRun()]
         if self._is_steady:
             self.ladder.start_close_grace(now)
         return self.feeder.end_input()

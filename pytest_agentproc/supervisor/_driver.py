@@ -88,15 +88,15 @@ class Driver:
         self._done = False
         self._containment: str | None = None
         self._execute: dict[type[Any], Callable[[Any], MachineEvent | None]] = {
-            on.Spawn: self._do_spawn,
-            on.Watch: self._do_watch,
-            on.Read: self._do_read,
-            on.Write: self._do_write,
-            on.Close: self._do_close,
-            on.Signal: self._do_signal,
-            on.Sweep: self._do_sweep,
-            on.Reap: self._do_reap,
-            on.Finish: self._do_finish,
+            on.SpawnAgent: self._do_spawn,
+            on.WatchStream: self._do_watch,
+            on.ReadStream: self._do_read,
+            on.WriteStdin: self._do_write,
+            on.CloseStdin: self._do_close,
+            on.SendSignal: self._do_signal,
+            on.FindSurvivors: self._do_sweep,
+            on.ReapAgent: self._do_reap,
+            on.FinishRun: self._do_finish,
         }
 
     @property
@@ -122,7 +122,7 @@ class Driver:
         now = self._now()
         agent = self.agent
         if agent is None:
-            self._feed(on.Start(), now)
+            self._feed(on.RunStarted(), now)
             return self._trace_changes(self._update_next_look(), now)
         has_news = self._feed_ready_events(agent, now)
         return self._trace_changes(self._fire_deadline(now, has_news=has_news), now)
@@ -172,7 +172,7 @@ class Driver:
             self._feed(_READY_EVENT_BY_STREAM[stream], now)
         status = agent.read_exit_status()
         self._trace_now("x", {"process": "agent", "by": "supervisor", **_describe_exit(status)})
-        self._feed(on.Exited(status), now)
+        self._feed(on.AgentExited(status), now)
 
     def _feed(self, event: MachineEvent, now: int) -> None:
         """Feed an event; each answer goes in before the next command goes out."""
@@ -194,29 +194,29 @@ class Driver:
 
     # Commands.
 
-    def _do_spawn(self, command: on.Spawn) -> MachineEvent:
+    def _do_spawn(self, command: on.SpawnAgent) -> MachineEvent:
         try:
             self.agent = self._spawn(command.containment)
         except OSError as error:
             return on.SpawnFailed(error.errno or 0, f"{error.filename or 'agent'}: {error.strerror or error}")
-        return on.Spawned(self.agent.pid)
+        return on.AgentSpawned(self.agent.pid)
 
-    def _do_watch(self, command: on.Watch) -> None:
+    def _do_watch(self, command: on.WatchStream) -> None:
         self._require_agent().watch_stream(command.stream, wanted=command.wanted)
 
-    def _do_read(self, command: on.Read) -> MachineEvent | None:
+    def _do_read(self, command: on.ReadStream) -> MachineEvent | None:
         stream = command.stream
         data = self._require_agent().read(stream, command.limit)
         if data is None:
             return None
         if not data:
             self._trace_now(_RECORD_CODE_BY_STREAM[stream], {"process": "agent", "by": "supervisor", "eof": True})
-            return on.Eof(stream)
+            return on.StreamEnded(stream)
         size = len(data)
         self._trace_now(_RECORD_CODE_BY_STREAM[stream], {"process": "agent", "by": "supervisor", "size": size})
-        return on.Output(stream, data, size < command.limit)
+        return on.OutputRead(stream, data, size < command.limit)
 
-    def _do_write(self, command: on.Write) -> MachineEvent | None:
+    def _do_write(self, command: on.WriteStdin) -> MachineEvent | None:
         try:
             count = self._require_agent().write(command.data)
         except BrokenPipeError:
@@ -225,25 +225,25 @@ class Driver:
         if count is None:
             return None
         self._trace_now("i", {"process": "agent", "by": "supervisor", "size": count})
-        return on.Wrote(count)
+        return on.StdinWritten(count)
 
-    def _do_close(self, command: on.Close) -> None:
+    def _do_close(self, command: on.CloseStdin) -> None:
         self._trace_now("i", {"process": "agent", "by": "supervisor", "closed": True})
         self._require_agent().close_stdin()
 
-    def _do_signal(self, command: on.Signal) -> MachineEvent:
+    def _do_signal(self, command: on.SendSignal) -> MachineEvent:
         self._trace_now("s", {"process": command.reach, "by": "supervisor", "signal": command.name})
         world = self._require_agent()
         (world.terminate if command.name == "TERM" else world.kill)(command.reach)
-        return on.Signalled()
+        return on.SignalsSent()
 
-    def _do_sweep(self, command: on.Sweep) -> MachineEvent:
+    def _do_sweep(self, command: on.FindSurvivors) -> MachineEvent:
         return on.TreeSwept(self._require_agent().is_alone())
 
-    def _do_reap(self, command: on.Reap) -> None:
+    def _do_reap(self, command: on.ReapAgent) -> None:
         self._require_agent().reap()
 
-    def _do_finish(self, command: on.Finish) -> None:
+    def _do_finish(self, command: on.FinishRun) -> None:
         self._done = True
 
     def _require_agent(self) -> AgentProcess:
@@ -279,7 +279,7 @@ class Driver:
 
 
 _RECORD_CODE_BY_STREAM = {"stdout": "o", "stderr": "e"}
-_READY_EVENT_BY_STREAM = {stream: on.Ready(stream) for stream in ("stdin", "stdout", "stderr")}
+_READY_EVENT_BY_STREAM = {stream: on.StreamReady(stream) for stream in ("stdin", "stdout", "stderr")}
 
 
 def _find_due_timer(deadlines: dict[str, int], now: int) -> str:

@@ -12,7 +12,7 @@ import signal
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor._events import Finish, Reap, Signal
+from pytest_agentproc.supervisor._events import FinishRun, ReapAgent, SendSignal
 from pytest_agentproc.supervisor._streams import Transcript
 from pytest_agentproc.supervisor.dialects import Failure, Finished, Line, Message, Noise, Other, Resumed
 from pytest_agentproc.vocabulary import Outcome, compute_exit_code
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from pytest_agentproc.supervisor._events import MachineCommand
-    from pytest_agentproc.supervisor._streams import Feeder
+    from pytest_agentproc.supervisor._streams import StdinFeeder
     from pytest_agentproc.supervisor._watchdog import Watchdog
     from pytest_agentproc.supervisor.dialects import Meaning
     from pytest_agentproc.vocabulary import Policy
@@ -178,7 +178,7 @@ class Completion:
         self.usage = message.usage or self.usage
 
 
-class Ending:
+class OutcomeRules:
     """Judge a run by its completion, or else by the agent's exit; `unstarted` is one whose agent cannot be started."""
 
     unstarted = Outcome.SPAWN_FAILED
@@ -191,7 +191,7 @@ class Ending:
         """Say whether the agent has ended: its exit alone decides, even while streams are open (C4)."""
         return status is not None
 
-    def is_input_lost(self, feeder: Feeder, *, silent: bool) -> bool:
+    def is_input_lost(self, feeder: StdinFeeder, *, silent: bool) -> bool:
         """Say whether a run fails for a prompt that was not read: only once the agent lives on in silence (F5)."""
         return silent and feeder.is_broken and not feeder.is_delivered
 
@@ -283,12 +283,12 @@ class Escalation:
         if self.rung is EscalationStep.TERMINATE:
             self.rung, self.deadline, self.timer = EscalationStep.NONE, None, ""
 
-    def terminate(self, now: int, *, leftovers: bool = False) -> Signal:
+    def terminate(self, now: int, *, leftovers: bool = False) -> SendSignal:
         """Terminate now; the kill comes after its grace."""
         if leftovers:
             self._kill_grace = "leftover_kill_grace"
         self._start_timer(EscalationStep.KILL, self._kill_grace, now)
-        return Signal("TERM", self.reach)
+        return SendSignal("TERM", self.reach)
 
     def restart_kill_grace(self, now: int) -> None:
         """Count the grace from the instant at which the signals have gone out: finding a tree takes real time."""
@@ -300,7 +300,7 @@ class Escalation:
         if self.rung is EscalationStep.TERMINATE:
             return self.terminate(now)
         self.rung, self.deadline, self.timer = EscalationStep.DONE, None, ""
-        return Signal("KILL", self.reach)
+        return SendSignal("KILL", self.reach)
 
     def end_leftovers(self, now: int) -> list[MachineCommand]:
         """Say what to do about descendants that a dead agent left: terminate, unless that is under way (T6)."""
@@ -309,7 +309,7 @@ class Escalation:
     def finish(self) -> list[MachineCommand]:
         """Say what is left to do once the tree is dead: reap the agent (T3)."""
         self.deadline = None
-        return [Reap(), Finish()]
+        return [ReapAgent(), FinishRun()]
 
     @property
     def has_signalled(self) -> bool:

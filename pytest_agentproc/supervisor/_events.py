@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Start:
+class RunStarted:
     """The run begins."""
 
 
 @dataclass(slots=True)
-class Spawned:
+class AgentSpawned:
     """The agent was started."""
 
     pid: int
@@ -37,14 +37,14 @@ class SpawnFailed:
 
 
 @dataclass(slots=True)
-class Ready:
+class StreamReady:
     """A stream can be read, or stdin written."""
 
     stream: str
 
 
 @dataclass(slots=True)
-class Output:
+class OutputRead:
     """Bytes came; `drained` says that a further read would block."""
 
     stream: str
@@ -53,14 +53,14 @@ class Output:
 
 
 @dataclass(slots=True)
-class Eof:
+class StreamEnded:
     """A stream ended."""
 
     stream: str
 
 
 @dataclass(slots=True)
-class Wrote:
+class StdinWritten:
     """So many bytes of the prompt were taken; 0: none now."""
 
     count: int
@@ -72,7 +72,7 @@ class StdinBroken:
 
 
 @dataclass(slots=True)
-class Exited:
+class AgentExited:
     """The agent has ended: a code, or minus a signal's number."""
 
     status: int
@@ -86,7 +86,7 @@ class TreeSwept:
 
 
 @dataclass(slots=True)
-class Signalled:
+class SignalsSent:
     """Signals have gone out: a grace counts from now."""
 
 
@@ -99,14 +99,14 @@ class DeadlineReached:
 
 
 @dataclass(slots=True)
-class Spawn:
-    """Start the agent, with its tree held as a containment says; answered by Spawned or SpawnFailed."""
+class SpawnAgent:
+    """Start the agent, with its tree held as a containment says; answered by AgentSpawned or SpawnFailed."""
 
     containment: str = "group"
 
 
 @dataclass(slots=True)
-class Watch:
+class WatchStream:
     """Tell when a stream is ready, or no longer."""
 
     stream: str
@@ -114,27 +114,27 @@ class Watch:
 
 
 @dataclass(slots=True)
-class Read:
-    """Read a stream; answered by Output or Eof, or by nothing if it would block."""
+class ReadStream:
+    """Read a stream; answered by OutputRead or StreamEnded, or by nothing if it would block."""
 
     stream: str
     limit: int
 
 
 @dataclass(slots=True)
-class Write:
-    """Write to stdin; answered by Wrote or StdinBroken."""
+class WriteStdin:
+    """Write to stdin; answered by StdinWritten or StdinBroken."""
 
     data: memoryview
 
 
 @dataclass(slots=True)
-class Close:
+class CloseStdin:
     """Close stdin."""
 
 
 @dataclass(slots=True)
-class Signal:
+class SendSignal:
     """Terminate (TERM and CONT) or kill: the whole tree, the agent's process group, or the agent alone.
 
     Answered by Signalled. `reach` is "tree", "group" or "agent".
@@ -145,42 +145,53 @@ class Signal:
 
 
 @dataclass(slots=True)
-class Sweep:
+class FindSurvivors:
     """Look for descendants that are left; answered by TreeSwept."""
 
 
 @dataclass(slots=True)
-class Reap:
+class ReapAgent:
     """Take the agent's exit status."""
 
 
 @dataclass(slots=True)
-class Publish:
+class PublishSessionEvent:
     """Tell a session's caller and its viewers."""
 
     event: SessionEvent
 
 
 @dataclass(slots=True)
-class Finish:
+class FinishRun:
     """Nothing is left to be done."""
 
 
 MachineEvent = (
-    Start
-    | Spawned
+    RunStarted
+    | AgentSpawned
     | SpawnFailed
-    | Ready
-    | Output
-    | Eof
-    | Wrote
+    | StreamReady
+    | OutputRead
+    | StreamEnded
+    | StdinWritten
     | StdinBroken
-    | Exited
+    | AgentExited
     | TreeSwept
-    | Signalled
+    | SignalsSent
     | DeadlineReached
 )
-MachineCommand = Spawn | Watch | Read | Write | Close | Signal | Sweep | Reap | Publish | Finish
+MachineCommand = (
+    SpawnAgent
+    | WatchStream
+    | ReadStream
+    | WriteStdin
+    | CloseStdin
+    | SendSignal
+    | FindSurvivors
+    | ReapAgent
+    | PublishSessionEvent
+    | FinishRun
+)
 
 
 _MAX_SHOWN_TEXT_CHARS = 200
@@ -188,7 +199,7 @@ _MAX_SHOWN_TEXT_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class QueuePrompt:
     """Ask; the number is the turn's."""
 
     number: int
@@ -235,7 +246,7 @@ class CloseSession:
     """End the session."""
 
 
-CallerIntent = Prompt | CancelTurn | AnswerQuestion | RegisterHook | DecideTool | StopAgent | CloseSession
+CallerIntent = QueuePrompt | CancelTurn | AnswerQuestion | RegisterHook | DecideTool | StopAgent | CloseSession
 
 
 @dataclass(frozen=True, slots=True)

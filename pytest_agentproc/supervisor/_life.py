@@ -10,14 +10,14 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor import _events as on
-from pytest_agentproc.supervisor._streams import Tail
+from pytest_agentproc.supervisor._streams import OutputTail
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_agentproc.supervisor._ending import Escalation
     from pytest_agentproc.supervisor._events import MachineCommand, MachineEvent
-    from pytest_agentproc.supervisor._streams import Feeder, Framing
+    from pytest_agentproc.supervisor._streams import LineSplitter, StdinFeeder
     from pytest_agentproc.supervisor.dialects import Meaning
     from pytest_agentproc.vocabulary import Outcome
 
@@ -38,13 +38,15 @@ class ProcessMachine(ABC):
 
     outcome: Outcome | None = None
 
-    feeder: Feeder
-    framing: Framing
+    feeder: StdinFeeder
+    framing: LineSplitter
     ladder: Escalation
     status: int | None
     forced: bool
 
-    def prepare_process(self, feeder: Feeder, framing: Framing, ladder: Escalation, max_line_bytes: int) -> None:
+    def prepare_process(
+        self, feeder: StdinFeeder, framing: LineSplitter, ladder: Escalation, max_line_bytes: int
+    ) -> None:
         """Be ready for a new process."""
         self.feeder, self.framing, self.ladder = feeder, framing, ladder
         framing.limit = max_line_bytes
@@ -53,27 +55,27 @@ class ProcessMachine(ABC):
         self.spawned_at = 0
         self.output_at: int | None = None
         self.meanings: list[Meaning] = []
-        self._stderr = Tail(_MAX_STDERR_TAIL_BYTES)
+        self._stderr = OutputTail(_MAX_STDERR_TAIL_BYTES)
         self._reads = 0
         self._to_read: dict[str, list[MachineCommand]] = {
-            stream: [on.Read(stream, feeder.READ_LIMIT)] for stream in _OUTPUT_STREAM_NAMES
+            stream: [on.ReadStream(stream, feeder.READ_LIMIT)] for stream in _OUTPUT_STREAM_NAMES
         }
         self._watched: list[str] = []
 
     def register_handlers(self) -> None:
         """Say who answers which event."""
         self._answers: dict[type[Any], Callable[[Any, int], list[MachineCommand]]] = {
-            on.Start: self._handle_start,
-            on.Spawned: self._handle_spawned,
+            on.RunStarted: self._handle_start,
+            on.AgentSpawned: self._handle_spawned,
             on.SpawnFailed: self._handle_spawn_failed,
-            on.Ready: self._handle_ready,
-            on.Output: self._handle_output,
-            on.Eof: self._handle_eof,
-            on.Wrote: self._handle_wrote,
+            on.StreamReady: self._handle_ready,
+            on.OutputRead: self._handle_output,
+            on.StreamEnded: self._handle_eof,
+            on.StdinWritten: self._handle_wrote,
             on.StdinBroken: self._handle_broken_stdin,
-            on.Exited: self._handle_exit,
+            on.AgentExited: self._handle_exit,
             on.TreeSwept: self._handle_swept,
-            on.Signalled: self._handle_signalled,
+            on.SignalsSent: self._handle_signalled,
             on.DeadlineReached: self._handle_deadline,
         }
 
@@ -84,22 +86,22 @@ class ProcessMachine(ABC):
 
     # Streams.
 
-    def _handle_ready(self, event: on.Ready, now: int) -> list[MachineCommand]:
+    def _handle_ready(self, event: on.StreamReady, now: int) -> list[MachineCommand]:
         if event.stream != "stdin":
             self._reads = 0
             return self._to_read[event.stream]
-        return [] if self.feeder.is_closed else [on.Write(self.feeder.rest)]
+        return [] if self.feeder.is_closed else [on.WriteStdin(self.feeder.rest)]
 
     def _close_stdin(self) -> list[MachineCommand]:
-        return [on.Watch("stdin", False), *self.feeder.end_input(), *self._watch_open_streams()]
+        return [on.WatchStream("stdin", False), *self.feeder.end_input(), *self._watch_open_streams()]
 
     def _watch_open_streams(self) -> list[MachineCommand]:
         """Watch the streams that are to be read now, and no others."""
         before, self._watched = self._watched, list(self.feeder.streams)
         changed = [stream for stream in _OUTPUT_STREAM_NAMES if (stream in before) is not (stream in self._watched)]
-        return [on.Watch(stream, stream in self._watched) for stream in changed]
+        return [on.WatchStream(stream, stream in self._watched) for stream in changed]
 
-    def _handle_output(self, event: on.Output, now: int) -> list[MachineCommand]:
+    def _handle_output(self, event: on.OutputRead, now: int) -> list[MachineCommand]:
         self._note_output(event, now)
         if event.data:
             self.output_at = now
@@ -113,7 +115,7 @@ class ProcessMachine(ABC):
 
     # The end.
 
-    def _handle_signalled(self, event: on.Signalled, now: int) -> list[MachineCommand]:
+    def _handle_signalled(self, event: on.SignalsSent, now: int) -> list[MachineCommand]:
         self.ladder.restart_kill_grace(now)
         return []
 
@@ -137,23 +139,23 @@ class ProcessMachine(ABC):
     def deadline(self) -> int | None: ...
 
     @abstractmethod
-    def _note_output(self, event: on.Output, now: int) -> None: ...
+    def _note_output(self, event: on.OutputRead, now: int) -> None: ...
     @abstractmethod
     def _handle_lines(self, lines: list[bytes], now: int) -> list[MachineCommand]: ...
     @abstractmethod
-    def _handle_start(self, event: on.Start, now: int) -> list[MachineCommand]: ...
+    def _handle_start(self, event: on.RunStarted, now: int) -> list[MachineCommand]: ...
     @abstractmethod
-    def _handle_spawned(self, event: on.Spawned, now: int) -> list[MachineCommand]: ...
+    def _handle_spawned(self, event: on.AgentSpawned, now: int) -> list[MachineCommand]: ...
     @abstractmethod
     def _handle_spawn_failed(self, event: on.SpawnFailed, now: int) -> list[MachineCommand]: ...
     @abstractmethod
-    def _handle_eof(self, event: on.Eof, now: int) -> list[MachineCommand]: ...
+    def _handle_eof(self, event: on.StreamEnded, now: int) -> list[MachineCommand]: ...
     @abstractmethod
-    def _handle_wrote(self, event: on.Wrote, now: int) -> list[MachineCommand]: ...
+    def _handle_wrote(self, event: on.StdinWritten, now: int) -> list[MachineCommand]: ...
     @abstractmethod
     def _handle_broken_stdin(self, event: on.StdinBroken, now: int) -> list[MachineCommand]: ...
     @abstractmethod
-    def _handle_exit(self, event: on.Exited, now: int) -> list[MachineCommand]: ...
+    def _handle_exit(self, event: on.AgentExited, now: int) -> list[MachineCommand]: ...
     @abstractmethod
     def _handle_swept(self, event: on.TreeSwept, now: int) -> list[MachineCommand]: ...
     @abstractmethod

@@ -19,19 +19,19 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor import _events as on
 from pytest_agentproc.supervisor._ending import (
-    Ending,
     Escalation,
+    OutcomeRules,
     append_stderr,
     explain_exit,
     explain_start,
     prefix_command,
 )
 from pytest_agentproc.supervisor._life import ProcessMachine
-from pytest_agentproc.supervisor._questions import Hooks
-from pytest_agentproc.supervisor._router import Router, Transcript
-from pytest_agentproc.supervisor._streams import Framing, Outbox
-from pytest_agentproc.supervisor._tools import Tasks, Tools
-from pytest_agentproc.supervisor._turns import Turns
+from pytest_agentproc.supervisor._questions import HookTracker
+from pytest_agentproc.supervisor._router import Transcript, TurnRouter
+from pytest_agentproc.supervisor._streams import LineSplitter, Outbox
+from pytest_agentproc.supervisor._tools import BackgroundTaskTracker, ToolTracker
+from pytest_agentproc.supervisor._turns import OpenTurns
 from pytest_agentproc.supervisor._watchdog import TurnWatchdog
 from pytest_agentproc.supervisor.dialects import Setting, make_talk
 from pytest_agentproc.vocabulary import Dialect, Outcome, Policy, to_nanoseconds
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 _SECOND_NS = 1_000_000_000
 
 
-class Restarts:
+class RestartCounter:
     """Count the restarts of one session."""
 
     MOST = 5
@@ -77,7 +77,7 @@ class Restarts:
         return to_nanoseconds(delay)
 
 
-class Status(Enum):
+class SessionStatus(Enum):
     """Where a session stands."""
 
     STARTING = "starting"
@@ -89,12 +89,22 @@ class Status(Enum):
 
 
 ALLOWED_STATUS_CHANGES = {
-    Status.STARTING: {Status.READY, Status.RESTARTING, Status.FAILED, Status.CLOSED},
-    Status.READY: {Status.PROMPTING, Status.RESTARTING, Status.FAILED, Status.CLOSED},
-    Status.PROMPTING: {Status.READY, Status.RESTARTING, Status.FAILED, Status.CLOSED},
-    Status.RESTARTING: {Status.READY, Status.FAILED, Status.CLOSED},
-    Status.FAILED: {Status.CLOSED},
-    Status.CLOSED: set(),
+    SessionStatus.STARTING: {SessionStatus.READY, SessionStatus.RESTARTING, SessionStatus.FAILED, SessionStatus.CLOSED},
+    SessionStatus.READY: {
+        SessionStatus.PROMPTING,
+        SessionStatus.RESTARTING,
+        SessionStatus.FAILED,
+        SessionStatus.CLOSED,
+    },
+    SessionStatus.PROMPTING: {
+        SessionStatus.READY,
+        SessionStatus.RESTARTING,
+        SessionStatus.FAILED,
+        SessionStatus.CLOSED,
+    },
+    SessionStatus.RESTARTING: {SessionStatus.READY, SessionStatus.FAILED, SessionStatus.CLOSED},
+    SessionStatus.FAILED: {SessionStatus.CLOSED},
+    SessionStatus.CLOSED: set(),
 }
 """The drawing as a table: which status follows which."""
 
@@ -104,7 +114,7 @@ class StatusRules:
 
     def judge_status(
         self, *, is_closing: bool, has_failed: bool, is_asking: bool, is_able: bool, had_agent: bool
-    ) -> Status:
+    ) -> SessionStatus:
         """Give the status.
 
         Args:
@@ -115,14 +125,14 @@ class StatusRules:
             had_agent: whether an agent was ready once, or has ended.
         """
         if is_closing:
-            return Status.CLOSED
+            return SessionStatus.CLOSED
         if has_failed:
-            return Status.FAILED
+            return SessionStatus.FAILED
         if is_asking:
-            return Status.PROMPTING
+            return SessionStatus.PROMPTING
         if is_able:
-            return Status.READY
-        return Status.RESTARTING if had_agent else Status.STARTING
+            return SessionStatus.READY
+        return SessionStatus.RESTARTING if had_agent else SessionStatus.STARTING
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,15 +158,15 @@ class SessionTask:
 class SessionDeciders:
     """The judgements of a session, each replaceable."""
 
-    router: Callable[..., Router] = Router
+    router: Callable[..., TurnRouter] = TurnRouter
     watchdog: Callable[[Policy], TurnWatchdog] = TurnWatchdog
-    tools: Callable[[Policy], Tools] = Tools
-    tasks: Callable[[], Tasks] = Tasks
-    hooks: Callable[..., Hooks] = Hooks
+    tools: Callable[[Policy], ToolTracker] = ToolTracker
+    tasks: Callable[[], BackgroundTaskTracker] = BackgroundTaskTracker
+    hooks: Callable[..., HookTracker] = HookTracker
     ladder: Callable[[Policy], Escalation] = Escalation
-    framing: Callable[[], Framing] = Framing
-    restarts: Callable[[Policy], Restarts] = Restarts
-    turns: Callable[..., Turns] = Turns
+    framing: Callable[[], LineSplitter] = LineSplitter
+    restarts: Callable[[Policy], RestartCounter] = RestartCounter
+    turns: Callable[..., OpenTurns] = OpenTurns
     standing: Callable[[], StatusRules] = StatusRules
     transcript: Callable[[], Transcript] = Transcript
 
@@ -209,12 +219,12 @@ class AgentLifecycle(ProcessMachine):
         self.turns.connect(self.talk, made.router(is_marked=self.talk.is_marked), made.tools(self.policy))
         self.hooks.connect(self.talk)
         self.tasks = made.tasks()
-        return [on.Spawn(self.ladder.containment)]
+        return [on.SpawnAgent(self.ladder.containment)]
 
-    def _handle_start(self, event: on.Start, now: int) -> list[MachineCommand]:
-        return [on.Spawn(self.ladder.containment)]
+    def _handle_start(self, event: on.RunStarted, now: int) -> list[MachineCommand]:
+        return [on.SpawnAgent(self.ladder.containment)]
 
-    def _handle_spawned(self, event: on.Spawned, now: int) -> list[MachineCommand]:
+    def _handle_spawned(self, event: on.AgentSpawned, now: int) -> list[MachineCommand]:
         limit = self.limits["handshake_timeout"]
         self.has_agent, self.spawned_at = True, now
         self._timers = {} if limit is None else {"handshake_timeout": now + limit}
@@ -222,18 +232,18 @@ class AgentLifecycle(ProcessMachine):
 
     def _handle_spawn_failed(self, event: on.SpawnFailed, now: int) -> list[MachineCommand]:
         self.feeder.is_broken = True
-        self.turns.ended_with = (None, False, Ending().is_missing(event.errno))
+        self.turns.ended_with = (None, False, OutcomeRules().is_missing(event.errno))
         self._decide_restart(Outcome.SPAWN_FAILED, self._report_failure(explain_start(event.reason, event.errno)), now)
         return self._continue_without_agent(now)
 
     # Streams.
 
-    def _handle_eof(self, event: on.Eof, now: int) -> list[MachineCommand]:
+    def _handle_eof(self, event: on.StreamEnded, now: int) -> list[MachineCommand]:
         self.feeder.note_stream_end(event.stream)
         self.turns.watchdog.note_stream_end(now, event.stream)
         return self._watch_open_streams()
 
-    def _handle_wrote(self, event: on.Wrote, now: int) -> list[MachineCommand]:
+    def _handle_wrote(self, event: on.StdinWritten, now: int) -> list[MachineCommand]:
         self.feeder.note_written(event.count)
         return self.feeder.watch_while_pending()
 
@@ -277,7 +287,7 @@ class AgentLifecycle(ProcessMachine):
         self._timers = {}
         return self._note_signal(self.ladder.terminate(now))
 
-    def _handle_exit(self, event: on.Exited, now: int) -> list[MachineCommand]:
+    def _handle_exit(self, event: on.AgentExited, now: int) -> list[MachineCommand]:
         self.status = event.status
         self._handle_lines(self.framing.flush(), now)
         if not self.feeder.is_broken:
@@ -289,7 +299,7 @@ class AgentLifecycle(ProcessMachine):
         self.turns.lose_agent(Outcome.AGENT_LOST, now, append_stderr(words, self.stderr_tail))
         was_greeted, self._is_greeted, self._was_ended = self._is_greeted, False, True
         self._timers, self._is_sweeping = {}, True
-        self.hooks.drop_waiting()
+        self.hooks.drop_waiting_hooks()
         for lost in self.tasks.describe_lost():
             self._publish("warning", None, lost)
         if self._is_stopped and self.restarts.backoff is not None:
@@ -297,7 +307,7 @@ class AgentLifecycle(ProcessMachine):
         elif not self._is_closing:
             lost = Outcome.AGENT_LOST if was_greeted else Outcome.HANDSHAKE_FAILED
             self._decide_restart(lost, self._why or self._report_failure(words), now)
-        return [on.Sweep()]
+        return [on.FindSurvivors()]
 
     def _report_failure(self, why: str) -> str:
         error = self.task.describe_failure(why, self.stderr_tail)
@@ -324,12 +334,12 @@ class AgentLifecycle(ProcessMachine):
         self._is_sweeping = self.has_agent = False
         self.ladder.deadline = None
         self._publish("exit", None, str(self.status))
-        return [on.Reap(), *self._continue_without_agent(now)]
+        return [on.ReapAgent(), *self._continue_without_agent(now)]
 
     def _continue_without_agent(self, now: int) -> list[MachineCommand]:
         """Say what follows, now that no process lives."""
         if self._is_closing:
-            return [on.Finish()]
+            return [on.FinishRun()]
         if self._start_at is not None and self._start_at <= now:
             return self._prepare_new_agent()
         self._timers = {} if self._start_at is None else {"restart_backoff": self._start_at}

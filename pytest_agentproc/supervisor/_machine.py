@@ -18,17 +18,17 @@ from pytest_agentproc.supervisor._artifacts import Artifacts
 from pytest_agentproc.supervisor._driver import Abandonment
 from pytest_agentproc.supervisor._ending import (
     Completion,
-    Ending,
     Escalation,
     EscalationStep,
+    OutcomeRules,
     explain_exit,
     explain_start,
     prefix_command,
 )
 from pytest_agentproc.supervisor._life import ProcessMachine
 from pytest_agentproc.supervisor._result import Result
-from pytest_agentproc.supervisor._streams import Feeder, Framing
-from pytest_agentproc.supervisor._tools import Tasks, Tools
+from pytest_agentproc.supervisor._streams import LineSplitter, StdinFeeder
+from pytest_agentproc.supervisor._tools import BackgroundTaskTracker, ToolTracker
 from pytest_agentproc.supervisor._watchdog import Watchdog
 from pytest_agentproc.supervisor.dialects import MEANINGS_OF_WORK, make_decoder
 from pytest_agentproc.vocabulary import Dialect, Outcome, Policy
@@ -36,7 +36,7 @@ from pytest_agentproc.vocabulary import Dialect, Outcome, Policy
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pytest_agentproc.supervisor._artifacts import RunHeader, Store
+    from pytest_agentproc.supervisor._artifacts import FileStore, RunHeader
     from pytest_agentproc.supervisor._events import MachineCommand, MachineEvent
     from pytest_agentproc.supervisor.dialects import Meaning
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _EXIT_STATUS_AFTER_KILL = -9
 
 
-class State(Enum):
+class RunState(Enum):
     """Where a run stands."""
 
     STARTING = "starting"
@@ -54,14 +54,14 @@ class State(Enum):
     DONE = "done"
 
 
-_STATE_RUNNING = State.RUNNING
-_STATES_WITH_LIVING_AGENT = (State.RUNNING, State.ENDING)
+_STATE_RUNNING = RunState.RUNNING
+_STATES_WITH_LIVING_AGENT = (RunState.RUNNING, RunState.ENDING)
 _OUTCOME_TOOL_USE = Outcome.TOOL_USE
 """Members that are looked at for every line: until Python 3.12 naming one through its class costs a call."""
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class RunTask:
     """The settings of a run: its dialect and mode, the bytes for the agent's stdin, its limits.
 
     `argv` is the agent's command, for messages.
@@ -79,16 +79,16 @@ class Deciders:
     """The judgements of a run, each replaceable."""
 
     watchdog: Callable[[Policy], Watchdog] = Watchdog
-    tools: Callable[[Policy], Tools] = Tools
-    tasks: Callable[[], Tasks] = Tasks
+    tools: Callable[[Policy], ToolTracker] = ToolTracker
+    tasks: Callable[[], BackgroundTaskTracker] = BackgroundTaskTracker
     completion: Callable[[], Completion] = Completion
     ladder: Callable[[Policy], Escalation] = Escalation
-    framing: Callable[[], Framing] = Framing
-    ending: Callable[[], Ending] = Ending
-    feeder: Callable[[bytes], Feeder] = Feeder
-    artifacts: Callable[[Store, RunHeader], Artifacts] = Artifacts
+    framing: Callable[[], LineSplitter] = LineSplitter
+    ending: Callable[[], OutcomeRules] = OutcomeRules
+    feeder: Callable[[bytes], StdinFeeder] = StdinFeeder
+    artifacts: Callable[[FileStore, RunHeader], Artifacts] = Artifacts
     abandonment: Callable[[], Abandonment] = Abandonment
-    one_number: Callable[[float], Policy] = Policy.of_silence
+    one_number: Callable[[float], Policy] = Policy.make_from_silence_limit
 
     def build_policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy:
         """Give a dialect's limits but for the overrides; a limit of silence alone is the one-number form (A9)."""
@@ -98,12 +98,12 @@ class Deciders:
         return Policy.for_dialect(dialect, **overrides)
 
 
-class Machine(ProcessMachine):
+class RunMachine(ProcessMachine):
     """Supervise one run."""
 
-    def __init__(self, task: Task, deciders: Deciders | None = None) -> None:
+    def __init__(self, task: RunTask, deciders: Deciders | None = None) -> None:
         made = deciders or Deciders()
-        self.state = State.STARTING
+        self.state = RunState.STARTING
         self.task = task
         self.watchdog = made.watchdog(task.policy)
         self.tools = made.tools(task.policy)
@@ -150,26 +150,29 @@ class Machine(ProcessMachine):
 
     # Beginning.
 
-    def _handle_start(self, event: on.Start, now: int) -> list[MachineCommand]:
-        return [on.Spawn(self.ladder.containment)]
+    def _handle_start(self, event: on.RunStarted, now: int) -> list[MachineCommand]:
+        return [on.SpawnAgent(self.ladder.containment)]
 
-    def _handle_spawned(self, event: on.Spawned, now: int) -> list[MachineCommand]:
-        self.state = State.RUNNING
+    def _handle_spawned(self, event: on.AgentSpawned, now: int) -> list[MachineCommand]:
+        self.state = RunState.RUNNING
         self.spawned_at = now
         self.watchdog.start(now)
         delivered = self.feeder.is_delivered
-        return [*self._watch_open_streams(), *(self.feeder.end_input() if delivered else [on.Watch("stdin", True)])]
+        return [
+            *self._watch_open_streams(),
+            *(self.feeder.end_input() if delivered else [on.WatchStream("stdin", True)]),
+        ]
 
     def _handle_spawn_failed(self, event: on.SpawnFailed, now: int) -> list[MachineCommand]:
         self.executable = self.ending.is_missing(event.errno)
         why = explain_start(event.reason, event.errno)
         self._conclude(self.ending.unstarted, now, prefix_command(self.task.argv, why))
-        self.state = State.DONE
-        return [on.Finish()]
+        self.state = RunState.DONE
+        return [on.FinishRun()]
 
     # Streams.
 
-    def _handle_wrote(self, event: on.Wrote, now: int) -> list[MachineCommand]:
+    def _handle_wrote(self, event: on.StdinWritten, now: int) -> list[MachineCommand]:
         self.feeder.note_written(event.count)
         self.watchdog.note_own_write(now)
         return self._close_stdin() if self.feeder.is_delivered else []
@@ -178,16 +181,16 @@ class Machine(ProcessMachine):
         self.feeder.is_broken = True
         return [*self._close_stdin(), *self._fail_if_input_lost(now, silent=False)]
 
-    def _handle_eof(self, event: on.Eof, now: int) -> list[MachineCommand]:
+    def _handle_eof(self, event: on.StreamEnded, now: int) -> list[MachineCommand]:
         self.feeder.note_stream_end(event.stream)
         self.watchdog.note_stream_end(now, event.stream)
         return [*self._watch_open_streams(), *self._handle_agent_gone(now)]
 
-    def _note_output(self, event: on.Output, now: int) -> None:
+    def _note_output(self, event: on.OutputRead, now: int) -> None:
         stream, data, dog = event.stream, event.data, self.watchdog
         if self.state is _STATE_RUNNING and dog.is_armed and dog.is_activity(stream, data):
             dog.note_activity(now, stream, len(data))
-        elif self.state is State.ENDING:
+        elif self.state is RunState.ENDING:
             self.ladder.note_output(now)
 
     def _handle_lines(self, lines: list[bytes], now: int) -> list[MachineCommand]:
@@ -204,7 +207,7 @@ class Machine(ProcessMachine):
 
     def _refuse_long_line(self, now: int) -> list[MachineCommand]:
         """Give up on an agent that prints a line without end (F3); what is completed stands."""
-        if self.state is not State.RUNNING:
+        if self.state is not RunState.RUNNING:
             return []
         return self._give_up_agent(Outcome.PROTOCOL_ERROR, f"a line of more than {self.framing.limit} bytes", now)
 
@@ -232,7 +235,7 @@ class Machine(ProcessMachine):
             if self.state is _STATE_RUNNING and self.tools.is_handed_over(meaning):
                 return self._hand_tool_over_to_host(now)
         if before is None and completion.at is not None:
-            self.state = State.ENDING
+            self.state = RunState.ENDING
             dog.disarm()
             self.ladder.start_linger_grace(now, is_working=bool(self.tasks.running))
         elif before is not None and completion.at is None:
@@ -247,7 +250,7 @@ class Machine(ProcessMachine):
         self._conclude(Outcome.TOOL_USE, now)
         if self.status is not None:
             return []
-        self.state = State.ENDING
+        self.state = RunState.ENDING
         return self._note_signal(self.ladder.terminate(now))
 
     # Ending.
@@ -274,16 +277,16 @@ class Machine(ProcessMachine):
 
     def _give_up_agent(self, outcome: Outcome, message: str, now: int) -> list[MachineCommand]:
         self._conclude(outcome, now, message)
-        self.state = State.ENDING
+        self.state = RunState.ENDING
         return self._note_signal(self.ladder.terminate(now))
 
-    def _handle_exit(self, event: on.Exited, now: int) -> list[MachineCommand]:
+    def _handle_exit(self, event: on.AgentExited, now: int) -> list[MachineCommand]:
         self.status = event.status
         return self._handle_agent_gone(now)
 
     def _handle_agent_gone(self, now: int) -> list[MachineCommand]:
         """Conclude and sweep, once, when the agent has ended."""
-        is_over = self.state in (State.SWEEPING, State.DONE)
+        is_over = self.state in (RunState.SWEEPING, RunState.DONE)
         if is_over or not self.ending.is_gone(self.status, self.feeder.streams):
             return []
         assert self.status is not None
@@ -297,8 +300,8 @@ class Machine(ProcessMachine):
             at = now if self.completion.at is None else self.completion.at
             self._conclude(outcome, at, "" if outcome is Outcome.COMPLETED else self._explain_agent_end(now))
         self.watchdog.disarm()
-        self.state = State.SWEEPING
-        return [on.Sweep()] if self.ladder.reach == "tree" else self._finish()
+        self.state = RunState.SWEEPING
+        return [on.FindSurvivors()] if self.ladder.reach == "tree" else self._finish()
 
     def _explain_agent_end(self, now: int) -> str:
         """Give the agent's own words about a bad result; without a result say how it exited, too."""
@@ -310,12 +313,12 @@ class Machine(ProcessMachine):
         return self.ending.explain_missing_result(told, words, self.stderr_tail)
 
     def _handle_swept(self, event: on.TreeSwept, now: int) -> list[MachineCommand]:
-        if self.state is not State.SWEEPING:
+        if self.state is not RunState.SWEEPING:
             return []
         return self._finish() if event.alone else self.ladder.end_leftovers(now)
 
     def _finish(self) -> list[MachineCommand]:
-        self.state = State.DONE
+        self.state = RunState.DONE
         return self.ladder.finish()
 
     def stop(self, now: int, status: int | None, error: str) -> None:
@@ -328,7 +331,7 @@ class Machine(ProcessMachine):
         """
         self.forced = self.forced or (self.status is None and status == _EXIT_STATUS_AFTER_KILL)
         self.status = status
-        self.state = State.DONE
+        self.state = RunState.DONE
         if self.outcome is None and self.completion.at is not None:
             self._set_outcome_of_result()
         self._conclude(Outcome.STOPPED, now, error)

@@ -27,7 +27,7 @@ class _OpenQuestion:
     deadline: int
 
 
-class Questions:
+class OpenQuestions:
     """Hold what is open. A question that the agent withdraws, or answers itself, is `withdrawn` for viewers."""
 
     MOST = 1000
@@ -103,7 +103,7 @@ class Questions:
 _SECOND_NS = 1_000_000_000
 
 
-class Hooks:
+class HookTracker:
     """Hold what fired and has not been called. The caller of a method writes the returned bytes to the agent.
 
     Args:
@@ -137,7 +137,7 @@ class Hooks:
         """Speak to a new agent process; what waited in the old one waits no more."""
         self._talk = talk
 
-    def drop_waiting(self) -> None:
+    def drop_waiting_hooks(self) -> None:
         """Note that the agent has ended: no question waits for an answer any more."""
         for name in tuple(self._waiting):
             self.withdraw(name)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _ONLY_THE_BACKGROUND_TURN = (BACKGROUND_TURN_MARK,)
 
 
-class Router:
+class TurnRouter:
     """Follow who runs in one agent process.
 
     `running` are the turns that run now: more than one where an agent folds prompts into one turn. `retracted` are the

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock import SystemClock, current_clock
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.supervisor._artifacts import Artifacts, Folder, RunHeader
+from pytest_agentproc.supervisor._artifacts import Artifacts, FolderStore, RunHeader
 from pytest_agentproc.supervisor._driver import Abandonment, Driver
-from pytest_agentproc.supervisor._machine import Deciders, Machine, Task
+from pytest_agentproc.supervisor._machine import Deciders, RunMachine, RunTask
 from pytest_agentproc.supervisor._spawn import check_command, make_spawner
 from pytest_agentproc.vocabulary import Dialect, Policy
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pytest_agentproc.clock import Clock
-    from pytest_agentproc.supervisor._artifacts import Store
+    from pytest_agentproc.supervisor._artifacts import FileStore
     from pytest_agentproc.supervisor._result import Result
 
 
@@ -35,7 +35,7 @@ async def run_once(
     timeout: float | None = None,  # noqa: ASYNC109  # it is no limit of this call, but of the agent's silence
     cwd: str | None = None,
     env: Mapping[str, str] | None = None,
-    artifacts: str | os.PathLike[str] | Store | None = None,
+    artifacts: str | os.PathLike[str] | FileStore | None = None,
     run_id: str | None = None,
     model: str | None = None,
     clock: Clock | None = None,
@@ -74,10 +74,10 @@ async def run_once(
     policy = _make_run_policy(dialect, policy, timeout, made)
     clock = clock or current_clock() or SystemClock()
     data = prompt.encode() if isinstance(prompt, str) else prompt
-    machine = Machine(Task(dialect, data, policy, mode, argv), made)
+    machine = RunMachine(RunTask(dialect, data, policy, mode, argv), made)
     kept = None
     if artifacts is not None:
-        store = Folder(artifacts) if isinstance(artifacts, (str, os.PathLike)) else artifacts
+        store = FolderStore(artifacts) if isinstance(artifacts, (str, os.PathLike)) else artifacts
         kept = made.artifacts(store, _build_header(argv, cwd, run_id, model, clock.instant()))
     spawn = make_spawner(argv, cwd, env, clock)
     driver = Driver(machine, spawn, clock.instant, trace, kept.log_event if kept else None)
@@ -85,12 +85,12 @@ async def run_once(
 
 
 async def _supervise(
-    driver: Driver, machine: Machine, clock: Clock, kept: Artifacts | None, abandonment: Abandonment
+    driver: Driver, machine: RunMachine, clock: Clock, kept: Artifacts | None, abandonment: Abandonment
 ) -> Result:
     """Drive a run to its end; whatever the end is, nothing of it stays but the artifacts."""
     started = clock.instant()
 
-    def sum_up() -> Result:
+    def build_run_result() -> Result:
         leaks = driver.agent.list_survivors() if driver.agent is not None else ()
         result = machine.build_result(started, clock.instant(), leaks, driver.containment)
         return kept.finish(result) if kept else result
@@ -101,13 +101,13 @@ async def _supervise(
         status = abandonment.end(driver.agent) if driver.agent is not None else None
         if kept:
             machine.stop(clock.instant(), status, f"the run was given up: {type(error).__name__}")
-            sum_up()
+            build_run_result()
         raise
     finally:
         driver.release_handlers()
     if driver.agent is not None:
         driver.agent.close()
-    return sum_up()
+    return build_run_result()
 
 
 def _make_run_policy(

@@ -248,7 +248,7 @@ class Session:
         if self.is_over:
             self._turns.pop(turn.number).set_result(_RESULT_AFTER_CLOSE)
         else:
-            self.send_intent(to.Prompt(turn.number, text))
+            self.send_intent(to.QueuePrompt(turn.number, text))
         return turn
 
     def cancel(self) -> None:

@@ -148,7 +148,7 @@ class SessionDriver(Driver):
         self._listen = listen
         self._intents: deque[CallerIntent] = deque()
         self._has_begun = False
-        self._execute[on.Publish] = self._do_publish
+        self._execute[on.PublishSessionEvent] = self._do_publish
 
     @property
     def descriptor(self) -> int | None:
@@ -167,7 +167,7 @@ class SessionDriver(Driver):
         has_news = bool(self._intents)
         if not self._has_begun:
             self._has_begun = True
-            self._feed(on.Start(), now)
+            self._feed(on.RunStarted(), now)
         elif self.agent is not None:
             has_news = self._feed_ready_events(self.agent, now) or has_news
         self._wakeup.clear()
@@ -188,7 +188,7 @@ class SessionDriver(Driver):
             self.machine.note_abandoned(agent.kill_and_reap())
         self._wakeup.close()
 
-    def _do_spawn(self, command: on.Spawn) -> MachineEvent:
+    def _do_spawn(self, command: on.SpawnAgent) -> MachineEvent:
         if isinstance(self._wakeup, MissingWakeup):
             return on.SpawnFailed(self._wakeup.errno, self._wakeup.reason)
         answer = super()._do_spawn(command)
@@ -196,14 +196,14 @@ class SessionDriver(Driver):
             self._wakeup.watch(self.agent.descriptor)
         return answer
 
-    def _do_reap(self, command: on.Reap) -> None:
+    def _do_reap(self, command: on.ReapAgent) -> None:
         super()._do_reap(command)
         self._containment = self.containment
         agent, self.agent = self._require_agent(), None
         self._wakeup.unwatch(agent.descriptor)
         agent.close()
 
-    def _do_publish(self, command: on.Publish) -> None:
+    def _do_publish(self, command: on.PublishSessionEvent) -> None:
         self.news = True
         event = command.event
         self._trace_now("m", {"process": "supervisor", **event.show()})

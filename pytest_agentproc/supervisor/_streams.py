@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.supervisor._events import Close, Watch
+from pytest_agentproc.supervisor._events import CloseStdin, WatchStream
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor._events import MachineCommand
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _UTF8_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-class Framing:
+class LineSplitter:
     """Cut a stream into lines, whatever the chunks were.
 
     `limit` is the size of the longest line; `is_overlong` says that there was a longer one.
@@ -87,7 +87,7 @@ _EXTRA_BYTES_PER_TEXT = 64
 _UNICODE_ERROR_HANDLER = "surrogatepass"  # half a pair is what JSON may hold, and is no reason to lose a message
 
 
-class Tail:
+class OutputTail:
     """Keep the last bytes that came. At most twice as many are held, so that a byte costs what it costs in a big piece.
 
     `size` is how many bytes came in all.
@@ -138,7 +138,7 @@ class Transcript:
         self._new: list[str] = []
         self._weight = 0
         self._has_begun = False
-        self._tail = Tail(None if limit is None else limit + 1)  # one more tells whether a line begins at the cut
+        self._tail = OutputTail(None if limit is None else limit + 1)  # one more tells whether a line begins at the cut
 
     def add(self, text: str) -> None:
         """Take the next message."""
@@ -174,7 +174,7 @@ class Transcript:
         return bytes(self._tail).partition(b"\n")[2].decode(errors=_UNICODE_ERROR_HANDLER)
 
 
-class Feeder:
+class StdinFeeder:
     """Hold what is still to be written, and which streams are to be read."""
 
     READ_LIMIT = 1 << 16
@@ -212,10 +212,10 @@ class Feeder:
     def end_input(self) -> list[MachineCommand]:
         """End the agent's input: the prompt is written, or the agent does not read it (C1)."""
         self.is_closed = True
-        return [Close()]
+        return [CloseStdin()]
 
 
-class Outbox(Feeder):
+class Outbox(StdinFeeder):
     """Hold what is still to be written to one agent; its stdin stays open between prompts."""
 
     MOST_ANSWERS = 16 * 1024**2
@@ -273,4 +273,4 @@ class Outbox(Feeder):
         if wanted is self._is_watched:
             return []
         self._is_watched = wanted
-        return [Watch("stdin", wanted)]
+        return [WatchStream("stdin", wanted)]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _TOOL_NAME_OF_BACKGROUND_AGENTS = "local_agent"
 
 
-class Tools:
+class ToolTracker:
     """Follow the tools of one agent process, each by its id. A sub-agent's words change nothing here (A6).
 
     A compaction that the agent announces is work like a tool of its own, until it says the end or the turn is over.
@@ -77,7 +77,7 @@ _MAX_TASKS_IN_WARNING = 10
 _MAX_TASK_TITLE_CHARS = 60
 
 
-class Tasks:
+class BackgroundTaskTracker:
     """Follow the background tasks of one agent process, each by its id.
 
     `running` are the commands that have not come to a terminal status, with what they do. Agents and other background

@@ -12,7 +12,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor._events import TurnResult
-from pytest_agentproc.supervisor._questions import Questions
+from pytest_agentproc.supervisor._questions import OpenQuestions
 from pytest_agentproc.supervisor._streams import Transcript
 from pytest_agentproc.supervisor.dialects import (
     BACKGROUND_TURN_MARK,
@@ -28,8 +28,8 @@ from pytest_agentproc.vocabulary import Outcome, compute_exit_code
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.supervisor._router import Router
-    from pytest_agentproc.supervisor._tools import Tools
+    from pytest_agentproc.supervisor._router import TurnRouter
+    from pytest_agentproc.supervisor._tools import ToolTracker
     from pytest_agentproc.supervisor._watchdog import TurnWatchdog
     from pytest_agentproc.supervisor.dialects import HistoryReplayed, Talk, TurnMeaning, WorkMeaning
     from pytest_agentproc.vocabulary import Policy
@@ -197,7 +197,7 @@ class TurnRecord:
         )
 
 
-class Turns:
+class OpenTurns:
     """Hold every prompt that has no outcome yet. The caller of a method writes the returned bytes to the agent.
 
     Args:
@@ -213,7 +213,7 @@ class Turns:
         self.unacknowledged: TurnRecord | None = None
         self.watchdog = watchdog
         self.cancel_deadline: int | None = None
-        self.questions = Questions(policy, tell)
+        self.questions = OpenQuestions(policy, tell)
         self.ended_with: tuple[int | None, bool, bool] = (None, False, True)
         self._limits = policy.nanoseconds()
         self._tell = tell
@@ -221,10 +221,10 @@ class Turns:
         self._kept = policy.max_transcript_bytes
         self._background = TurnAnswer(self._kept)
         self._talk: Talk
-        self._router: Router
-        self._tools: Tools
+        self._router: TurnRouter
+        self._tools: ToolTracker
 
-    def connect(self, talk: Talk, router: Router, tools: Tools) -> None:
+    def connect(self, talk: Talk, router: TurnRouter, tools: ToolTracker) -> None:
         """Speak to a new agent process."""
         self._talk, self._router, self._tools = talk, router, tools
         self.watchdog.watch_new_agent()

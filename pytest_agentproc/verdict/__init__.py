@@ -15,7 +15,7 @@ from pytest_agentproc.verdict._facts import find_last_step, find_returned_at, li
 from pytest_agentproc.verdict._instants import find_instants, replace_instants
 from pytest_agentproc.verdict._judgement import (
     REASON_IN_REAL_TIME,
-    JudgedRow,
+    JudgedCheck,
     JudgedScenario,
     Judgement,
     build_judged_scenario,
@@ -25,20 +25,20 @@ from pytest_agentproc.verdict._judgement import (
     hash_corpus,
     judge_play,
 )
-from pytest_agentproc.verdict._marks import find_marks
+from pytest_agentproc.verdict._marks import find_failure_marks
 from pytest_agentproc.verdict._results import format_results
-from pytest_agentproc.verdict._rows import VERDICT_TEXTS, PlayResult, Row, Verdict
+from pytest_agentproc.verdict._rows import VERDICT_TEXTS, CheckRow, PlayResult, Verdict
 from pytest_agentproc.verdict._summary import describe_unstated_limits, format_summary, is_conformant
 
 __all__ = [
     "REASON_IN_REAL_TIME",
     "VERDICT_TEXTS",
     "Baseline",
-    "JudgedRow",
+    "CheckRow",
+    "JudgedCheck",
     "JudgedScenario",
     "Judgement",
     "PlayResult",
-    "Row",
     "Verdict",
     "accept_failures",
     "are_plays_alike",
@@ -51,10 +51,10 @@ __all__ = [
     "describe_unstated_limits",
     "explain_leaks",
     "explain_play",
+    "find_failure_marks",
     "find_first_difference",
     "find_instants",
     "find_last_step",
-    "find_marks",
     "find_returned_at",
     "format_results",
     "format_summary",

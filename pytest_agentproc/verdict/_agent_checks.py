@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.record import Payload, describe_stray_target, format_duration, format_instant
 from pytest_agentproc.verdict._facts import find_gone_at, list_agent_starts, was_agent_started
-from pytest_agentproc.verdict._rows import Finding, PlayResult, Verdict, fits_duration, fits_time
+from pytest_agentproc.verdict._rows import Finding, PlayResult, Verdict, is_duration_as_wanted, is_time_as_wanted
 from pytest_agentproc.verdict._words import (
     is_text_matching,
     join_names,
@@ -60,7 +60,7 @@ def _describe_question_difference(played: PlayResult, due: Mapping[str, Any] | N
     if due["answer"] not in (None, came["answer"]):
         return "it was never answered" if came["answer"] == "none" else f"the agent got {came['answer']}"
     wanted, after = due["after"], came["after"]
-    if wanted is None or (after is not None and fits_duration(played, wanted, after)):
+    if wanted is None or (after is not None and is_duration_as_wanted(played, wanted, after)):
         return ""
     if after is None:
         return "it was never answered"
@@ -72,7 +72,7 @@ ASKED_CHECKS: dict[str, Callable[[PlayResult, Any], Finding]] = {"asked": _check
 
 def _check_spawn_times(played: PlayResult, wanted: Sequence[int]) -> Finding:
     seen = [at for _, at in list_agent_starts(played.record)]
-    if len(seen) == len(wanted) and all(fits_time(played, *pair) for pair in zip(wanted, seen, strict=True)):
+    if len(seen) == len(wanted) and all(is_time_as_wanted(played, *pair) for pair in zip(wanted, seen, strict=True)):
         return Finding(Verdict.PASSED, show_instants(seen))
     more = [
         f"{name}, started at {format_instant(at)}, was not expected" for name, at in list_agent_starts(played.record)
@@ -131,7 +131,9 @@ _HINT_FOR_OWN_ENV = "a supervisor with an environment and folder of its own stat
 
 def _check_argv(given: Mapping[str, Any], wanted: Sequence[str]) -> Finding:
     fits = given["argv"] == [_cut_to_report_length(given, word) for word in wanted]
-    return Finding.of(fits=fits, seen=join_names(quote(word) for word in given["argv"]), hint=_HINT_FOR_OWN_ARGV)
+    return Finding.from_comparison(
+        fits=fits, seen=join_names(quote(word) for word in given["argv"]), hint=_HINT_FOR_OWN_ARGV
+    )
 
 
 def _check_env(given: Mapping[str, Any], wanted: Mapping[str, str | None]) -> Finding:
@@ -139,11 +141,13 @@ def _check_env(given: Mapping[str, Any], wanted: Mapping[str, str | None]) -> Fi
     fits = all(
         seen[name] == (None if value is None else _cut_to_report_length(given, value)) for name, value in wanted.items()
     )
-    return Finding.of(fits=fits, seen=show_variables(seen), hint=_HINT_FOR_OWN_ENV)
+    return Finding.from_comparison(fits=fits, seen=show_variables(seen), hint=_HINT_FOR_OWN_ENV)
 
 
 def _check_cwd(given: Mapping[str, Any], wanted: Mapping[str, str]) -> Finding:
-    return Finding.of(fits=is_text_matching(given["cwd"], wanted), seen=quote(given["cwd"]), hint=_HINT_FOR_OWN_ENV)
+    return Finding.from_comparison(
+        fits=is_text_matching(given["cwd"], wanted), seen=quote(given["cwd"]), hint=_HINT_FOR_OWN_ENV
+    )
 
 
 def _check_stdin(played: PlayResult, wanted: Mapping[str, str]) -> Finding:
@@ -155,7 +159,7 @@ def _check_stdin(played: PlayResult, wanted: Mapping[str, str]) -> Finding:
         return Finding(Verdict.NOT_EXERCISED, f"{size} bytes, more than the record keeps of one instant")
     text = b"".join(read).decode(errors="replace")
     hint = "" if played.bound.scenario.is_session else _HINT_FOR_OWN_ARGV
-    return Finding.of(fits=is_text_matching(text, wanted), seen=quote(text), hint=hint)
+    return Finding.from_comparison(fits=is_text_matching(text, wanted), seen=quote(text), hint=hint)
 
 
 def _is_stdin_read(data: Mapping[str, Any]) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pytest_agentproc.record import format_instant
-from pytest_agentproc.verdict._rows import Finding, PlayResult, Verdict, fits_duration
+from pytest_agentproc.verdict._rows import Finding, PlayResult, Verdict, is_duration_as_wanted
 from pytest_agentproc.verdict._words import is_text_matching, join_names, quote, show_matcher, show_usage
 from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND
 
@@ -30,7 +30,7 @@ def build_artifacts_check(path: str, time_finding: JudgeTime) -> Callable[[PlayR
         if files is None:
             return Finding(Verdict.NOT_APPLICABLE, "the subject keeps no artifacts")
         if not path:
-            return Finding.of(fits=not files, seen=join_names(sorted(files)))
+            return Finding.from_comparison(fits=not files, seen=join_names(sorted(files)))
         field = path.removeprefix(f"{_RESULT_FILE_NAME}.")
         if field == path:
             return _check_artifact_text(files.get(path), wanted)
@@ -39,7 +39,7 @@ def build_artifacts_check(path: str, time_finding: JudgeTime) -> Callable[[PlayR
             return Finding(Verdict.FAILED, fields if isinstance(fields, str) else f"{_RESULT_FILE_NAME} has no {field}")
         if field in _RESULT_FIELDS_IN_SECONDS and isinstance(fields[field], int | float):
             return _check_artifact_time(played, wanted, fields[field], time_finding)
-        return Finding.of(
+        return Finding.from_comparison(
             fits=_is_field_as_wanted(field, fields[field], wanted), seen=_show_field(field, fields[field])
         )
 
@@ -65,18 +65,18 @@ def _check_artifact_time(played: PlayResult, wanted: int, seconds: float, time_f
     scale = played.record.header.get("scale", 1)
     seen = [round(seconds * unit * NANOSECONDS_PER_SECOND) for unit in dict.fromkeys((1, scale))]
     near = min(seen, key=lambda item: abs(item - wanted))
-    if fits_duration(played, wanted, near):
+    if is_duration_as_wanted(played, wanted, near):
         return Finding(Verdict.PASSED, format_instant(near))
     return time_finding(played, wanted, near)
 
 
 def _check_artifact_text(data: bytes | None, wanted: Mapping[str, str] | None) -> Finding:
     if data is None:
-        return Finding.of(fits=wanted is None, seen="no such file")
+        return Finding.from_comparison(fits=wanted is None, seen="no such file")
     if wanted is not None and "hex" in wanted:
-        return Finding.of(fits=data.hex() == wanted["hex"], seen=quote(data.hex()))
+        return Finding.from_comparison(fits=data.hex() == wanted["hex"], seen=quote(data.hex()))
     text = data.decode(errors="replace")
-    return Finding.of(fits=wanted is not None and is_text_matching(text, wanted), seen=quote(text))
+    return Finding.from_comparison(fits=wanted is not None and is_text_matching(text, wanted), seen=quote(text))
 
 
 def _read_result_fields(data: bytes | None) -> Mapping[str, Any] | str:

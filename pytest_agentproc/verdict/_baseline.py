@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from pytest_agentproc.corpus import split_agent
 from pytest_agentproc.errors import suggest_known_word
 from pytest_agentproc.scenario import read_list_entries
-from pytest_agentproc.verdict._rows import Row, Verdict
+from pytest_agentproc.verdict._rows import CheckRow, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -79,7 +79,9 @@ class Baseline:
                 told.append(f"{self.name}:{entry.line}: there is no scenario {entry.scenario}: {hint}")
         return told
 
-    def apply_to_rows(self, rows: Sequence[Row], scenario: str, subject: str, *, is_reference: bool) -> tuple[Row, ...]:
+    def apply_to_rows(
+        self, rows: Sequence[CheckRow], scenario: str, subject: str, *, is_reference: bool
+    ) -> tuple[CheckRow, ...]:
         """Give rows as they are to be read in the light of the list."""
         mine = {
             entry.check: entry for entry in self.known if entry.is_about(scenario, subject, is_reference=is_reference)
@@ -88,19 +90,21 @@ class Baseline:
         keys = {row.key for row in rows}
         return (*read, *(self._build_absent_row(entry, keys) for entry in mine.values() if entry.check not in keys))
 
-    def _excuse_row(self, row: Row, entry: KnownFailure) -> Row:
+    def _excuse_row(self, row: CheckRow, entry: KnownFailure) -> CheckRow:
         if row.verdict in (*_RED_VERDICTS, Verdict.NOT_EXERCISED):
             return dataclasses.replace(row, verdict=Verdict.KNOWN, hint=entry.reason)
         if row.verdict is Verdict.PASSED:
             return dataclasses.replace(row, verdict=Verdict.FAILED, hint=self._describe_stale_entry(entry))
         return row
 
-    def _build_absent_row(self, entry: KnownFailure, keys: Iterable[str]) -> Row:
+    def _build_absent_row(self, entry: KnownFailure, keys: Iterable[str]) -> CheckRow:
         if entry.check in _CHECKS_THAT_APPEAR_UNSTATED:
-            return Row(entry.check, 0, "a known failure", "none", Verdict.FAILED, self._describe_stale_entry(entry))
+            return CheckRow(
+                entry.check, 0, "a known failure", "none", Verdict.FAILED, self._describe_stale_entry(entry)
+            )
         hint = suggest_known_word(entry.check, sorted(keys), f"it has {', '.join(sorted(keys))}")
         hint = f"listed in {self.name}:{entry.line}, but the scenario has no such check: {hint}"
-        return Row(entry.check, 0, "a known failure", "no such check", Verdict.FAILED, hint)
+        return CheckRow(entry.check, 0, "a known failure", "no such check", Verdict.FAILED, hint)
 
     def _describe_stale_entry(self, entry: KnownFailure) -> str:
         return f"listed in {self.name}:{entry.line}, but it passes: remove the entry"
@@ -190,7 +194,7 @@ def _quote_unless_plain(value: str) -> str:
     return value if is_plain else json.dumps(value, ensure_ascii=False)
 
 
-def accept_failures(rows: Sequence[Row]) -> tuple[Row, ...]:
+def accept_failures(rows: Sequence[CheckRow]) -> tuple[CheckRow, ...]:
     """Give rows with every failure that counts known, as a session has them that writes its list."""
     counted = [row for row in rows if row.level != "info"]
     reds = _RED_VERDICTS if any(row.verdict in _RED_VERDICTS for row in counted) else (Verdict.NOT_EXERCISED,)

@@ -14,7 +14,7 @@ from pytest_agentproc.verdict._agent_checks import (
     check_stray_signals,
 )
 from pytest_agentproc.verdict._artifacts import build_artifacts_check
-from pytest_agentproc.verdict._rows import Finding, PlayResult, Verdict, fits_duration, fits_time
+from pytest_agentproc.verdict._rows import Finding, PlayResult, Verdict, is_duration_as_wanted, is_time_as_wanted
 from pytest_agentproc.verdict._session import (
     FINDING_NOT_REPORTED,
     ExpectationCheck,
@@ -82,10 +82,10 @@ def _check_pipes_left(played: PlayResult, wanted: int) -> Finding:
         return Finding(
             Verdict.NOT_APPLICABLE, "its pipes are counted in virtual time alone, and in the kit's own process"
         )
-    return Finding.of(fits=left == wanted, seen=str(left))
+    return Finding.from_comparison(fits=left == wanted, seen=str(left))
 
 
-def _describe_leak(leak: _facts.Leak) -> str:
+def _describe_leak(leak: _facts.LeakedProcess) -> str:
     started = f"was started by line {leak.line}" if leak.line else "was not to be left"
     return f"{leak.process} {started}"
 
@@ -96,7 +96,7 @@ def _check_outcome(played: PlayResult, seen: str, wanted: str | Mapping[str, Any
         fits = seen == wanted
     else:
         fits = seen in wanted["any_of"] if "any_of" in wanted else seen != wanted["not"]
-    return Finding.of(fits=fits, seen=str(seen), hint=hint)
+    return Finding.from_comparison(fits=fits, seen=str(seen), hint=hint)
 
 
 def _find_exit_hint(played: PlayResult) -> str:
@@ -125,7 +125,7 @@ def _check_exit_code(played: PlayResult, seen: int, wanted: int) -> Finding:
     status = _facts.find_end_status(played.record)
     own = status is not None and seen in status.list_exit_codes()
     hint = f"{seen} is how the agent ended, which agent_status tells; exit_code is the supervisor's own" if own else ""
-    return Finding.of(fits=seen == wanted, seen=str(seen), hint=hint)
+    return Finding.from_comparison(fits=seen == wanted, seen=str(seen), hint=hint)
 
 
 def _check_agent_status(played: PlayResult, wanted: Mapping[str, Any]) -> Finding:
@@ -142,16 +142,18 @@ def _check_end_status(played: PlayResult, process: str | None, wanted: Mapping[s
         return Finding(Verdict.UNDECIDED, "nobody knows how it ended")
     fits = all(getattr(status, key) == value for key, value in wanted.items() if value is not None)
     fits = fits or (has_no_grace(played) and was_killed_at_once(wanted, status, played.bound.first_signal))
-    return Finding.of(fits=fits, seen=show_status(status))
+    return Finding.from_comparison(fits=fits, seen=show_status(status))
 
 
 def _build_equality_check(name: str) -> ExpectationCheck:
-    return build_reported_check(name, lambda _, seen, wanted: Finding.of(fits=seen == wanted, seen=str(seen)))
+    return build_reported_check(
+        name, lambda _, seen, wanted: Finding.from_comparison(fits=seen == wanted, seen=str(seen))
+    )
 
 
 def _check_usage(_played: PlayResult, seen: Mapping[str, Any], wanted: Mapping[str, Any]) -> Finding:
     fits = all(key in seen and seen[key] == value for key, value in wanted.items())
-    return Finding.of(fits=fits, seen=show_usage(seen))
+    return Finding.from_comparison(fits=fits, seen=show_usage(seen))
 
 
 def _check_warnings(played: PlayResult, seen: Sequence[str], wanted: Sequence[Mapping[str, str]]) -> Finding:
@@ -165,7 +167,7 @@ def _check_warnings(played: PlayResult, seen: Sequence[str], wanted: Sequence[Ma
     ]
     if seen and not wanted and not judged:
         return Finding(Verdict.NOT_APPLICABLE, f"{join_names(seen)}: what else is odd is the subject's own to say")
-    return Finding.of(
+    return Finding.from_comparison(
         fits=len(judged) == len(wanted) and all(map(is_text_matching, judged, wanted)), seen=join_names(seen)
     )
 
@@ -185,7 +187,7 @@ def _build_text_check(name: str) -> ExpectationCheck:
         fits = is_text_matching(text, wanted) or (
             _is_agent_output(played, name) and is_text_matching(text.rstrip("\r\n"), wanted)
         )
-        return Finding.of(fits=fits, seen=quote(text), hint=hint)
+        return Finding.from_comparison(fits=fits, seen=quote(text), hint=hint)
 
     return build_reported_check(name, judge_text)
 
@@ -223,7 +225,7 @@ def _describe_text_difference(played: PlayResult, name: str, wanted: str, seen: 
 
 
 def _check_instant(played: PlayResult, wanted: int, seen: int) -> Finding:
-    if fits_time(played, wanted, seen):
+    if is_time_as_wanted(played, wanted, seen):
         return Finding(Verdict.PASSED, format_instant(seen))
     hint = describe_time_difference(wanted, seen)
     if played.tolerance and seen > wanted:
@@ -242,7 +244,9 @@ def _check_elapsed(played: PlayResult, wanted: int) -> Finding:
     seen = played.answer.elapsed
     started = _facts.find_first_seen_at(played.record, "agent")
     end = None if seen is None or started is None else started + seen
-    if seen is not None and fits_duration(played, wanted, seen, end):  # it counts from when the start was through
+    if seen is not None and is_duration_as_wanted(
+        played, wanted, seen, end
+    ):  # it counts from when the start was through
         return Finding(Verdict.PASSED, format_instant(seen))
     return FINDING_NOT_REPORTED if seen is None else _check_instant(played, wanted, seen)
 
@@ -260,7 +264,7 @@ def _check_elapsed_of_run(played: PlayResult, wanted: int) -> Finding:
         return finding
     returned = _facts.find_returned_at(played.record)
     graces = (0,) if acted == returned else _list_graces_after_completion(played)
-    if any(fits_duration(played, wanted, acted - started - grace, acted) for grace in graces):
+    if any(is_duration_as_wanted(played, wanted, acted - started - grace, acted) for grace in graces):
         return Finding(Verdict.PASSED, f"acted at {format_instant(acted)}")
     if returned is not None and returned - started < wanted - played.compute_allowed_delay(returned) // 4:
         return Finding(
@@ -303,7 +307,7 @@ def _check_process_alive(played: PlayResult, process: str, wanted: int) -> Findi
     seen = f"started at {format_instant(start)}, " + (
         "never ended" if end is None else f"ended at {format_instant(end)}"
     )
-    return Finding.of(fits=start <= wanted + played.tolerance and (end is None or wanted < end), seen=seen)
+    return Finding.from_comparison(fits=start <= wanted + played.tolerance and (end is None or wanted < end), seen=seen)
 
 
 def _build_process_check(check: Callable[[PlayResult, str, Any], Finding], process: str) -> ExpectationCheck:

@@ -12,10 +12,10 @@ from pytest_agentproc.verdict._checks import check_leaks, find_check
 from pytest_agentproc.verdict._facts import list_leaks, select_session_play, was_any_agent_started
 from pytest_agentproc.verdict._patterns import SlowPattern
 from pytest_agentproc.verdict._program import explain_program_failure
-from pytest_agentproc.verdict._rows import Finding, PlayResult, ReferencePlays, Row, Verdict
+from pytest_agentproc.verdict._rows import CheckRow, Finding, PlayResult, ReferencePlays, Verdict
 from pytest_agentproc.verdict._session import ExpectationCheck, has_turn_ended, is_check_of_earlier_turn, is_turn_check
 from pytest_agentproc.verdict._unstated import describe_limits_to_state, excuse_undecided_passes, excuse_unstated
-from pytest_agentproc.verdict._words import escape_unprintable, show_wanted
+from pytest_agentproc.verdict._words import escape_unprintable_characters, show_wanted
 from pytest_agentproc.vocabulary import LEVELS
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _EXPECT_KEYS_WITH_TIMES = ("elapsed", "returned", "signals", "gone_at", "alive_a
 """The last words of keys that state instants."""
 
 
-def judge_all_expectations(played: PlayResult) -> tuple[Row, ...]:
+def judge_all_expectations(played: PlayResult) -> tuple[CheckRow, ...]:
     """Judge every expectation of a scenario.
 
     Bystanders are looked after whether or not the file says so; without a word in it they have a row if one was harmed.
@@ -55,29 +55,32 @@ def judge_all_expectations(played: PlayResult) -> tuple[Row, ...]:
         _judge_expectations(played), {level: _list_deciding_keys(played, level) for level in LEVELS}
     )
     rows = _excuse_moot_leaks(played, _excuse_undecided(played, rows))
-    return tuple(replace(row, wanted=escape_unprintable(row.wanted), seen=escape_unprintable(row.seen)) for row in rows)
+    return tuple(
+        replace(row, wanted=escape_unprintable_characters(row.wanted), seen=escape_unprintable_characters(row.seen))
+        for row in rows
+    )
 
 
-def _judge_expectations(played: PlayResult) -> list[Row]:
+def _judge_expectations(played: PlayResult) -> list[CheckRow]:
     """Judge every expectation, also where nothing is left that decides the scenario."""
     level = played.bound.scenario.level
     rows = _excuse_unreported(played, [_judge_row(played, expectation) for expectation in played.bound.expect])
     if isinstance(played.fault, SubjectError):
         verdict = Verdict.CRASHED if isinstance(played.fault, SupervisorCrash) else Verdict.ADAPTER_ERROR
-        rows.insert(0, Row("answer", 0, "an answer", str(played.fault), verdict, level=level))
+        rows.insert(0, CheckRow("answer", 0, "an answer", str(played.fault), verdict, level=level))
     elif played.fault is not None and Verdict.FAILED not in {
         row.verdict for row in rows if row.key not in _CHECKS_OF_RECORD_ONLY
     }:
-        rows.insert(0, Row("outcome", 0, "any", *_describe_fault(played.fault), level=level))
+        rows.insert(0, CheckRow("outcome", 0, "any", *_describe_fault(played.fault), level=level))
     harm = check_stray_signals(played, "unharmed")
     if harm.verdict is Verdict.FAILED and all(row.key != "bystanders" for row in rows):
-        rows.append(Row("bystanders", 0, "unharmed", harm.seen, harm.verdict, harm.hint, level))
+        rows.append(CheckRow("bystanders", 0, "unharmed", harm.seen, harm.verdict, harm.hint, level))
     rows = explain_program_failure(played, rows)
     rows = _report_unscaled_limits(played, _excuse_no_handshake(played, _excuse_other_limits(played, rows)))
     return excuse_unstated(played, rows, _judge_expectations, _CHECKS_OF_RECORD_ONLY)
 
 
-def choose_overall_verdict(rows: Iterable[Row], *, counts_info: bool = True) -> Verdict:
+def choose_overall_verdict(rows: Iterable[CheckRow], *, counts_info: bool = True) -> Verdict:
     """Say one verdict over the rows of a scenario: the gravest of them.
 
     Passed needs a check that the file states and that passed: if all that are stated are not applicable, so is the
@@ -100,13 +103,13 @@ def choose_overall_verdict(rows: Iterable[Row], *, counts_info: bool = True) -> 
     return Verdict.NOT_APPLICABLE if stated == {Verdict.NOT_APPLICABLE} else Verdict.PASSED
 
 
-def list_unmet_checks(rows: Sequence[Row]) -> list[Row]:
+def list_unmet_checks(rows: Sequence[CheckRow]) -> list[CheckRow]:
     """List the checks that did not pass though they apply, the gravest first."""
     bad = [row for row in rows if row.verdict not in (Verdict.PASSED, Verdict.NOT_APPLICABLE, Verdict.KNOWN)]
     return sorted(bad, key=lambda row: list(Verdict).index(row.verdict))
 
 
-def _excuse_other_limits(played: PlayResult, rows: list[Row]) -> list[Row]:
+def _excuse_other_limits(played: PlayResult, rows: list[CheckRow]) -> list[CheckRow]:
     """Excuse what follows from the subject's limits: checks that the kit's own supervisor misses under them, too.
 
     Of another outcome nothing is judged, as it is another story from there on (turns before that one are), nor of a
@@ -152,7 +155,7 @@ def _find_missed_by_reference(reference: ReferencePlays) -> dict[str, str]:
     return {row.key: f"{row.key} {row.seen}".partition("\n")[0] for row in others if row.key in met}
 
 
-def _excuse_no_handshake(played: PlayResult, rows: list[Row]) -> list[Row]:
+def _excuse_no_handshake(played: PlayResult, rows: list[CheckRow]) -> list[CheckRow]:
     """Excuse a client that asks for no handshake: its first prompt reached the agent without one.
 
     A process that it leaves is still a leak, unless the run only ended because all sides waited.
@@ -170,7 +173,7 @@ def _excuse_no_handshake(played: PlayResult, rows: list[Row]) -> list[Row]:
 _REASON_WITHOUT_HANDSHAKE = "the client asks for no handshake, and the scenario is about one"
 
 
-def _report_unscaled_limits(played: PlayResult, rows: list[Row]) -> list[Row]:
+def _report_unscaled_limits(played: PlayResult, rows: list[CheckRow]) -> list[CheckRow]:
     word = next((event.data["unscaled"] for event in played.record.events if "unscaled" in event.data), None)
     if word is None or all(row.verdict is not Verdict.FAILED for row in rows):
         return rows
@@ -184,10 +187,10 @@ def _report_unscaled_limits(played: PlayResult, rows: list[Row]) -> list[Row]:
         for row in rows
     ]
     wanted, level = "limits divided by the scale", played.bound.scenario.level
-    return [Row("answer", 0, wanted, said, Verdict.ADAPTER_ERROR, level=level), *others]
+    return [CheckRow("answer", 0, wanted, said, Verdict.ADAPTER_ERROR, level=level), *others]
 
 
-def _excuse_undecided(played: PlayResult, rows: list[Row]) -> list[Row]:
+def _excuse_undecided(played: PlayResult, rows: list[CheckRow]) -> list[CheckRow]:
     """Excuse a subject that looked too seldom: for other instants and, with another outcome, for everything.
 
     Checks that fit another outcome are not judged either: a scenario that nothing decides has not been passed.
@@ -205,7 +208,7 @@ def _excuse_undecided(played: PlayResult, rows: list[Row]) -> list[Row]:
     return [row.mark_not_applicable(played.undecided) if row.key in open_keys else row for row in rows]
 
 
-def _excuse_moot_leaks(played: PlayResult, rows: list[Row]) -> list[Row]:
+def _excuse_moot_leaks(played: PlayResult, rows: list[CheckRow]) -> list[CheckRow]:
     """Excuse the leaks of a run that a fault of the clock ended, if nothing else of the run is judged.
 
     Without a limit that it does not have the run could not end otherwise.
@@ -222,7 +225,7 @@ def _get_last_key_part(key: str) -> str:
     return key.rpartition(".")[2]
 
 
-def _judge_row(played: PlayResult, expectation: Expectation) -> Row:
+def _judge_row(played: PlayResult, expectation: Expectation) -> CheckRow:
     try:
         finding = _check_expectation(played, expectation)
     except SlowPattern as error:
@@ -231,7 +234,7 @@ def _judge_row(played: PlayResult, expectation: Expectation) -> Row:
     missing = expectation.not_applicable or ", ".join(expectation.unstated)
     wanted = f"it depends on {missing}" if missing else _show_wanted_value(expectation.key, expectation.wanted)
     line, level, unstated = expectation.line or finding.line, expectation.level, expectation.unstated
-    return Row(expectation.key, line, wanted, finding.seen, finding.verdict, finding.hint, level, unstated)
+    return CheckRow(expectation.key, line, wanted, finding.seen, finding.verdict, finding.hint, level, unstated)
 
 
 def _show_wanted_value(key: str, wanted: Any) -> str:
@@ -267,7 +270,7 @@ def _list_deciding_keys(played: PlayResult, level: str = "") -> set[str]:
     return keys & {*played.bound.scenario.catches.values()}
 
 
-def _excuse_unreported(played: PlayResult, rows: list[Row]) -> list[Row]:
+def _excuse_unreported(played: PlayResult, rows: list[CheckRow]) -> list[CheckRow]:
     """Excuse values that are not reported, as long as something is reported on which the scenario turns.
 
     That is what its defects turn red. One that names none turns on all that it states. A supervisor that keeps no

@@ -13,7 +13,7 @@ from pytest_agentproc.record import format_instant, render_text
 from pytest_agentproc.verdict._compare import choose_overall_verdict, list_unmet_checks
 from pytest_agentproc.verdict._facts import find_last_step, list_leaks, list_lines_without_event
 from pytest_agentproc.verdict._program import find_program_end
-from pytest_agentproc.verdict._rows import PlayResult, Row, Verdict
+from pytest_agentproc.verdict._rows import CheckRow, PlayResult, Verdict
 from pytest_agentproc.verdict._words import quote, shorten_to_width, show_end_state
 from pytest_agentproc.vocabulary import ARTIFACT_TEXTS, Outcome
 
@@ -152,7 +152,7 @@ _MAX_PROGRAM_STDERR_LINES = 12
 """So many lines of a program's stderr are shown: the last ones."""
 
 
-def explain_play(played: PlayResult, rows: Sequence[Row]) -> str:
+def explain_play(played: PlayResult, rows: Sequence[CheckRow]) -> str:
     """Say what was expected, what was seen, and how it came to that.
 
     Returns:
@@ -167,7 +167,7 @@ def explain_play(played: PlayResult, rows: Sequence[Row]) -> str:
     return "\n".join([describe_findings(played, rows), *clock, "", render_text(played.record, scenario), "", verdict])
 
 
-def describe_findings(played: PlayResult, rows: Sequence[Row]) -> str:
+def describe_findings(played: PlayResult, rows: Sequence[CheckRow]) -> str:
     """Give what `explain_play` gives, but for the timeline and the verdict; the last line says what to look up."""
     scenario = played.bound.scenario
     is_theirs = isinstance(played.fault, SubjectError)
@@ -200,7 +200,7 @@ def describe_findings(played: PlayResult, rows: Sequence[Row]) -> str:
     return "\n".join(parts)
 
 
-def _choose_word_to_look_up(scenario: Scenario, row: Row) -> str:
+def _choose_word_to_look_up(scenario: Scenario, row: CheckRow) -> str:
     """Choose the word to look up: of a failure a rule of the scenario, else the outcome or the key."""
     if row.verdict is not Verdict.FAILED:
         return str(row.verdict)
@@ -295,7 +295,7 @@ _KEYS_THAT_NOISE_EXPLAINS = ("noise", "outcome")
 _MAX_QUOTED_NOISE_LINES = 3
 
 
-def _quote_lines_without_event(scenario: Scenario, record: Record, bad: Sequence[Row]) -> list[str]:
+def _quote_lines_without_event(scenario: Scenario, record: Record, bad: Sequence[CheckRow]) -> list[str]:
     """Quote the lines that an agent printed, and that are no events, where they may be why a check failed."""
     if not scenario.prints_events or not any(row.key.endswith(_KEYS_THAT_NOISE_EXPLAINS) for row in bad):
         return []
@@ -319,7 +319,7 @@ def _quote_step(scenario: Scenario, line: int) -> str:
     return source[line - 1].strip() if 0 < line <= len(source) else ""
 
 
-def _format_row(path: str, row: Row) -> list[str]:
+def _format_row(path: str, row: CheckRow) -> list[str]:
     place = f"  {path}:{row.line}" if row.line else ""
     level = "" if row.level == "must" else f" (level {row.level})"
     lines = [

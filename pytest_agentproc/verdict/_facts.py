@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Leak:
+class LeakedProcess:
     """A process that outlived its supervisor: `alive`, `stopped` or a `zombie`.
 
     `line` is that of the step that started it; `argv` its command, if it is an agent that lives.
@@ -48,10 +48,10 @@ class EndStatus:
         return -number, 128 + number
 
 
-def list_leaks(record: Record) -> list[Leak]:
+def list_leaks(record: Record) -> list[LeakedProcess]:
     """List the processes that were left, in the order in which they were found."""
     return [
-        Leak(data["process"], data["leaked"], data.get("line") or 0, at, tuple(data.get("argv", ())))
+        LeakedProcess(data["process"], data["leaked"], data.get("line") or 0, at, tuple(data.get("argv", ())))
         for at, code, data in record.events
         if code == "m" and "leaked" in data
     ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_agentproc.verdict._compare import choose_overall_verdict, judge_all_expectations, list_unmet_checks
 from pytest_agentproc.verdict._explain import are_plays_alike, find_first_difference
-from pytest_agentproc.verdict._rows import PlayResult, Row, Verdict
+from pytest_agentproc.verdict._rows import CheckRow, PlayResult, Verdict
 from pytest_agentproc.vocabulary import LEVELS
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ REASON_IN_REAL_TIME = "not applicable in real time"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class JudgedRow:
-    """One check as it was judged; see `Row`."""
+class JudgedCheck:
+    """One check as it was judged; see `CheckRow`."""
 
     key: str
     verdict: str
@@ -67,7 +67,7 @@ class JudgedScenario:
     digest: str = ""
     virtual_s: float = 0.0
     real_s: float = 0.0
-    rows: tuple[JudgedRow, ...] = ()
+    rows: tuple[JudgedCheck, ...] = ()
     rerun: str = ""
     out_of_reach: str = ""
 
@@ -78,7 +78,7 @@ class JudgedScenario:
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> JudgedScenario:
         """Make one of what JSON says of it: a line of a report, or a part of a file of results."""
-        rows = tuple(JudgedRow(**{**row, "unstated": tuple(row["unstated"])}) for row in fields["rows"])
+        rows = tuple(JudgedCheck(**{**row, "unstated": tuple(row["unstated"])}) for row in fields["rows"])
         return cls(**{**fields, "covers": tuple(fields["covers"]), "rows": rows})
 
     def get_level_verdict(self, level: str) -> Verdict | None:
@@ -130,7 +130,7 @@ class Judgement(NamedTuple):
     """
 
     verdict: Verdict
-    rows: tuple[Row, ...] = ()
+    rows: tuple[CheckRow, ...] = ()
     played: PlayResult | None = None
     reason: str = ""
 
@@ -141,7 +141,10 @@ class Judgement(NamedTuple):
 
 
 def judge_play(
-    played: PlayResult, read: Callable[[tuple[Row, ...]], tuple[Row, ...]] | None = None, *, is_reference: bool = True
+    played: PlayResult,
+    read: Callable[[tuple[CheckRow, ...]], tuple[CheckRow, ...]] | None = None,
+    *,
+    is_reference: bool = True,
 ) -> Judgement:
     """Pass a verdict on what was played.
 
@@ -197,7 +200,7 @@ def _compare_plays(key: str, first: Judgement, again: PlayResult, hint: str) -> 
     if first.played.record.digest() == again.record.digest():
         return first
     seen = find_first_difference(first.played, again) or "two records with one timeline and two digests"
-    row = Row(key, 0, "the same record", seen, Verdict.KIT_ERROR, hint, first.played.bound.scenario.level)
+    row = CheckRow(key, 0, "the same record", seen, Verdict.KIT_ERROR, hint, first.played.bound.scenario.level)
     return first._replace(verdict=Verdict.KIT_ERROR, rows=(row, *first.rows))
 
 
@@ -245,7 +248,7 @@ def build_judged_scenario(
         virtual_s=(events[-1].at if events else 0) / _NANOSECONDS_PER_SECOND,
         real_s=round(real, 6),
         rows=tuple(
-            JudgedRow(row.key, str(row.verdict), row.wanted, row.seen, row.level, row.unstated)
+            JudgedCheck(row.key, str(row.verdict), row.wanted, row.seen, row.level, row.unstated)
             for row in judgement.rows
         ),
         rerun=rerun if judgement.is_red else "",

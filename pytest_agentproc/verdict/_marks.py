@@ -12,13 +12,13 @@ from pytest_agentproc.verdict._rows import Verdict
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pytest_agentproc.verdict._rows import PlayResult, Row
+    from pytest_agentproc.verdict._rows import CheckRow, PlayResult
 
 
 _TEXT_BY_MARK_KIND = {"outcome": "the outcome", "returned": "the return", "start": "a start of the agent"}
 
 
-def find_marks(played: PlayResult, rows: Sequence[Row]) -> list[FailureMark]:
+def find_failure_marks(played: PlayResult, rows: Sequence[CheckRow]) -> list[FailureMark]:
     """Find what the failed checks of a run are about, each at its instant; several sessions have none."""
     wanted = {(expectation.key, expectation.line): expectation.wanted for expectation in played.bound.expect}
     failed = [row for row in rows if row.verdict is Verdict.FAILED and (row.key, row.line) in wanted]
@@ -27,7 +27,7 @@ def find_marks(played: PlayResult, rows: Sequence[Row]) -> list[FailureMark]:
     return [mark for row in failed for mark in _find_row_marks(played, row, wanted[row.key, row.line])]
 
 
-def _find_row_marks(played: PlayResult, row: Row, wanted: Any) -> Iterator[FailureMark]:
+def _find_row_marks(played: PlayResult, row: CheckRow, wanted: Any) -> Iterator[FailureMark]:
     head, _, leaf = row.key.rpartition(".")
     process = head.removeprefix("processes.") if head.startswith("processes.") else ""
     if leaf == "outcome" and head in ("", *(f"turns.{number}" for number in range(1, 100))):

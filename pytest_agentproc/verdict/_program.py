@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.verdict._facts import was_any_agent_started
-from pytest_agentproc.verdict._rows import PlayResult, Row, Verdict
+from pytest_agentproc.verdict._rows import CheckRow, PlayResult, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,7 +44,7 @@ def find_program_end(record: Record) -> Mapping[str, Any] | None:
     return next((event.data for event in record.events if "program" in event.data), None)
 
 
-def explain_program_failure(played: PlayResult, rows: list[Row]) -> list[Row]:
+def explain_program_failure(played: PlayResult, rows: list[CheckRow]) -> list[CheckRow]:
     """Say what kept a program from an answer, if it failed: it never came to start an agent, or it crashed."""
     end = find_program_end(played.record)
     level = played.bound.scenario.level
@@ -55,14 +55,14 @@ def explain_program_failure(played: PlayResult, rows: list[Row]) -> list[Row]:
             f"it {end['program']} before it starts an agent{_find_error_line(end['stderr'])}\n{_HOW_TO_START_THE_AGENT}"
         )
         return [
-            Row("answer", 0, "a started agent", said, Verdict.ADAPTER_ERROR, level=level),
+            CheckRow("answer", 0, "a started agent", said, Verdict.ADAPTER_ERROR, level=level),
             *_mark_not_exercised(rows, _VERDICTS_TO_EXPLAIN),
         ]
     crash = _describe_crash(end)
     open_verdicts = (Verdict.FAILED, Verdict.UNDECIDED) if _lacks_outcome(played.record) else (Verdict.FAILED,)
     if crash and any(row.verdict in open_verdicts and row.key not in _CHECKS_OF_RECORD_ONLY for row in rows):
         return [
-            Row("answer", 0, "an answer", crash, Verdict.CRASHED, level=level),
+            CheckRow("answer", 0, "an answer", crash, Verdict.CRASHED, level=level),
             *_mark_not_exercised(rows, open_verdicts),
         ]
     return rows
@@ -73,7 +73,7 @@ def _lacks_outcome(record: Record) -> bool:
     return any(event.data.get("unsaid") == "outcome" for event in record.events)
 
 
-def _mark_not_exercised(rows: Sequence[Row], verdicts: Sequence[Verdict]) -> list[Row]:
+def _mark_not_exercised(rows: Sequence[CheckRow], verdicts: Sequence[Verdict]) -> list[CheckRow]:
     return [
         replace(row, verdict=Verdict.NOT_EXERCISED, hint="")
         if row.verdict in verdicts and row.key not in _CHECKS_OF_RECORD_ONLY

@@ -72,7 +72,7 @@ VERDICT_TEXTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CheckRow:
     """One check of a scenario.
 
     Args:
@@ -95,18 +95,18 @@ class Row:
     level: str = LEVELS[0]
     unstated: tuple[str, ...] = ()
 
-    def mark_not_applicable(self, why: str, unstated: tuple[str, ...] = ()) -> Row:
+    def mark_not_applicable(self, why: str, unstated: tuple[str, ...] = ()) -> CheckRow:
         """Give the row as one that does not apply."""
         limits = unstated or self.unstated
         return replace(self, verdict=Verdict.NOT_APPLICABLE, seen=f"{self.seen}; {why}", hint="", unstated=limits)
 
 
-def fits_time(played: PlayResult, wanted: int, seen: int) -> bool:
+def is_time_as_wanted(played: PlayResult, wanted: int, seen: int) -> bool:
     """Say whether an instant is the one that was wanted: in real time not before it, and not long after."""
     return wanted <= seen <= wanted + played.compute_allowed_delay(seen)
 
 
-def fits_duration(played: PlayResult, wanted: int, seen: int, end: int | None = None) -> bool:
+def is_duration_as_wanted(played: PlayResult, wanted: int, seen: int, end: int | None = None) -> bool:
     """Say whether a time that does not begin with the run is the time that was wanted.
 
     In real time its beginning may come late as its end may, so that it can also be somewhat shorter. `end` is the
@@ -125,7 +125,7 @@ class Finding(NamedTuple):
     line: int = 0
 
     @classmethod
-    def of(cls, *, fits: bool, seen: str, hint: str = "") -> Finding:
+    def from_comparison(cls, *, fits: bool, seen: str, hint: str = "") -> Finding:
         """Make one of whether the value that was seen is right; the hint is for a failed check."""
         return cls(Verdict.PASSED, seen) if fits else cls(Verdict.FAILED, seen, hint)
 

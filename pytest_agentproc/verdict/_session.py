@@ -8,7 +8,14 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.record import format_instant
-from pytest_agentproc.verdict._rows import Finding, PartialPlayResult, PlayResult, Verdict, fits_duration, fits_time
+from pytest_agentproc.verdict._rows import (
+    Finding,
+    PartialPlayResult,
+    PlayResult,
+    Verdict,
+    is_duration_as_wanted,
+    is_time_as_wanted,
+)
 from pytest_agentproc.verdict._words import is_text_matching, join_names, quote, show_signals
 from pytest_agentproc.vocabulary import OUTCOME_BY_LIMIT
 
@@ -93,7 +100,7 @@ def _build_turn_check(head: str, number: int, leaf: str, check: ExpectationCheck
             return Finding(Verdict.FAILED, f"there {count}")
         seen = turns[number - 1].elapsed
         may_wait = leaf == "elapsed" and head == "turns" and _has_waited_for_agent(played, number, wanted)
-        if leaf == "elapsed" and seen is not None and (may_wait or fits_duration(played, wanted, seen)):
+        if leaf == "elapsed" and seen is not None and (may_wait or is_duration_as_wanted(played, wanted, seen)):
             return Finding(Verdict.PASSED, format_instant(seen))
         parts = (
             played.bound,
@@ -127,7 +134,7 @@ def _has_waited_for_agent(played: PlayResult, number: int, wanted: int) -> bool:
     if number == 1 or answer.turns[number - 2].outcome == "completed":
         return False
     read_at = _find_reading_of_prompt(played, number, over - seen)
-    return read_at is not None and fits_duration(played, wanted, over - read_at)
+    return read_at is not None and is_duration_as_wanted(played, wanted, over - read_at)
 
 
 def _find_reading_of_prompt(played: PlayResult, number: int, since: int) -> int | None:
@@ -154,11 +161,13 @@ def _find_turn_end(record: Record, number: int) -> tuple[int | None, list[int]]:
 def _check_background(_played: PlayResult, turns: Sequence[RunReport], wanted: int) -> Finding:
     told = join_names(quote(turn.text or "") for turn in turns)
     seen = f"{len(turns)}: {told}" if turns else "none"
-    return Finding.of(fits=len(turns) == wanted, seen=seen)
+    return Finding.from_comparison(fits=len(turns) == wanted, seen=seen)
 
 
 def _check_statuses(_played: PlayResult, seen: Sequence[str], wanted: Sequence[str]) -> Finding:
-    return Finding.of(fits=_drop_transient_ready(seen) == _drop_transient_ready(wanted), seen=join_names(seen))
+    return Finding.from_comparison(
+        fits=_drop_transient_ready(seen) == _drop_transient_ready(wanted), seen=join_names(seen)
+    )
 
 
 def _drop_transient_ready(statuses: Sequence[str]) -> list[str]:
@@ -176,7 +185,7 @@ def _build_viewer_check(name: str, leaf: str) -> ExpectationCheck:
             return Finding(Verdict.NOT_EXERCISED, f"there was no viewer {name}")
         seen = getattr(views[name], leaf)
         fits = seen == wanted if leaf == "status" else is_text_matching(seen, wanted)
-        return Finding.of(fits=fits, seen=seen if leaf == "status" else quote(seen))
+        return Finding.from_comparison(fits=fits, seen=seen if leaf == "status" else quote(seen))
 
     return build_reported_check("viewers", judge_viewer)
 
@@ -185,8 +194,8 @@ def _check_callback_calls(
     played: PlayResult, seen: Sequence[tuple[str, int]], wanted: Sequence[tuple[str, int]]
 ) -> Finding:
     same = [name for name, _ in seen] == [name for name, _ in wanted]
-    fits = same and all(fits_time(played, due, at) for (_, due), (_, at) in zip(wanted, seen, strict=True))
-    return Finding.of(fits=fits, seen=show_signals(seen))
+    fits = same and all(is_time_as_wanted(played, due, at) for (_, due), (_, at) in zip(wanted, seen, strict=True))
+    return Finding.from_comparison(fits=fits, seen=show_signals(seen))
 
 
 _CHECKS_OF_SESSIONS: dict[str, ExpectationCheck] = {

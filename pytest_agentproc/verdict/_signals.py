@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.record import format_duration, format_instant
 from pytest_agentproc.verdict import _facts
-from pytest_agentproc.verdict._rows import Finding, PlayResult, Verdict, fits_time
+from pytest_agentproc.verdict._rows import Finding, PlayResult, Verdict, is_time_as_wanted
 from pytest_agentproc.verdict._words import show_signals
 from pytest_agentproc.vocabulary import SIGNALS_THAT_BEGIN_ENDING
 
@@ -86,14 +86,16 @@ def check_signals(played: PlayResult, process: str | None, wanted: Sequence[Sign
         ladder = (played.bound.first_signal, "KILL")
         ends, due_ends = merge_final_signals(seen, played.tolerance, ladder), merge_final_signals(pairs, 0, ladder)
         if _list_signal_names(ends) == _list_signal_names(due_ends) and all(
-            fits_time(played, due, at) for (_, due), (_, at) in zip(due_ends, ends, strict=True)
+            is_time_as_wanted(played, due, at) for (_, due), (_, at) in zip(due_ends, ends, strict=True)
         ):
             return Finding(Verdict.PASSED, show_signals(seen))
     if _list_signal_names(seen) != _list_signal_names(pairs):
         return Finding(Verdict.FAILED, show_signals(seen), _describe_name_difference(played, pairs, seen))
     both = zip(pairs, seen, strict=True)
     hints = [
-        f"{name} {describe_time_difference(due, at)}" for (name, due), (_, at) in both if not fits_time(played, due, at)
+        f"{name} {describe_time_difference(due, at)}"
+        for (name, due), (_, at) in both
+        if not is_time_as_wanted(played, due, at)
     ]
     return Finding(Verdict.FAILED if hints else Verdict.PASSED, show_signals(seen), ", ".join(hints))
 
@@ -150,7 +152,7 @@ def _describe_name_difference(
 
 
 def _is_same_signal(played: PlayResult, due: SignalAndInstant, came: SignalAndInstant) -> bool:
-    return due[0] == came[0] and fits_time(played, due[1], came[1])
+    return due[0] == came[0] and is_time_as_wanted(played, due[1], came[1])
 
 
 def _format_signal_count(count: int) -> str:

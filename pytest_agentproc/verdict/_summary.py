@@ -21,8 +21,8 @@ from pytest_agentproc.vocabulary import BUG_FAMILIES, RULES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pytest_agentproc.verdict._judgement import JudgedRow, JudgedScenario
-    from pytest_agentproc.verdict._rows import Row
+    from pytest_agentproc.verdict._judgement import JudgedCheck, JudgedScenario
+    from pytest_agentproc.verdict._rows import CheckRow
 
 
 _RED_VERDICTS_BY_LEVEL = {
@@ -112,7 +112,7 @@ def _list_red_row_shapes(result: JudgedScenario, level: str) -> list[str]:
     return [*dict.fromkeys(map(_describe_red_row_shape, first))]
 
 
-def _describe_red_row_shape(row: JudgedRow) -> str:
+def _describe_red_row_shape(row: JudgedCheck) -> str:
     key = row.key.rpartition(".")[2]
     if key == "answer":
         place = next(
@@ -228,7 +228,7 @@ def format_summary(
     return [*lines, *([""] if lines else []), _format_summary_sentence(judged, counted, version, is_whole=is_whole)]
 
 
-def describe_unstated_limits(rows: Iterable[Row | JudgedRow], width: int) -> list[str]:
+def describe_unstated_limits(rows: Iterable[CheckRow | JudgedCheck], width: int) -> list[str]:
     """Say how many checks were not judged because the supervisor does not state a limit, and which ones to state."""
     rows = [row for row in rows if row.unstated]
     found = Counter(name for row in rows for name in row.unstated)

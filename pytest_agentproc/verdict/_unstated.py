@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.verdict._rows import PlayResult, Row, Verdict
+from pytest_agentproc.verdict._rows import CheckRow, PlayResult, Verdict
 from pytest_agentproc.verdict._session import is_check_of_earlier_turn
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _FAILED_VERDICTS = (Verdict.FAILED, Verdict.NOT_EXERCISED)
 _KEY_CHANGED_BY_CUT = "noise"
 """With the shortest value an agent may be ended in the middle of a line. That says nothing of how lines are counted."""
 
-JudgeExpectations = Callable[[PlayResult], Sequence[Row]]
+JudgeExpectations = Callable[[PlayResult], Sequence[CheckRow]]
 
 
 def describe_limits_to_state(names: Iterable[str]) -> str:
@@ -32,8 +32,8 @@ def describe_limits_to_state(names: Iterable[str]) -> str:
 
 
 def excuse_unstated(
-    played: PlayResult, rows: list[Row], compare: JudgeExpectations, proven: Iterable[str]
-) -> list[Row]:
+    played: PlayResult, rows: list[CheckRow], compare: JudgeExpectations, proven: Iterable[str]
+) -> list[CheckRow]:
     """Make failed checks not applicable whose demand depends on a limit that is not stated.
 
     Args:
@@ -58,7 +58,7 @@ def excuse_unstated(
     ]
 
 
-def excuse_undecided_passes(rows: list[Row], deciding: Mapping[str, set[str]]) -> list[Row]:
+def excuse_undecided_passes(rows: list[CheckRow], deciding: Mapping[str, set[str]]) -> list[CheckRow]:
     """Make what passed not applicable if nothing is left that decides the scenario: it would be green for nothing.
 
     Args:

@@ -23,10 +23,10 @@ def quote(text: str) -> str:
     if len(text) > MAX_QUOTED_CHARS:
         half = MAX_QUOTED_CHARS // 2
         return f"{len(text)} characters: {quote(text[:half])} ... {quote(text[-half:])}"
-    return escape_unprintable(json.dumps(text, ensure_ascii=False))
+    return escape_unprintable_characters(json.dumps(text, ensure_ascii=False))
 
 
-def escape_unprintable(text: str) -> str:
+def escape_unprintable_characters(text: str) -> str:
     """Escape characters that a terminal obeys or hides: control characters but for line ends, DEL, C1, bidi marks."""
     if text.isprintable():
         return text

@@ -10,12 +10,12 @@ from pytest_agentproc.vocabulary._drive import (
     CAPABILITIES,
     TEXTS_OF_OTHER_NEEDS,
     CallbackError,
-    Caller,
     CallerAction,
     CallerRole,
     ContinuedSession,
     Handler,
-    HookUse,
+    HookReaction,
+    ScenarioCaller,
     find_needed_capabilities,
 )
 from pytest_agentproc.vocabulary._outcomes import (
@@ -50,7 +50,7 @@ from pytest_agentproc.vocabulary._signals import (
     format_signal_name,
     parse_signal_name,
 )
-from pytest_agentproc.vocabulary._stated import PartlyStated, mark_unstated
+from pytest_agentproc.vocabulary._stated import PartlyStatedPolicy, mark_unstated_limits
 from pytest_agentproc.vocabulary._subject import LimitsRequest, RunReport, RunRequest, Subject, View
 
 __all__ = [
@@ -80,20 +80,20 @@ __all__ = [
     "STEP_VALUE_TYPES",
     "TEXTS_OF_OTHER_NEEDS",
     "CallbackError",
-    "Caller",
     "CallerAction",
     "CallerRole",
     "ContinuedSession",
     "Dialect",
     "Handler",
-    "HookUse",
+    "HookReaction",
     "LimitsRequest",
     "Outcome",
-    "PartlyStated",
+    "PartlyStatedPolicy",
     "Policy",
     "Rule",
     "RunReport",
     "RunRequest",
+    "ScenarioCaller",
     "ScriptStep",
     "Subject",
     "View",
@@ -102,7 +102,7 @@ __all__ = [
     "find_needed_capabilities",
     "format_signal_name",
     "list_time_names",
-    "mark_unstated",
+    "mark_unstated_limits",
     "parse_signal_name",
     "to_nanoseconds",
 ]

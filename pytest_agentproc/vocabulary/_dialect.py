@@ -137,7 +137,7 @@ class Dialect:
         return self.modes[0]
 
     @property
-    def says_its_end(self) -> bool:
+    def has_completion_event(self) -> bool:
         """Whether its agent, in one of the modes of runs, says that it is done before it exits."""
         return any(self.make_decoder(mode).has_completion for mode in self.decoders)
 
@@ -161,8 +161,8 @@ class Dialect:
         Raises:
             UsageError: there is no such mode, or its decoder cannot be found or made.
         """
-        place = self._find_place(self.decoders, mode, "")
-        return self._make_half(place, lambda half: half(), _MEMBERS_OF_DECODERS, "Decoder")
+        place = self._find_class_path(self.decoders, mode, "")
+        return self._make_protocol_object(place, lambda half: half(), _MEMBERS_OF_DECODERS, "Decoder")
 
     def make_talk(self, mode: str = "", setting: Any = None) -> Any:
         """Make the conversation of a mode with one agent process; "" is the first that holds sessions.
@@ -174,15 +174,15 @@ class Dialect:
         Raises:
             UsageError: there is no such mode that holds sessions, or its half cannot be found or made.
         """
-        place = self._find_place(self.talks, mode, " for a session")
-        return self._make_half(place, lambda half: half(setting), _MEMBERS_OF_TALKS, "Talk")
+        place = self._find_class_path(self.talks, mode, " for a session")
+        return self._make_protocol_object(place, lambda half: half(setting), _MEMBERS_OF_TALKS, "Talk")
 
-    def _find_place(self, modes: Mapping[str, str], mode: str, what: str) -> str:
+    def _find_class_path(self, modes: Mapping[str, str], mode: str, what: str) -> str:
         if mode not in modes and (mode or not modes):
             raise UsageError(f"mode is {mode!r}, but {self.name} has {', '.join(modes) or 'none'}{what}")
         return modes[mode or next(iter(modes))]
 
-    def _make_half(self, place: str, make: Callable[[Any], Any], members: Sequence[str], form: str) -> Any:
+    def _make_protocol_object(self, place: str, make: Callable[[Any], Any], members: Sequence[str], form: str) -> Any:
         module, _, path = place.partition(":")
         try:
             half: Any = importlib.import_module(module)

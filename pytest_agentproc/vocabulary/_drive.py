@@ -1,8 +1,8 @@
-"""The actions of the caller of sessions: values, and the `Caller` that plays them. Pure; knows no session or clock.
+"""The actions of the caller of sessions: values, and the `ScenarioCaller` that does them. Knows no session or clock.
 
-One `Caller` plays the drive of a scenario against any supervisor. The owner of the sessions does the actions of `act`,
-reports the sessions' events, and comes back at the deadline. So all subjects, and the model, are driven by the same
-rule.
+One `ScenarioCaller` plays the drive of a scenario against any supervisor. The owner of the sessions does the actions
+of `act`, reports the sessions' events, and comes back at the deadline. So all subjects, and the model, are driven by
+the same rule.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Handler:
 
 
 @dataclass(frozen=True, slots=True)
-class HookUse:
+class HookReaction:
     """The reaction of a hook's callback.
 
     Args:
@@ -168,7 +168,7 @@ class CallerRole:
     """
 
     handler: Handler | None = None
-    hooks: tuple[HookUse, ...] = ()
+    hooks: tuple[HookReaction, ...] = ()
 
 
 @dataclass(slots=True)
@@ -188,7 +188,7 @@ class _SessionEvents:
         return self.statuses[-1] in _FINAL_SESSION_STATUSES
 
 
-class Caller:
+class ScenarioCaller:
     """Play the caller's part in all sessions; a drive that is through waits for every outcome, and closes each once.
 
     Args:

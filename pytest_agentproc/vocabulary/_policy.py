@@ -184,7 +184,7 @@ class Policy(_PolicyCache):
     def to_exact_limits(self) -> dict[str, int | Fraction | None]:
         """Give every limit in nanoseconds or bytes as it is: a third of a second is no whole number of nanoseconds."""
         limits: dict[str, int | Fraction | None] = dict(self.to_whole_limits())
-        if self.has_parts:
+        if self.has_fractional_nanoseconds:
             limits |= {
                 name: self._to_exact_limit(name, limit)
                 for name, limit in self.nanoseconds().items()
@@ -201,7 +201,7 @@ class Policy(_PolicyCache):
         return Fraction(said) * NANOSECONDS_PER_SECOND
 
     @property
-    def has_parts(self) -> bool:
+    def has_fractional_nanoseconds(self) -> bool:
         """Whether one of its durations is no whole number of nanoseconds: such sums may be rounded twice."""
         try:
             return self._parts
@@ -236,7 +236,7 @@ class Policy(_PolicyCache):
         return self._in_session
 
     @classmethod
-    def of_silence(cls, seconds: float) -> Policy:
+    def make_from_silence_limit(cls, seconds: float) -> Policy:
         """Give the limits that one number stands for: it limits silence, never the whole duration (A9)."""
         return cls(inactivity_timeout=seconds)
 

@@ -20,7 +20,7 @@ _LIMITS_OFF_IF_UNSTATED = LIMITS_THAT_MAY_BE_OFF - {"restart_backoff"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartlyStated(Policy):
+class PartlyStatedPolicy(Policy):
     """The limits of a supervisor that does not state all of them; the others have values with which it is tried.
 
     Args:
@@ -35,7 +35,7 @@ class PartlyStated(Policy):
         return self.left_out
 
 
-def mark_unstated(policy: Policy, names: Iterable[str]) -> Policy:
+def mark_unstated_limits(policy: Policy, names: Iterable[str]) -> Policy:
     """Give the same limits, with the names of those that a supervisor leaves out.
 
     Args:
@@ -48,4 +48,4 @@ def mark_unstated(policy: Policy, names: Iterable[str]) -> Policy:
     limits: dict[str, Any] = {name: getattr(policy, name) for name in ALL_LIMIT_NAMES}
     if "max_line_bytes" in left_out:
         limits["max_line_bytes"] = _MAX_LINE_BYTES_IF_UNSTATED
-    return PartlyStated(**limits, left_out=left_out)
+    return PartlyStatedPolicy(**limits, left_out=left_out)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pytest_agentproc.vocabulary._dialect import Dialect
-    from pytest_agentproc.vocabulary._drive import CallerAction, ContinuedSession, Handler, HookUse
+    from pytest_agentproc.vocabulary._drive import CallerAction, ContinuedSession, Handler, HookReaction
     from pytest_agentproc.vocabulary._policy import Policy
 
 
@@ -35,7 +35,7 @@ class RunRequest:
             be written to a file of an artifact's name. A subject that writes under other names must bring that about.
         model: the model that the command line asks for; None: it names none.
         drive: what the caller of a session does; empty: it is a run of one prompt. A subject that plays it by a
-            `Caller`, and notes that in the trace, plays it as all others do.
+            `ScenarioCaller`, and notes that in the trace, plays it as all others do.
         handler: how the caller of a session answers the agent's questions; None: not at all.
         hooks: the reactions of the session's hooks.
         continues: the session that is loaded or resumed; None: a new one is made.
@@ -63,7 +63,7 @@ class RunRequest:
     model: str | None = None
     drive: tuple[CallerAction, ...] = ()
     handler: Handler | None = None
-    hooks: tuple[HookUse, ...] = ()
+    hooks: tuple[HookReaction, ...] = ()
     continues: ContinuedSession | None = None
     name: str = ""
     keeper: Any = None

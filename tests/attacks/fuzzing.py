@@ -29,7 +29,7 @@ from pytest_agentproc.record import render_text as text_of
 from pytest_agentproc.scenario import NotApplicable, load, loads
 from pytest_agentproc.subjects import reference_supervisor
 from pytest_agentproc.subjects._answers import read_answer
-from pytest_agentproc.subjects._said import ProgramEnd, parse_sources, read_fields
+from pytest_agentproc.subjects._said import ProgramEnd, parse_field_sources, read_report_fields
 from pytest_agentproc.subjects._written import load_command_file
 from pytest_agentproc.verdict import Baseline, judge_play
 from tests.attacks import MOST_MEGABYTES, MOST_SECONDS
@@ -180,8 +180,8 @@ class Fuzz:
         """Read what a program says in a file."""
         self.seeds = [_RESULTS]
         text = self.spoil()
-        fields, _ = read_fields(
-            parse_sources(_SAYS), ProgramEnd(self.rnd.choice([0, 1, 137]), text, lambda _name: text)
+        fields, _ = read_report_fields(
+            parse_field_sources(_SAYS), ProgramEnd(self.rnd.choice([0, 1, 137]), text, lambda _name: text)
         )
         read_answer(fields, 1.0)
 

@@ -7,7 +7,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.reference import make_anchor
+from pytest_agentproc.reference import make_heading_anchor
 from tests.architecture.sources import ROOT
 
 if TYPE_CHECKING:
@@ -44,5 +44,5 @@ def is_made(page: Path) -> bool:
 def anchors(page: str) -> list[str]:
     """List the anchors of a page's headings, and the names that it gives them; code is no heading."""
     text = re.sub(r"^(`{3,}).*?^\1$", "", page, flags=re.MULTILINE | re.DOTALL)
-    titles = [make_anchor(title) for title in re.findall(r"^#+ (.*)$", text, re.MULTILINE)]
+    titles = [make_heading_anchor(title) for title in re.findall(r"^#+ (.*)$", text, re.MULTILINE)]
     return [*titles, *re.findall(r"^\(([\w-]+)\)=$", text, re.MULTILINE)]

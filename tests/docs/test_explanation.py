@@ -9,8 +9,8 @@ import pytest
 from pytest_agentproc.corpus import split_agent
 from pytest_agentproc.errors import ClockError
 from pytest_agentproc.scenario._script import _SPAWN_KINDS
-from pytest_agentproc.supervisor import Status
-from pytest_agentproc.supervisor._machine import State
+from pytest_agentproc.supervisor import SessionStatus
+from pytest_agentproc.supervisor._machine import RunState
 from pytest_agentproc.vocabulary import CONTAINMENT_NAMES, DIALECTS, LEVELS, RULES, Dialect
 from tests.architecture.sources import ROOT
 from tests.bundled import all_bundled
@@ -70,7 +70,7 @@ def test_each_way_out_of_a_tree_and_each_way_to_hold_it_is_explained() -> None:
 def test_each_state_and_each_level_is_explained() -> None:
     """The page draws the machines with the names of the code."""
     page = _page("reference-supervisor")
-    assert [state.name for state in (*State, *Status) if state.name not in page] == []
+    assert [state.name for state in (*RunState, *SessionStatus) if state.name not in page] == []
     assert [level for level in LEVELS if f"| `{level}` |" not in _page("conformance")] == []
 
 

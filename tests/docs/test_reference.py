@@ -14,10 +14,16 @@ from pytest_agentproc.cli._commands import MODULE_AND_PURPOSE_BY_COMMAND
 from pytest_agentproc.defects import DEFECT_NAMES
 from pytest_agentproc.plugin import _fixtures as plugin_fixtures
 from pytest_agentproc.plugin._options import _PLUGIN_OPTIONS
-from pytest_agentproc.reference import find_page, format_as_markdown, list_entries, make_anchor, read_bundled_scenarios
+from pytest_agentproc.reference import (
+    find_page,
+    format_as_markdown,
+    list_entries,
+    make_heading_anchor,
+    read_bundled_scenarios,
+)
 from pytest_agentproc.scenario import list_key_tables
 from pytest_agentproc.subjects._written import _CHECKS_BY_TOML_KEY
-from pytest_agentproc.verdict import VERDICT_TEXTS, JudgedRow, JudgedScenario, Verdict
+from pytest_agentproc.verdict import VERDICT_TEXTS, JudgedCheck, JudgedScenario, Verdict
 from pytest_agentproc.vocabulary import BUG_FAMILIES, LEVELS, RULES, Outcome
 from tests.architecture.sources import ROOT
 from tests.docs.blocks import run
@@ -53,7 +59,7 @@ def test_each_entry_has_a_sentence_an_anchor_and_an_example() -> None:
         where = f"{entry.kind} {entry.name}"
         assert re.match(r"[A-Z`].*[a-z].*[.?!]$", entry.says, re.DOTALL), where
         assert entry.example.text or entry.example.commands, where
-        assert make_anchor(entry.name) in known, where
+        assert make_heading_anchor(entry.name) in known, where
         assert format_as_markdown(entry).partition("\n")[2].strip() in text, where
         assert writer().is_made(f"{find_page(entry)}.md"), where
 
@@ -138,11 +144,11 @@ def _headings(name: str) -> list[str]:
 def test_every_fixture_marker_and_hook_has_its_heading() -> None:
     """Their examples are blocks of the page, which run."""
     fixtures = [name for name in plugin_fixtures.__all__ if not name.startswith("pytest_")]
-    assert {make_anchor(name) for name in (*fixtures, "agent_scenario")} <= set(_headings("fixtures"))
-    assert {make_anchor(f"Marker: {name}") for name in ("agentproc", "virtual_time", "process_tree")} <= set(
+    assert {make_heading_anchor(name) for name in (*fixtures, "agent_scenario")} <= set(_headings("fixtures"))
+    assert {make_heading_anchor(f"Marker: {name}") for name in ("agentproc", "virtual_time", "process_tree")} <= set(
         _headings("fixtures")
     )
-    assert {make_anchor(name) for name in hookspecs.__all__} <= set(_headings("hooks"))
+    assert {make_heading_anchor(name) for name in hookspecs.__all__} <= set(_headings("hooks"))
 
 
 def test_every_key_of_wrapper_toml_and_of_the_results_has_its_row() -> None:
@@ -151,5 +157,5 @@ def test_every_key_of_wrapper_toml_and_of_the_results_has_its_row() -> None:
         (ROOT / "docs" / "reference" / f"{name}.md").read_text("utf-8") for name in ("wrapper-toml", "results-json")
     )
     assert [key for key in _CHECKS_BY_TOML_KEY if f"| `{key}` |" not in wrapper] == []
-    fields = [field.name for kind in (JudgedScenario, JudgedRow) for field in dataclasses.fields(kind)]
+    fields = [field.name for kind in (JudgedScenario, JudgedCheck) for field in dataclasses.fields(kind)]
     assert [name for name in fields if f"`{name}`" not in results] == []

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.record import Record
-from pytest_agentproc.verdict import Row, judge_all_expectations
+from pytest_agentproc.verdict import CheckRow, judge_all_expectations
 from pytest_agentproc.vocabulary import Policy, RunReport
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def judged(
     fault: Exception | None = None,
     tolerance: int = 0,
     **answer: Any,
-) -> tuple[Row, ...]:
+) -> tuple[CheckRow, ...]:
     """Compare a hand-made run; events are the agent's unless they name another process."""
     record = Record()
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})

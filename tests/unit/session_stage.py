@@ -229,7 +229,7 @@ class Stage:
     def prompt(self, text: str = "ask") -> int:
         """Ask; give the turn's number."""
         self._count += 1
-        self.tells(to.Prompt(self._count, text))
+        self.tells(to.QueuePrompt(self._count, text))
         return self._count
 
     @property

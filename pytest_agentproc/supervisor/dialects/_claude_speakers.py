@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor._streams import Tail
+from pytest_agentproc.supervisor._streams import OutputTail
 from pytest_agentproc.supervisor.dialects._base import (
     MAX_ID_CHARS,
     MAX_TOOLS_IN_FLIGHT,
@@ -114,8 +114,8 @@ class _Speaker:
     def _clear_message(self) -> None:
         self._is_begun = False
         self._id: object = None
-        self._text: Tail | None = None
-        self._deltas: Tail | None = None
+        self._text: OutputTail | None = None
+        self._deltas: OutputTail | None = None
         self._tools: dict[str, str] = {}
         self._stop: str | None = None
         self._model: str | None = None
@@ -144,7 +144,7 @@ class _Speaker:
             return [self._add_tool(block)] if block.get("type") == "tool_use" else []
         delta = _as_dict(part.get("delta"))
         if kind == "content_block_delta" and delta.get("type") == "text_delta":
-            self._deltas = self._deltas or Tail(self._limit)
+            self._deltas = self._deltas or OutputTail(self._limit)
             self._deltas.add(_encode_text(delta.get("text", "")))
         elif kind == "message_delta":
             self._keep_message_metadata({**part, **delta})
@@ -160,7 +160,7 @@ class _Speaker:
         return [*told, *(self._add_tool(block) for block in _find_blocks(message, "tool_use"))]
 
     def _add_text(self, text: bytes) -> None:
-        self._text = self._text or Tail(self._limit)
+        self._text = self._text or OutputTail(self._limit)
         self._text.add(text)
 
     def _add_tool(self, block: dict[str, Any]) -> Meaning:

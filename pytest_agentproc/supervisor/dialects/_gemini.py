@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor._streams import Tail
+from pytest_agentproc.supervisor._streams import OutputTail
 from pytest_agentproc.supervisor.dialects._base import (
     Asked,
     Failure,
@@ -43,7 +43,7 @@ class GeminiStreamDecoder(ObjectDecoder):
 
     def __init__(self) -> None:
         self._model: str | None = None
-        self._deltas: Tail | None = None
+        self._deltas: OutputTail | None = None
 
     def end(self, stderr: bytes) -> list[Meaning]:
         """Give the message that was begun, if its end never came."""
@@ -69,7 +69,7 @@ class GeminiStreamDecoder(ObjectDecoder):
         if event.get("delta") is not True:
             whole: list[Meaning] = [Message(text if isinstance(text, str) else "", model=self._model)]
             return [*self._end_message(), *whole]
-        self._deltas = self._deltas or Tail(self.limit)
+        self._deltas = self._deltas or OutputTail(self.limit)
         self._deltas.add(text.encode(errors="surrogatepass") if isinstance(text, str) else b"")
         return [Other("message")]
 

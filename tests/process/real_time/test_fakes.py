@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_agentproc.supervisor import Completion, Framing
+from pytest_agentproc.supervisor import Completion, LineSplitter
 from pytest_agentproc.supervisor.dialects import make_decoder
 from tests.process.stand import CEILING, is_gone, scenario_of
 
@@ -59,7 +59,7 @@ def test_a_script_that_ends_is_a_good_exit(lab: ScenarioRunner) -> None:
 def test_a_fake_speaks_its_dialect(lab: ScenarioRunner) -> None:
     """The bytes of the wire format are the same in both times, for clients that scrub the environment too."""
     completion, reader = Completion(), make_decoder("pi")
-    for line in Framing().feed(run(lab, "- answer: done", agent="pi").stdout):
+    for line in LineSplitter().feed(run(lab, "- answer: done", agent="pi").stdout):
         for meaning in reader.decode(line):
             completion.feed(meaning, 0)
     assert (completion.ok, completion.text) == (True, "done")

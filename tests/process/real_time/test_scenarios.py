@@ -134,7 +134,7 @@ def test_what_a_subject_leaves_behind_is_told_to_no_later_test(
 
 def test_what_was_left_is_named_and_ended(lab: ScenarioRunner) -> None:
     """A supervisor that looks away leaves an agent that lives, and a verdict that says so."""
-    forgetful = subjects.SpawnAndForget()
+    forgetful = subjects.StartsAgentAndReturns()
     run = lab.play_real(scenario_of("- say: ready\n- linger: for ever"), forgetful, scale=4)
     rows = {row.key: row for row in judge_all_expectations(run)}
     assert (rows["leaks"].verdict, rows["leaks"].seen) == (Verdict.FAILED, "agent (still alive)")

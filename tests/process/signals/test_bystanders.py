@@ -18,7 +18,7 @@ from pytest_agentproc.harness._bystanders import read_boot_ticks
 from pytest_agentproc.harness._signal_guard import _KnownProcess, guard_signals
 from pytest_agentproc.procfs import read_stat
 from pytest_agentproc.scenario import loads
-from pytest_agentproc.subjects import TRIVIAL_SUBJECTS, Null, SpawnAndForget, reference_supervisor
+from pytest_agentproc.subjects import TRIVIAL_SUBJECTS, NeverStartsAgent, StartsAgentAndReturns, reference_supervisor
 from pytest_agentproc.subjects._trivial import _report_success, _start_agent
 from pytest_agentproc.verdict import Verdict, explain_play, judge_all_expectations
 from tests.process.stand import CEILING, scenario_of
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pytest_agentproc.harness import PlayResult, ScenarioRunner
-    from pytest_agentproc.verdict import Row
+    from pytest_agentproc.verdict import CheckRow
     from pytest_agentproc.vocabulary import RunReport, RunRequest, Subject
 
     Process = subprocess.Popen[bytes]
@@ -38,7 +38,7 @@ SCENARIO = scenario_of("- say: one\n- spawn: helper\n- linger: 5s")
 PROGRAM = "import sys\nprint(flush=True)\nsys.stdin.read()"
 
 
-class Faulty(Null):
+class Faulty(NeverStartsAgent):
     """Kills its agent as it should, and does one thing more.
 
     Args:
@@ -87,7 +87,7 @@ def other() -> Iterator[Process]:
     assert is_alive, "the bystander is dead"
 
 
-def bystanders(played: PlayResult) -> Row | None:
+def bystanders(played: PlayResult) -> CheckRow | None:
     """Give the row, if there is one."""
     return next((row for row in judge_all_expectations(played) if row.key == "bystanders"), None)
 
@@ -144,7 +144,7 @@ def test_the_group_of_an_agent_that_leads_none_is_that_of_pytest(
 ) -> None:
     """The oldest mistake with groups: the agent was started without a session of its own."""
 
-    class Grouped(Null):
+    class Grouped(NeverStartsAgent):
         async def run_one(self, order: RunRequest) -> RunReport:
             process = subprocess.Popen(order.argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, cwd=order.cwd)
             os.killpg(os.getpgid(process.pid), signal.SIGTERM)
@@ -245,7 +245,7 @@ def test_what_a_supervisor_may_signal_is_no_bystander(
 def test_what_a_dead_agent_left_in_its_group_may_be_signalled(lab: ScenarioRunner) -> None:
     """The number of a group is taken while the group has a member."""
 
-    class Patient(Null):
+    class Patient(NeverStartsAgent):
         async def run_one(self, order: RunRequest) -> RunReport:
             process = _start_agent(order)
             await anyio.sleep(1)
@@ -276,7 +276,7 @@ def test_a_thread_that_was_there_before_is_not_the_supervisors(lab: ScenarioRunn
         ask.set()
         assert done.wait(CEILING)
 
-    class Threaded(Null):
+    class Threaded(NeverStartsAgent):
         async def run_one(self, order: RunRequest) -> RunReport:
             await anyio.to_thread.run_sync(send)
             return await KILLER.run_one(order)
@@ -322,5 +322,5 @@ def test_who_signals_nobody_else_passes(lab: ScenarioRunner, subject: Subject) -
     row = bystanders(played)
     assert row is not None
     assert row.verdict is (Verdict.NOT_EXERCISED if subject.name == "null" else Verdict.PASSED)
-    for process in subject.forgotten if isinstance(subject, SpawnAndForget) else ():
+    for process in subject.forgotten if isinstance(subject, StartsAgentAndReturns) else ():
         process.wait()

@@ -15,7 +15,7 @@ import pytest
 from pytest_agentproc.harness import ScenarioRunner
 from pytest_agentproc.harness import _decoy as decoy_program
 from pytest_agentproc.harness._signal_guard import DecoyHit, Decoys
-from pytest_agentproc.subjects import Null
+from pytest_agentproc.subjects import NeverStartsAgent
 from pytest_agentproc.subjects._trivial import _report_success, _start_agent
 from pytest_agentproc.verdict import Verdict, judge_all_expectations
 from tests.process.stand import is_gone, scenario_of
@@ -81,7 +81,7 @@ def decoys() -> Iterator[Callable[[], Decoys]]:
 def test_a_subject_whose_shell_signals_a_bystander_fails() -> None:
     """In real time it may start any program; the next run begins with decoys that are alive."""
 
-    class Shelled(Null):
+    class Shelled(NeverStartsAgent):
         async def run_one(self, order: RunRequest) -> RunReport:
             process = _start_agent(order)
             in_group, apart = pids(lab._decoys)  # noqa: SLF001  # as above
@@ -103,7 +103,7 @@ def test_a_subject_whose_shell_signals_a_bystander_fails() -> None:
         assert [row.key for row in clean if row.verdict is Verdict.FAILED] == []
 
 
-class Killing(Null):
+class Killing(NeverStartsAgent):
     """Kills its agent and no other process."""
 
     async def run_one(self, order: RunRequest) -> RunReport:

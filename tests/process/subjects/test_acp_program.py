@@ -82,7 +82,7 @@ def test_an_answer_that_is_read_after_the_end_of_the_program_counts(
             editor._handle_printed_messages()  # noqa: SLF001
         await anyio.Event().wait()
 
-    monkeypatch.setattr(_acp_program._Editor, "_read_messages", read_until_prompted)  # noqa: SLF001
+    monkeypatch.setattr(_acp_program._AcpEditorClient, "_read_messages", read_until_prompted)  # noqa: SLF001
     (tmp_path / "ends.py").write_text(ANSWERS_AND_ENDS)
     file = tmp_path / "mine.toml"
     file.write_text(f'command = "{sys.executable} {tmp_path}/ends.py {{agent}}"\nsessions = "acp"\n', "utf-8")

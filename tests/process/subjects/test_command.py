@@ -10,7 +10,7 @@ import pytest
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import Command, Function, _command, load_command_file
-from pytest_agentproc.verdict import Row, Verdict, choose_overall_verdict, explain_play, judge_all_expectations
+from pytest_agentproc.verdict import CheckRow, Verdict, choose_overall_verdict, explain_play, judge_all_expectations
 from pytest_agentproc.vocabulary import LimitsRequest
 from tests.bundled import bundled
 
@@ -35,7 +35,7 @@ ENDS = {"exit_code": {0: "completed", "124": "inactive", "other": "failed"}}
 
 def played(
     lab: ScenarioRunner, subject: Command | Function, scenario: Any = HELLO, scale: float = 100
-) -> dict[str, Row]:
+) -> dict[str, CheckRow]:
     """Give the rows of a play in real time."""
     return {row.key: row for row in judge_all_expectations(lab.play_real(scenario, subject, scale=scale))}
 

@@ -133,7 +133,7 @@ def test_a_bystander_is_neither_a_leak_nor_ended(lab: ScenarioRunner) -> None:
 def test_an_orphan_of_a_fake_that_is_gone_is_nobodys_zombie(lab: ScenarioRunner) -> None:
     """The harness adopts it, so the harness reaps it; its supervisor returned when the pipe that it held was closed."""
     script = "- spawn: {id: helper, for: 1s, inherits: [stdout]}\n- say: hello"
-    assert leaks_row(lab.play_real(scenario_of(script), subjects.SubprocessRun())) == (Verdict.PASSED, "none")
+    assert leaks_row(lab.play_real(scenario_of(script), subjects.UsesSubprocessRun())) == (Verdict.PASSED, "none")
 
 
 class Orphaning:
@@ -143,7 +143,7 @@ class Orphaning:
 
     def policy(self, request: LimitsRequest) -> Policy:
         """Have the limits of a bare `subprocess.run`."""
-        return subjects.SubprocessRun().policy(request)
+        return subjects.UsesSubprocessRun().policy(request)
 
     async def run(self, order: RunRequest) -> RunReport:
         """Wait for the end of the agent's stdout."""

@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from pytest_agentproc.scenario import loads
-from pytest_agentproc.subjects import Null, SpawnAndForget
+from pytest_agentproc.subjects import NeverStartsAgent, StartsAgentAndReturns
 from pytest_agentproc.subjects._trivial import _report_success, _start_agent
 from pytest_agentproc.verdict import Verdict, choose_overall_verdict, explain_play, judge_all_expectations
 from tests.process.stand import CEILING
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import RunReport, RunRequest
 
 
-class DirectChildOnly(Null):
+class DirectChildOnly(NeverStartsAgent):
     """Gives each agent two seconds, kills it, reaps it, and never looks further.
 
     Args:
@@ -47,7 +47,7 @@ class DirectChildOnly(Null):
         return _report_success(order)
 
 
-class Forgetful(SpawnAndForget):
+class Forgetful(StartsAgentAndReturns):
     """Starts an agent a given number of times, and does something to the last one.
 
     Args:
@@ -217,7 +217,7 @@ def test_a_run_that_leaks_nobody_draws_nothing(lab: ScenarioRunner) -> None:
     assert "the tree at the end:" not in explain_play(played, rows)
 
 
-class KillNobody(Null):
+class KillNobody(NeverStartsAgent):
     """Waits for its agent."""
 
     async def run_one(self, order: RunRequest) -> RunReport:

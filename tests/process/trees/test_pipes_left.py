@@ -10,7 +10,7 @@ import pytest
 
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import Command, Function, reference_supervisor
-from pytest_agentproc.verdict import Row, Verdict, judge_all_expectations
+from pytest_agentproc.verdict import CheckRow, Verdict, judge_all_expectations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +30,7 @@ def pipes() -> Iterator[list[int]]:
         os.close(number)
 
 
-def of_pipes(lab: ScenarioRunner, subject: Subject, backend: str = "asyncio") -> Row:
+def of_pipes(lab: ScenarioRunner, subject: Subject, backend: str = "asyncio") -> CheckRow:
     """Play the scenario, and give its row about pipes."""
     return next(
         row for row in judge_all_expectations(lab.play(HELLO, subject, backend=backend)) if row.key == "pipes_left"

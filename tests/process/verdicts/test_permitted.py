@@ -10,18 +10,18 @@ from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.subjects import ReferenceSupervisor
 from pytest_agentproc.supervisor import SessionDeciders
 from pytest_agentproc.supervisor._lifecycle import AgentLifecycle
-from pytest_agentproc.supervisor._turns import Turns
+from pytest_agentproc.supervisor._turns import OpenTurns
 from pytest_agentproc.verdict import Verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND, Outcome
 from tests.bundled import all_bundled
 
 if TYPE_CHECKING:
-    from pytest_agentproc.supervisor._events import Exited, MachineCommand
+    from pytest_agentproc.supervisor._events import AgentExited, MachineCommand
 
 pytestmark = pytest.mark.once
 
 
-class ForgetfulTurns(Turns):
+class ForgetfulTurns(OpenTurns):
     """Ends what waits for an agent that is forced to stop as lost with it (P3: delivered, or `agent_lost`)."""
 
     def lose_agent(self, outcome: Outcome, now: int, error: str) -> None:
@@ -35,7 +35,7 @@ def _wait_for_the_next(monkeypatch: pytest.MonkeyPatch) -> SessionDeciders:
     """Start the next agent after `restart_backoff`, even after an end by the supervisor (P6 speaks of crashes)."""
     exited = vars(AgentLifecycle)["_handle_exit"]
 
-    def slow(self: Any, event: Exited, now: int) -> list[MachineCommand]:
+    def slow(self: Any, event: AgentExited, now: int) -> list[MachineCommand]:
         commands: list[MachineCommand] = exited(self, event, now)
         if self._start_at == now and self._is_stopped:
             self._start_at = now + int(self.policy.restart_backoff * NANOSECONDS_PER_SECOND)

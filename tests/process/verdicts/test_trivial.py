@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.scenario import NotApplicable
-from pytest_agentproc.subjects import KillAtOnce, Null, SpawnAndForget, SubprocessRun
+from pytest_agentproc.subjects import KillsAgentAtOnce, NeverStartsAgent, StartsAgentAndReturns, UsesSubprocessRun
 from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations
 from tests.bundled import all_bundled
 
@@ -101,7 +101,9 @@ def _score(lab: ScenarioRunner, subject: Subject) -> dict[str, list[str]]:
 
 @pytest.mark.once
 @pytest.mark.slow
-@pytest.mark.parametrize("make", [Null, SubprocessRun, KillAtOnce], ids=lambda make: str(make.name))
+@pytest.mark.parametrize(
+    "make", [NeverStartsAgent, UsesSubprocessRun, KillsAgentAtOnce], ids=lambda make: str(make.name)
+)
 def test_a_trivial_subject_scores_what_it_is_worth(lab: ScenarioRunner, make: Callable[[], Subject]) -> None:
     """A scenario that becomes green for one of them has lost what made it worth playing."""
     subject = make()
@@ -113,7 +115,7 @@ def test_a_trivial_subject_scores_what_it_is_worth(lab: ScenarioRunner, make: Ca
 @pytest.mark.slow
 def test_a_subject_that_forgets_its_agent_scores_what_it_is_worth(lab: ScenarioRunner) -> None:
     """It leaves a process in every scenario that has one."""
-    subject = SpawnAndForget()
+    subject = StartsAgentAndReturns()
     score = _score(lab, subject)
     for process in subject.forgotten:
         process.wait()

@@ -9,7 +9,7 @@ from pytest_agentproc.harness._pace import add_pause_before_script, can_be_polli
 from pytest_agentproc.harness._played import PollingPace
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
-from pytest_agentproc.subjects import SpawnAndForget, reference_supervisor
+from pytest_agentproc.subjects import StartsAgentAndReturns, reference_supervisor
 from pytest_agentproc.verdict import Verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import Policy, RunReport
 from tests.unit.handmade import BoundScenario, Expected, PlayResult
@@ -61,11 +61,11 @@ def test_a_wake_at_an_own_limit_is_no_look() -> None:
         pulse = PollingDetector()
         pulse.record_wake(1_000 * MS)
         pulse.record_wake((1_000 + gap) * MS)
-        assert can_be_polling(SpawnAndForget(), bound, pulse) is may
+        assert can_be_polling(StartsAgentAndReturns(), bound, pulse) is may
         assert not can_be_polling(reference_supervisor(), bound, pulse)
     soon = PollingDetector()
     soon.record_wake(250 * MS)
-    assert can_be_polling(SpawnAndForget(), bound, soon)  # it may be its first look
+    assert can_be_polling(StartsAgentAndReturns(), bound, soon)  # it may be its first look
 
 
 def test_steps_bytes_and_deeds_each_take_looks() -> None:
@@ -126,7 +126,7 @@ def test_a_nap_as_long_as_a_limit_is_none() -> None:
     bound = loads("scenario: x\nagent: raw\nscript: [{say: a}]\n").bind(Policy())
     pulse = PollingDetector()
     pulse.naps = [(0, 250 * MS), (300 * MS, 320 * MS)]
-    assert find_short_timers(SpawnAndForget(), bound, pulse) == ((300 * MS, 320 * MS),)
+    assert find_short_timers(StartsAgentAndReturns(), bound, pulse) == ((300 * MS, 320 * MS),)
     assert find_short_timers(reference_supervisor(), bound, pulse) == ()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_agentproc.supervisor import Completion, Framing, Tools
+from pytest_agentproc.supervisor import Completion, LineSplitter, ToolTracker
 from pytest_agentproc.supervisor.dialects import (
     Asked,
     Finished,
@@ -46,7 +46,7 @@ class Read:
 
 def frame(*chunks: bytes) -> tuple[bytes, ...]:
     """Give the lines of one run's chunks."""
-    framing = Framing()
+    framing = LineSplitter()
     return (*(line for chunk in chunks for line in framing.feed(chunk)), *framing.flush())
 
 
@@ -59,7 +59,7 @@ def meanings(lines: tuple[bytes, ...]) -> list[Any]:
 
 def understand(lines: tuple[bytes, ...]) -> Read:
     """Follow what the lines mean."""
-    completion, tools, found = Completion(), Tools(Policy()), meanings(lines)
+    completion, tools, found = Completion(), ToolTracker(Policy()), meanings(lines)
     for meaning in found:
         completion.feed(meaning, 0)
         tools.feed(meaning)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_agentproc.supervisor import Completion, Framing, Tools
+from pytest_agentproc.supervisor import Completion, LineSplitter, ToolTracker
 from pytest_agentproc.supervisor.dialects import Message, Other, ToolEnded, ToolStarted, make_decoder
 from pytest_agentproc.vocabulary import Policy
 from tests.unit.encoders import encoder
@@ -32,13 +32,13 @@ class Read:
 
 def frame(*chunks: bytes) -> tuple[bytes, ...]:
     """Give the lines of one run's chunks."""
-    framing = Framing()
+    framing = LineSplitter()
     return (*(line for chunk in chunks for line in framing.feed(chunk)), *framing.flush())
 
 
 def understand(lines: tuple[bytes, ...]) -> Read:
     """Follow what the lines of one run mean."""
-    completion, tools, decoding = Completion(), Tools(Policy()), make_decoder("codex")
+    completion, tools, decoding = Completion(), ToolTracker(Policy()), make_decoder("codex")
     for line in lines:
         for meaning in decoding.decode(line):
             completion.feed(meaning, 0)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.supervisor import Completion, Framing
+from pytest_agentproc.supervisor import Completion, LineSplitter
 from pytest_agentproc.supervisor.dialects import make_decoder
 from tests.unit.encoders import encoder
 
@@ -31,7 +31,7 @@ class Read:
 
 def read(mode: str, *chunks: bytes, stderr: bytes = b"") -> Read:
     """Decode the chunks of one run to its end."""
-    framing, completion, decoding = Framing(), Completion(), make_decoder("gemini", mode)
+    framing, completion, decoding = LineSplitter(), Completion(), make_decoder("gemini", mode)
     lines = [line for chunk in chunks for line in framing.feed(chunk)]
     for line in [*lines, *framing.flush()]:
         for meaning in decoding.decode(line):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_agentproc.supervisor import Completion, Framing
+from pytest_agentproc.supervisor import Completion, LineSplitter
 from pytest_agentproc.supervisor.dialects import make_decoder
 from tests.unit.encoders import encoder
 
@@ -32,7 +32,7 @@ class Read:
 
 def frame(*chunks: bytes) -> tuple[bytes, ...]:
     """Give the lines of one run's chunks."""
-    framing = Framing()
+    framing = LineSplitter()
     return (*(line for chunk in chunks for line in framing.feed(chunk)), *framing.flush())
 
 

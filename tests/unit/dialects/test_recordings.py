@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_agentproc.supervisor import Framing, Machine, Outcome, Policy, Task
+from pytest_agentproc.supervisor import LineSplitter, Outcome, Policy, RunMachine, RunTask
 from pytest_agentproc.supervisor import _events as on
 from pytest_agentproc.supervisor.dialects import MalformedLine, Noise, Setting, make_decoder, make_talk
 from tests.architecture.sources import ROOT
@@ -58,7 +58,7 @@ def printed(file: Path) -> list[bytes]:
 def meanings(name: str, chunks: list[bytes]) -> list[Any]:
     """Decode what came in chunks, to its end."""
     dialect, mode = dialect_of(DATA / name)
-    framing = Framing()
+    framing = LineSplitter()
     told: list[Any] = []
     if mode in ("session", "rpc"):
         talking = make_talk(dialect, "", Setting("/work", "key"))
@@ -126,19 +126,19 @@ CODEX: dict[str, tuple[Outcome, int, str | None, int | None]] = {
 @pytest.mark.parametrize("name", CODEX)
 def test_a_recorded_run_of_codex_comes_to_what_it_was(name: str) -> None:
     """Outcome, exit code, text and tokens of a run whose lines come at the recorded instants."""
-    machine, status, at = Machine(Task("codex", policy=Policy())), None, 0
-    machine.feed(on.Start(), 0)
-    machine.feed(on.Spawned(7), 0)
+    machine, status, at = RunMachine(RunTask("codex", policy=Policy())), None, 0
+    machine.feed(on.RunStarted(), 0)
+    machine.feed(on.AgentSpawned(7), 0)
     for text in (DATA / "runs" / f"codex-{name}.jsonl").read_text("utf-8").splitlines():
         entry = json.loads(text)
         at, line = entry["t_ms"] * 1_000_000, entry["line"]
         if entry["dir"] == "<<":
-            machine.feed(on.Output("stdout", json.dumps(line).encode() + b"\n", drained=True), at)
+            machine.feed(on.OutputRead("stdout", json.dumps(line).encode() + b"\n", drained=True), at)
         elif "stderr" in line:
-            machine.feed(on.Output("stderr", line["stderr"].encode() + b"\n", drained=True), at)
+            machine.feed(on.OutputRead("stderr", line["stderr"].encode() + b"\n", drained=True), at)
         elif line.get("event") == "exit":
             status = line["rc"]
-            machine.feed(on.Exited(status), at)
+            machine.feed(on.AgentExited(status), at)
             machine.feed(on.TreeSwept(alone=True), at)
             break
     assert status is not None

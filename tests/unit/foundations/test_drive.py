@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_agentproc.vocabulary import Caller, CallerAction, CallerRole, Handler, HookUse, find_needed_capabilities
+from pytest_agentproc.vocabulary import (
+    CallerAction,
+    CallerRole,
+    Handler,
+    HookReaction,
+    ScenarioCaller,
+    find_needed_capabilities,
+)
 
 SECOND = 1_000_000_000
 
@@ -14,7 +21,7 @@ class Play:
 
     def __init__(self, *drive: CallerAction, handler: Handler | None = None) -> None:
         self.noted: list[str] = []
-        self.caller = Caller(drive, lambda deed: self.noted.append(deed.kind), {"": CallerRole(handler)})
+        self.caller = ScenarioCaller(drive, lambda deed: self.noted.append(deed.kind), {"": CallerRole(handler)})
 
     def act(self, seconds: float = 0) -> list[str]:
         """Give the kinds of what it does now."""
@@ -137,7 +144,7 @@ class Two(Play):
     def __init__(self, *drive: CallerAction, left: CallerRole | None = None, right: CallerRole | None = None) -> None:
         self.noted = []
         roles = {"left": left or CallerRole(), "right": right or CallerRole()}
-        self.caller = Caller(drive, lambda deed: self.noted.append(f"{deed.session} {deed.kind}"), roles)
+        self.caller = ScenarioCaller(drive, lambda deed: self.noted.append(f"{deed.session} {deed.kind}"), roles)
 
     def act(self, seconds: float = 0) -> list[str]:
         """Give what it does now, with the sessions."""
@@ -222,7 +229,7 @@ def test_each_session_is_answered_by_its_own_handler() -> None:
 
 def test_callbacks_of_all_sessions_are_registered_in_the_order_of_their_times() -> None:
     """At one instant by declaration."""
-    late, early = HookUse("late", "Stop", SECOND), HookUse("early", "Stop")
+    late, early = HookReaction("late", "Stop", SECOND), HookReaction("early", "Stop")
     play = Two(
         CallerAction(1, "turn", 1, session="left"),
         left=CallerRole(hooks=(late, early)),

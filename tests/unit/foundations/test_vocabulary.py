@@ -200,7 +200,7 @@ def test_wrong_names_of_tools_are_told_with_their_value_and_what_to_write(value:
 
 def test_one_number_limits_silence_and_nothing_else() -> None:
     """A caller that gave a timeout before keeps an agent alive that works (A9)."""
-    assert Policy.of_silence(30) == Policy(inactivity_timeout=30, max_runtime=None)
+    assert Policy.make_from_silence_limit(30) == Policy(inactivity_timeout=30, max_runtime=None)
 
 
 def test_a_policy_takes_zero_and_none_where_a_limit_may_be_off() -> None:
@@ -254,9 +254,9 @@ def test_a_scenario_that_asks_for_more_containment_than_there_is_does_not_apply(
 def test_a_limit_between_two_nanoseconds_is_told_as_it_is() -> None:
     """Twice a third of a second is two thirds, and not twice the nanosecond above a third."""
     assert Policy(kill_grace=2.1).to_exact_limits() == Policy(kill_grace=2.1).to_whole_limits()
-    assert not Policy(kill_grace=0.7, linger_grace=0.1).has_parts
+    assert not Policy(kill_grace=0.7, linger_grace=0.1).has_fractional_nanoseconds
     parts = Policy(kill_grace=1 / 3)
-    assert parts.has_parts
+    assert parts.has_fractional_nanoseconds
     assert parts.to_whole_limits()["kill_grace"] == 333_333_334
     assert abs(3 * float(parts.to_exact_limits()["kill_grace"] or 0) - 1_000_000_000) < 1e-6
 

@@ -193,8 +193,8 @@ def test_the_timeline_is_that_of_every_chunk(events: list[Raw]) -> None:
     """The writer of the bytes is known from the steps between the chunks, which joining must not hide."""
     with small_limits():
         joined = _normal.join_chunks_of_instant(add_step_lines(recorded(events).events))
-        seen = _cells.make_cells(joined, ())
-    plain = _cells.make_cells(plainly_joined(add_step_lines(events)), ())
+        seen = _cells.describe_events(joined, ())
+    plain = _cells.describe_events(plainly_joined(add_step_lines(events)), ())
     assert [cell._replace(data={}) for cell in seen] == [cell._replace(data={}) for cell in plain]
 
 

@@ -10,7 +10,13 @@ from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.record import FailureMark, PageVerdict, Record, render_page
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import reference_supervisor
-from pytest_agentproc.verdict import Row, Verdict, choose_overall_verdict, find_marks, judge_all_expectations
+from pytest_agentproc.verdict import (
+    CheckRow,
+    Verdict,
+    choose_overall_verdict,
+    find_failure_marks,
+    judge_all_expectations,
+)
 from tests.bundled import all_bundled
 from tests.unit.handmade import SECOND, Script
 from tests.unit.page_reading import read
@@ -25,8 +31,8 @@ expect:
   leaks: none
 """
 SCRIPT = Script(text=SOURCE)
-LEAK = Row("leaks", 7, "none", "helper (still alive)", Verdict.FAILED, "helper was started by line 3")
-PASSED = Row("outcome", 6, "inactive", "inactive", Verdict.PASSED)
+LEAK = CheckRow("leaks", 7, "none", "helper (still alive)", Verdict.FAILED, "helper was started by line 3")
+PASSED = CheckRow("outcome", 6, "inactive", "inactive", Verdict.PASSED)
 JUDGED = PageVerdict("failed", (LEAK,), (PASSED,), {"agent": 5}, 102_000_000)
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
 
@@ -216,7 +222,7 @@ def test_hostile_bytes_never_become_markup() -> None:
         (0, "m", {"given": {"argv": [HOSTILE] * 9}}),
         (0, "m", {"process": "supervisor", "fault": "deadlock", "message": HOSTILE}),
     )
-    row = Row(HOSTILE, 1, HOSTILE, HOSTILE, Verdict.FAILED, HOSTILE)
+    row = CheckRow(HOSTILE, 1, HOSTILE, HOSTILE, Verdict.FAILED, HOSTILE)
     script = Script(path=HOSTILE, claim=HOSTILE, text=f"{HOSTILE}\n")
     record.header["subject"] = HOSTILE
     html = render_page(record, script, PageVerdict(HOSTILE, (row,), (row,), {HOSTILE: 1}))
@@ -265,7 +271,7 @@ def test_a_page_is_smaller_than_a_megabyte(one: str) -> None:
         name = f"{long[:200]} {number}"
         events += [(number, "p", {"process": name, "seen": True, "parent": "supervisor"})]
         events += [(number, "o", {"process": name, "bytes": (long * 3).encode()})]
-    rows = [Row(long, line, long, long, Verdict.FAILED, long) for line in range(1, 200)]
+    rows = [CheckRow(long, line, long, long, Verdict.FAILED, long) for line in range(1, 200)]
     script = Script(path=long, claim=long, text=(long + "\n") * 3000)
     html = render_page(recorded(*events), script, PageVerdict("failed", rows, rows, {"agent": 2999}))
     assert len(html.encode()) < 1_000_000
@@ -338,7 +344,7 @@ def test_failed_checks_are_paired_with_what_was_seen() -> None:
     )
     played = run_in_model(loads(text), reference_supervisor())
     half = SECOND // 2
-    assert [tuple(mark) for mark in find_marks(played, judge_all_expectations(played))] == [
+    assert [tuple(mark) for mark in find_failure_marks(played, judge_all_expectations(played))] == [
         ("outcome", "", half // 2, None, "expected failed", ""),
         ("returned", "", half, 9 * SECOND, "expected at 9 s", "expected here: the return"),
         ("TERM", "", half // 2, None, "not expected", "expected here: TERM"),

@@ -6,7 +6,7 @@ import pytest
 
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.scenario import BoundScenario, NotApplicable, loads
-from pytest_agentproc.vocabulary import CallerAction, Handler, HookUse, LimitsRequest, Policy
+from pytest_agentproc.vocabulary import CallerAction, Handler, HookReaction, LimitsRequest, Policy
 
 SECOND = 1_000_000_000
 RPC = "{dialect: pi, mode: rpc}"
@@ -213,6 +213,6 @@ def test_a_handler_can_be_several() -> None:
     made = loads(text).bind(Policy())
     assert made.handler == Handler(allowed=False)
     assert made.hooks == (
-        HookUse("a", "PostToolUse"),
-        HookUse("b", "PreToolUse", registers_at=2 * SECOND, allowed=False),
+        HookReaction("a", "PostToolUse"),
+        HookReaction("b", "PreToolUse", registers_at=2 * SECOND, allowed=False),
     )

@@ -7,7 +7,7 @@ import pytest
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
-from pytest_agentproc.verdict import Row, Verdict, choose_overall_verdict, judge_all_expectations
+from pytest_agentproc.verdict import CheckRow, Verdict, choose_overall_verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import Policy, RunReport
 from tests.unit.handmade import BoundScenario, Expected, PlayResult, Script
 
@@ -36,9 +36,9 @@ def problems(text: str) -> list[str]:
     return [str(problem) for problem in caught.value.problems]
 
 
-def row(level: str, verdict: Verdict) -> Row:
+def row(level: str, verdict: Verdict) -> CheckRow:
     """Give a check that the file states."""
-    return Row(level, 1, "", "", verdict, level=level)
+    return CheckRow(level, 1, "", "", verdict, level=level)
 
 
 def test_each_check_has_the_level_of_its_block() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_agentproc.scenario import NotApplicable, Scenario, loads
-from pytest_agentproc.vocabulary import CallerAction, Handler, HookUse, LimitsRequest, Policy
+from pytest_agentproc.vocabulary import CallerAction, Handler, HookReaction, LimitsRequest, Policy
 
 SECOND = 1_000_000_000
 TEXT = """
@@ -124,7 +124,10 @@ def test_a_part_has_its_own_program_caller_and_checks() -> None:
     assert left.program["steps"] == [(22, "tell", ([],)), (9, "await_prompt", (1,)), (9, "sleep", (3 * SECOND,))]
     assert right.program["steps"][0] == (21, "tell", (["A"],))
     assert right.program["steps"][-1] == (13, "sleep", (7 * SECOND,))
-    assert (left.handler, left.hooks) == (Handler(allowed=True, after=3 * SECOND), (HookUse("lint", "PostToolUse"),))
+    assert (left.handler, left.hooks) == (
+        Handler(allowed=True, after=3 * SECOND),
+        (HookReaction("lint", "PostToolUse"),),
+    )
     assert (right.handler, right.hooks) == (None, ())
     assert [one.key for one in left.expect] == ["signals", "viewers.v.status", "received.cwd", "leaks"]
     assert [deed.kind for deed in right.drive] == ["prompt", "cancel"]

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor import Router
+from pytest_agentproc.supervisor import TurnRouter
 from pytest_agentproc.supervisor._turns import TurnAnswer
 from pytest_agentproc.supervisor.dialects import (
     BACKGROUND_TURN_MARK,
@@ -52,7 +52,7 @@ class _Replay:
 
     def __init__(self, dialect: str) -> None:
         self.talk: Talk = make_talk(dialect, "", Setting("/work", "key"))
-        self.router = Router(is_marked=self.talk.is_marked)
+        self.router = TurnRouter(is_marked=self.talk.is_marked)
         self.seen = Replayed()
         self.count = 0
         self.names: dict[str, str] = {}

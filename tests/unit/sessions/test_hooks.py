@@ -12,7 +12,7 @@ from pytest_agentproc.errors import UsageError
 from pytest_agentproc.supervisor import (
     Conversation,
     Hook,
-    Hooks,
+    HookTracker,
     Policy,
     Session,
     SessionDeciders,
@@ -129,7 +129,7 @@ def test_what_is_kept_has_a_bound() -> None:
 def test_what_is_kept_has_a_bound_in_size() -> None:
     """A hook tells all that its tool said; the newest is kept always."""
     calls: list[Hook] = []
-    hooks = Hooks(Policy(), lambda *_, hook: calls.append(hook))
+    hooks = HookTracker(Policy(), lambda *_, hook: calls.append(hook))
     hooks.connect(make_talk("claude", "", Setting()))
     for number in range(3):
         hooks.handle_fired(Hook(str(number), "mine", "PostToolUse", detail={"x": "y" * 7 * 1024**2}), 0)
@@ -144,7 +144,7 @@ def test_a_hook_that_is_nested_too_deeply_is_kept_as_a_big_one() -> None:
     for _ in range(100_000):
         deep = [deep]
     calls: list[Hook] = []
-    hooks = Hooks(Policy(), lambda *_, hook: calls.append(hook))
+    hooks = HookTracker(Policy(), lambda *_, hook: calls.append(hook))
     hooks.connect(make_talk("claude", "", Setting()))
     hooks.handle_fired(Hook("first", "mine", "PostToolUse"), 0)
     hooks.handle_fired(Hook("deep", "mine", "PostToolUse", detail={"x": deep}), 0)
@@ -246,7 +246,7 @@ def test_hooks_are_refused_where_there_are_none() -> None:
 def test_the_judgement_about_hooks_is_replaceable() -> None:
     """A defect may let every tool run."""
 
-    class Careless(Hooks):
+    class Careless(HookTracker):
         def handle_fired(self, hook: Hook, now: int) -> bytes:
             return self._talk.encode_hook_answer(hook)
 

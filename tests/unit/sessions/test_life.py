@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_agentproc.supervisor import Policy, Status
+from pytest_agentproc.supervisor import Policy, SessionStatus
 from pytest_agentproc.supervisor import _events as on
 from pytest_agentproc.supervisor import _events as to
 from pytest_agentproc.supervisor import _lifecycle as _status
@@ -31,12 +31,12 @@ def errors(stage: Stage) -> list[str]:
 
 def test_the_drawing_has_the_statuses_and_the_edges_of_the_code() -> None:
     """A reader of the drawing has read the machine."""
-    drawn: dict[Status, set[Status]] = {status: set() for status in Status}
+    drawn: dict[SessionStatus, set[SessionStatus]] = {status: set() for status in SessionStatus}
     for line in (_status.__doc__ or "").splitlines():
         steps = re.split(r" --.*?--> ", line.strip())
         for sources, targets in itertools.pairwise(steps):
             for source in sources.split(", "):
-                drawn[Status[source]] |= {Status[target] for target in targets.split(", ")}
+                drawn[SessionStatus[source]] |= {SessionStatus[target] for target in targets.split(", ")}
     assert drawn == _status.ALLOWED_STATUS_CHANGES
 
 

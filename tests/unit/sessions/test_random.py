@@ -20,7 +20,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from pytest_agentproc.supervisor import Policy, SessionEvent, Status, Viewer
+from pytest_agentproc.supervisor import Policy, SessionEvent, SessionStatus, Viewer
 from pytest_agentproc.supervisor import _events as to
 from pytest_agentproc.supervisor._lifecycle import ALLOWED_STATUS_CHANGES
 from tests.unit.session_stage import SECOND, Stage
@@ -182,7 +182,7 @@ class Sessions(RuleBasedStateMachine):
     def the_status_tells_the_truth(self) -> None:
         """Every status follows from the last, and ready means what it says (P1, P6)."""
         stage, turns = self.stage, self.stage.machine.turns
-        history = [Status.STARTING, *(Status(text) for text in stage.statuses())]
+        history = [SessionStatus.STARTING, *(SessionStatus(text) for text in stage.statuses())]
         assert all(after in ALLOWED_STATUS_CHANGES[before] for before, after in itertools.pairwise(history))
         assert history[-1] is stage.machine.state
         if stage.status in ("ready", "prompting"):

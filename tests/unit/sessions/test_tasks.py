@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_agentproc.supervisor import Policy, SessionDeciders, Tasks
+from pytest_agentproc.supervisor import BackgroundTaskTracker, Policy, SessionDeciders
 from pytest_agentproc.supervisor import _events as to
 from pytest_agentproc.supervisor.dialects import TaskBegun, TaskOver
 from tests.unit.session_stage import Stage
@@ -136,7 +136,7 @@ def test_a_prompt_does_not_wait_for_a_task() -> None:
 
 def test_many_tasks_are_named_in_short() -> None:
     """A warning is one sentence, however many there are."""
-    tasks = Tasks()
+    tasks = BackgroundTaskTracker()
     for number in range(12):
         tasks.feed(TaskBegun(f"t{number}", "local_bash", "x" * 1000))
     tasks.feed(TaskOver("t0"))
@@ -150,7 +150,7 @@ def test_many_tasks_are_named_in_short() -> None:
 def test_the_judgement_about_tasks_is_replaceable() -> None:
     """A defect may forget them."""
 
-    class Forgetful(Tasks):
+    class Forgetful(BackgroundTaskTracker):
         def describe_lost(self) -> list[str]:
             return []
 

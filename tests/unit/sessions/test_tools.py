@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_agentproc.supervisor import Policy, SessionDeciders, Tools, TurnWatchdog
+from pytest_agentproc.supervisor import Policy, SessionDeciders, ToolTracker, TurnWatchdog
 from pytest_agentproc.supervisor.dialects import Asked, Setting, ToolEnded, ToolStarted, make_talk
 from tests.unit.session_stage import Stage
 
@@ -257,7 +257,7 @@ def test_a_new_agent_runs_no_tool_of_the_old_one() -> None:
 def test_the_judgement_about_tools_is_replaceable() -> None:
     """A defect may mistake every tool for the host's."""
 
-    class AnyTools(Tools):
+    class AnyTools(ToolTracker):
         def is_handed_over(self, meaning: object) -> bool:
             return isinstance(meaning, Asked)
 

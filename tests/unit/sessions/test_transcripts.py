@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_agentproc.supervisor import Framing
+from pytest_agentproc.supervisor import LineSplitter
 from pytest_agentproc.supervisor.dialects import Noise, make_talk
 from tests.unit.sessions.replay import TIMED, Replayed, replay
 
@@ -110,7 +110,7 @@ def test_chunks_and_noise_change_no_meaning(name: str, dialect: str, cuts: list[
     whole = [meaning for line in lines for meaning in plain.decode(line)]
     for place in noise:
         lines.insert(min(place, len(lines)), b"warning: {noise")
-    data, framing, seen = b"\r\n".join(lines) + b"\n", Framing(), []
+    data, framing, seen = b"\r\n".join(lines) + b"\n", LineSplitter(), []
     for size in itertools.cycle(cuts):
         seen += [meaning for line in framing.feed(data[:size]) for meaning in chunked.decode(line)]
         data = data[size:]

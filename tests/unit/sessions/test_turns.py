@@ -60,7 +60,7 @@ def test_a_timeout_tells_which_streams_the_agent_had_closed() -> None:
     stage = asked()
     stage.until(20)
     for stream in ("stdout", "stderr"):
-        stage.machine.feed(on.Eof(stream), 20 * SECOND)
+        stage.machine.feed(on.StreamEnded(stream), 20 * SECOND)
     stage.until(60)
     [error] = [event.text for event in stage.events if event.kind == "error"]
     assert error == ("no progress for 60 s, and stdout and stderr closed: the turn was cancelled, the agent lives on")

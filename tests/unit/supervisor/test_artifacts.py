@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.harness._supervise import MemoryStore
-from pytest_agentproc.supervisor import Artifacts, Folder, Machine, Result, RunHeader, Store, Task
+from pytest_agentproc.supervisor import Artifacts, FileStore, FolderStore, Result, RunHeader, RunMachine, RunTask
 from pytest_agentproc.supervisor import _events as on
 from pytest_agentproc.supervisor.dialects import Failure, Finished, Line, Meaning, Message, Noise, Other, Resumed
 from pytest_agentproc.vocabulary import ARTIFACT_TEXTS, RESULT_FIELD_TEXTS, Policy
@@ -25,24 +25,24 @@ HEADLINE = RunHeader(
 )
 
 
-def kept(store: Store) -> tuple[Artifacts, Machine]:
+def kept(store: FileStore) -> tuple[Artifacts, RunMachine]:
     """Make a keeper beside a machine whose agent was started."""
-    machine = Machine(Task("raw", b"", Policy()))
-    machine.feed(on.Start(), HEADLINE.started)
-    machine.feed(on.Spawned(7), HEADLINE.started)
+    machine = RunMachine(RunTask("raw", b"", Policy()))
+    machine.feed(on.RunStarted(), HEADLINE.started)
+    machine.feed(on.AgentSpawned(7), HEADLINE.started)
     return Artifacts(store, HEADLINE), machine
 
 
-def output(data: bytes, stream: str = "stdout") -> on.Output:
+def output(data: bytes, stream: str = "stdout") -> on.OutputRead:
     """Make the event of bytes."""
-    return on.Output(stream, data, drained=True)
+    return on.OutputRead(stream, data, drained=True)
 
 
-def ended(store: Store, *events: on.MachineEvent) -> Result:
+def ended(store: FileStore, *events: on.MachineEvent) -> Result:
     """Keep a run of events, a second each, that ends with exit code 3."""
     keeper, machine = kept(store)
     instant = HEADLINE.started
-    for event in (*events, on.Exited(3), on.TreeSwept(alone=True)):
+    for event in (*events, on.AgentExited(3), on.TreeSwept(alone=True)):
         instant += SECOND
         machine.feed(event, instant)
         keeper.log_event(event, machine.meanings, instant)
@@ -54,7 +54,7 @@ def events_of(*meanings: Meaning) -> list[dict[str, Any]]:
     store = MemoryStore()
     keeper, machine = kept(store)
     keeper.log_event(on.DeadlineReached(), list(meanings), HEADLINE.started + SECOND // 2)
-    machine.feed(on.Exited(0), HEADLINE.started + SECOND)
+    machine.feed(on.AgentExited(0), HEADLINE.started + SECOND)
     keeper.finish(machine.build_result(HEADLINE.started))
     return [json.loads(line) for line in store.files["events.jsonl"].splitlines()]
 
@@ -109,7 +109,7 @@ def test_a_run_may_end_after_the_last_date() -> None:
     """Virtual time knows no year 9999, and a file must not end a run."""
     store = MemoryStore()
     keeper, machine = kept(store)
-    machine.feed(on.Exited(0), HEADLINE.started)
+    machine.feed(on.AgentExited(0), HEADLINE.started)
     keeper.finish(machine.build_result(HEADLINE.started, HEADLINE.started + 10**9 * 86400 * 366 * 9000))
     assert json.loads(store.files["result.json"])["ended_at"] is None
 
@@ -205,7 +205,7 @@ def test_a_disk_that_takes_nothing_costs_the_artifacts_alone(disk: str) -> None:
 @pytest.mark.slow
 def test_a_stream_of_64_mib_grows_no_memory(tmp_path: Path) -> None:
     """Bytes go to the disk as they come; the one chunk at hand is all that is ever held."""
-    keeper, _ = kept(Folder(tmp_path))
+    keeper, _ = kept(FolderStore(tmp_path))
     chunk = output(b"x" * 65536)
     tracemalloc.start()
     try:
@@ -225,7 +225,7 @@ def test_a_stream_of_64_mib_grows_no_memory(tmp_path: Path) -> None:
 
 def test_a_file_is_seen_whole_or_not_at_all(tmp_path: Path) -> None:
     """While it grows it has another name; an older one stays in its place until then; only its owner reads it."""
-    folder = Folder(tmp_path / "new" / "run")
+    folder = FolderStore(tmp_path / "new" / "run")
     folder.begin("stdout.log")
     assert (tmp_path / "new" / "run").stat().st_mode & 0o777 == 0o700
     log = tmp_path / "new" / "run" / "stdout.log"
@@ -240,7 +240,7 @@ def test_a_file_is_seen_whole_or_not_at_all(tmp_path: Path) -> None:
 def test_a_file_that_is_dropped_leaves_the_older_one(tmp_path: Path) -> None:
     """Half a log in place of a whole one would be worse than none."""
     (tmp_path / "stdout.log").write_bytes(b"older")
-    folder = Folder(tmp_path)
+    folder = FolderStore(tmp_path)
     folder.begin("stdout.log")
     folder.write("stdout.log", b"new")
     folder.drop("stdout.log")
@@ -250,7 +250,7 @@ def test_a_file_that_is_dropped_leaves_the_older_one(tmp_path: Path) -> None:
 
 def test_two_stores_in_one_directory_keep_apart(tmp_path: Path) -> None:
     """Two runs that were told one directory: the later one's file stands, and it is one run's."""
-    first, second = Folder(tmp_path), Folder(tmp_path)
+    first, second = FolderStore(tmp_path), FolderStore(tmp_path)
     for folder, data in ((first, b"first"), (second, b"second")):
         folder.begin("stdout.log")
         folder.write("stdout.log", data)
@@ -261,17 +261,17 @@ def test_two_stores_in_one_directory_keep_apart(tmp_path: Path) -> None:
 
 def test_a_run_that_its_caller_gave_up_is_stopped_or_what_it_was() -> None:
     """A result that was there before stands; a kill is forced, an exit that was never seen is the agent's own."""
-    stopped = Machine(Task("raw", b"", Policy()))
-    stopped.feed(on.Start(), 0)
-    stopped.feed(on.Spawned(7), 0)
+    stopped = RunMachine(RunTask("raw", b"", Policy()))
+    stopped.feed(on.RunStarted(), 0)
+    stopped.feed(on.AgentSpawned(7), 0)
     stopped.stop(SECOND, -9, "given up")
     result = stopped.build_result(0)
     assert (result.outcome, result.exit_code, result.agent_status, result.forced) == ("stopped", 130, -9, True)
     assert (result.error, result.elapsed) == ("given up", SECOND)
 
-    completed = Machine(Task("pi", b"", Policy()))
-    completed.feed(on.Start(), 0)
-    completed.feed(on.Spawned(7), 0)
+    completed = RunMachine(RunTask("pi", b"", Policy()))
+    completed.feed(on.RunStarted(), 0)
+    completed.feed(on.AgentSpawned(7), 0)
     event = {"type": "message_end", "message": {"role": "assistant", "content": "done", "stopReason": "stop"}}
     completed.feed(output(json.dumps(event).encode() + b"\n"), SECOND)
     completed.stop(2 * SECOND, 0, "given up")
@@ -279,7 +279,7 @@ def test_a_run_that_its_caller_gave_up_is_stopped_or_what_it_was() -> None:
     assert (result.outcome, result.exit_code, result.agent_status, result.forced) == ("completed", 0, 0, False)
     assert (result.error, result.elapsed, result.text) == ("", SECOND, "done")
 
-    unstarted = Machine(Task("raw", b"", Policy()))
+    unstarted = RunMachine(RunTask("raw", b"", Policy()))
     unstarted.stop(0, None, "given up")
     result = unstarted.build_result(0)
     assert (result.outcome, result.exit_code, result.agent_status, result.forced) == ("stopped", 130, None, False)

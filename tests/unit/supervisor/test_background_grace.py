@@ -7,7 +7,16 @@ from typing import Any
 
 import pytest
 
-from pytest_agentproc.supervisor import Deciders, Machine, Outcome, Policy, Result, Signal, Task, Tasks
+from pytest_agentproc.supervisor import (
+    BackgroundTaskTracker,
+    Deciders,
+    Outcome,
+    Policy,
+    Result,
+    RunMachine,
+    RunTask,
+    SendSignal,
+)
 from pytest_agentproc.supervisor import _events as on
 
 SECOND = 1_000_000_000
@@ -16,13 +25,13 @@ ENDED = {"type": "system", "subtype": "task_notification", "task_id": "b", "stat
 RESULT = {"type": "result", "subtype": "success", "result": "done"}
 
 
-def finished(*lines: dict[str, Any], grace: float = 60.0, deciders: Deciders | None = None) -> Machine:
+def finished(*lines: dict[str, Any], grace: float = 60.0, deciders: Deciders | None = None) -> RunMachine:
     """Have an agent print these lines, and its result after a second."""
-    machine = Machine(Task("claude", b"", Policy(background_grace=grace)), deciders)
-    machine.feed(on.Start(), 0)
-    machine.feed(on.Spawned(7), 0)
+    machine = RunMachine(RunTask("claude", b"", Policy(background_grace=grace)), deciders)
+    machine.feed(on.RunStarted(), 0)
+    machine.feed(on.AgentSpawned(7), 0)
     for line in (*lines, RESULT):
-        machine.feed(on.Output("stdout", json.dumps(line).encode() + b"\n", drained=True), SECOND)
+        machine.feed(on.OutputRead("stdout", json.dumps(line).encode() + b"\n", drained=True), SECOND)
     return machine
 
 
@@ -46,22 +55,22 @@ def test_the_linger_begins_after_the_grace(lines: list[dict[str, Any]], grace: f
 def test_the_outcome_is_that_of_the_result() -> None:
     """Its instant too: the grace is the agent's, and the caller has what it asked for."""
     machine = finished(STARTED)
-    machine.feed(on.Exited(0), 50 * SECOND)
+    machine.feed(on.AgentExited(0), 50 * SECOND)
     machine.feed(on.TreeSwept(alone=True), 50 * SECOND)
     assert (machine.outcome, machine.outcome_at) == (Outcome.COMPLETED, SECOND)
 
 
-def over(machine: Machine, status: int = 0) -> Result:
+def over(machine: RunMachine, status: int = 0) -> Result:
     """Have the agent exit, alone, and sum its run up."""
-    machine.feed(on.Exited(status), 70 * SECOND)
+    machine.feed(on.AgentExited(status), 70 * SECOND)
     machine.feed(on.TreeSwept(alone=True), 70 * SECOND)
     return machine.build_result(0)
 
 
-def told(machine: Machine, *lines: dict[str, Any]) -> Machine:
+def told(machine: RunMachine, *lines: dict[str, Any]) -> RunMachine:
     """Have the agent print these lines after its result."""
     for line in lines:
-        machine.feed(on.Output("stdout", json.dumps(line).encode() + b"\n", drained=True), 2 * SECOND)
+        machine.feed(on.OutputRead("stdout", json.dumps(line).encode() + b"\n", drained=True), 2 * SECOND)
     return machine
 
 
@@ -91,7 +100,7 @@ def test_a_task_that_begins_after_the_result_is_followed_too() -> None:
 def test_a_task_that_dies_with_the_agent_is_named() -> None:
     """A report that an agent makes while it is being ended counts: it is the last word about the task."""
     machine = finished(STARTED, grace=0.0)
-    assert machine.feed(on.DeadlineReached(), 5 * SECOND // 4) == [Signal("TERM")]
+    assert machine.feed(on.DeadlineReached(), 5 * SECOND // 4) == [SendSignal("TERM")]
     stopped = {**ENDED, "status": "stopped"}
     assert over(told(machine, stopped), 143).warnings == ("background tasks were stopped: b",)
 
@@ -107,7 +116,7 @@ def test_nothing_else_counts_after_the_result() -> None:
 def test_the_judgement_about_tasks_is_replaceable() -> None:
     """As in a session."""
 
-    class Forgetful(Tasks):
+    class Forgetful(BackgroundTaskTracker):
         def feed(self, meaning: object) -> None:
             """Take note of nothing."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_agentproc.supervisor import Machine, Outcome, Policy, Task
+from pytest_agentproc.supervisor import Outcome, Policy, RunMachine, RunTask
 from pytest_agentproc.supervisor import _events as on
 from pytest_agentproc.supervisor.dialects import Compaction, Other, TurnProgress, make_decoder, make_talk
 from tests.unit.session_stage import Stage
@@ -26,13 +26,13 @@ def line(event: dict[str, Any]) -> bytes:
     return json.dumps(event).encode()
 
 
-def running(dialect: str, *events: dict[str, Any], policy: Policy = LIMITS) -> Machine:
+def running(dialect: str, *events: dict[str, Any], policy: Policy = LIMITS) -> RunMachine:
     """Have an agent print these events, one each second from its start on."""
-    machine = Machine(Task(dialect, b"", policy))
-    machine.feed(on.Start(), 0)
-    machine.feed(on.Spawned(7), 0)
+    machine = RunMachine(RunTask(dialect, b"", policy))
+    machine.feed(on.RunStarted(), 0)
+    machine.feed(on.AgentSpawned(7), 0)
     for number, event in enumerate(events):
-        machine.feed(on.Output("stdout", line(event) + b"\n", drained=True), number * SECOND)
+        machine.feed(on.OutputRead("stdout", line(event) + b"\n", drained=True), number * SECOND)
     return machine
 
 

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_agentproc.supervisor import Completion, Ending, Escalation, Feeder, Restarts, Signal, Watchdog
+from pytest_agentproc.supervisor import (
+    Completion,
+    Escalation,
+    OutcomeRules,
+    RestartCounter,
+    SendSignal,
+    StdinFeeder,
+    Watchdog,
+)
 from pytest_agentproc.supervisor import _events as on
 from pytest_agentproc.supervisor._ending import EscalationStep
 from pytest_agentproc.supervisor.dialects import Failure, Finished, Line, Meaning, Message, Noise, Other, Resumed
@@ -124,16 +132,16 @@ def test_a_good_end_is_lingered_terminated_and_killed() -> None:
     ladder = Escalation(POLICY)
     ladder.start_linger_grace(0)
     assert (ladder.timer, ladder.deadline, ladder.has_signalled) == ("linger_grace", SECOND, False)
-    assert ladder.take_due_step(SECOND) == Signal("TERM")
+    assert ladder.take_due_step(SECOND) == SendSignal("TERM")
     assert (ladder.timer, ladder.deadline, ladder.has_signalled) == ("linger_kill_grace", 3 * SECOND, True)
-    assert ladder.take_due_step(3 * SECOND) == Signal("KILL")
+    assert ladder.take_due_step(3 * SECOND) == SendSignal("KILL")
     assert (ladder.timer, ladder.deadline, ladder.rung) == ("", None, EscalationStep.DONE)
 
 
 def test_a_bad_end_has_the_longer_grace() -> None:
     """An agent that is given up may have much to put away (T1)."""
     ladder = Escalation(POLICY)
-    assert ladder.terminate(SECOND) == Signal("TERM")
+    assert ladder.terminate(SECOND) == SendSignal("TERM")
     assert (ladder.timer, ladder.deadline) == ("kill_grace", 6 * SECOND)
 
 
@@ -165,7 +173,7 @@ def test_nothing_is_withdrawn_after_the_signal() -> None:
 def test_leftovers_are_terminated_with_a_grace_of_their_own_and_once() -> None:
     """The agent has ended well or ill by itself; its descendants are only in the way (T6)."""
     ladder = Escalation(POLICY)
-    assert ladder.end_leftovers(SECOND) == [Signal("TERM")]
+    assert ladder.end_leftovers(SECOND) == [SendSignal("TERM")]
     assert (ladder.timer, ladder.deadline) == ("leftover_kill_grace", 4 * SECOND)
     assert ladder.end_leftovers(2 * SECOND) == []
 
@@ -174,7 +182,7 @@ def test_the_ladder_ends_with_the_agent_reaped() -> None:
     """No zombie stays, and no timer (T3)."""
     ladder = Escalation(POLICY)
     ladder.terminate(0)
-    assert ladder.finish() == [on.Reap(), on.Finish()]
+    assert ladder.finish() == [on.ReapAgent(), on.FinishRun()]
     assert ladder.deadline is None
 
 
@@ -258,26 +266,28 @@ def test_a_result_decides_and_without_one_the_exit(
     meanings: list[Meaning], status: int, has_completion: bool, expected: Outcome
 ) -> None:
     """The exit code of an agent that has said how it went adds nothing; of one that should have, it is not enough."""
-    outcome = Ending().judge_exit(completion(*meanings), status, watchdog(), 0, has_completion=has_completion)
+    outcome = OutcomeRules().judge_exit(completion(*meanings), status, watchdog(), 0, has_completion=has_completion)
     assert outcome is expected
 
 
 def test_an_exit_at_a_limits_instant_is_an_exit() -> None:
     """Exit beats the timer (A4)."""
-    assert Ending().judge_exit(Completion(), 0, watchdog(), 10 * SECOND, has_completion=False) is Outcome.COMPLETED
+    assert (
+        OutcomeRules().judge_exit(Completion(), 0, watchdog(), 10 * SECOND, has_completion=False) is Outcome.COMPLETED
+    )
 
 
 @pytest.mark.parametrize("streams", [[], ["stdout"], ["stdout", "stderr"]])
 def test_an_agent_is_gone_by_its_exit_alone(streams: list[str]) -> None:
     """A descendant may hold its pipes open, and it may close them and live (C4)."""
-    assert Ending().is_gone(0, streams)
-    assert not Ending().is_gone(None, streams)
+    assert OutcomeRules().is_gone(0, streams)
+    assert not OutcomeRules().is_gone(None, streams)
 
 
 @pytest.mark.parametrize(("errno", "missing"), [(2, True), (20, True), (13, False), (8, False), (7, False)])
 def test_a_start_that_fails_is_of_two_kinds(errno: int, missing: bool) -> None:
     """There is no such file, or there is one that cannot be executed (P6)."""
-    assert Ending().is_missing(errno) is missing
+    assert OutcomeRules().is_missing(errno) is missing
 
 
 @pytest.mark.parametrize(
@@ -293,9 +303,9 @@ def test_a_prompt_is_lost_when_the_agent_lives_on_in_silence(
     silent: bool, broken: bool, prompt: bytes, lost: bool
 ) -> None:
     """An agent may close its input and still do its work (F5)."""
-    feeder = Feeder(prompt)
+    feeder = StdinFeeder(prompt)
     feeder.is_broken = broken
-    assert Ending().is_input_lost(feeder, silent=silent) is lost
+    assert OutcomeRules().is_input_lost(feeder, silent=silent) is lost
 
 
 @pytest.mark.parametrize(
@@ -312,7 +322,7 @@ def test_a_good_result_with_a_bad_exit_is_a_warning(
     outcome: Outcome, status: int, forced: bool, expected: list[str]
 ) -> None:
     """The result stands; a contradiction of the agent is reported, unless we caused it."""
-    assert Ending().find_warnings(outcome, status, forced=forced) == expected
+    assert OutcomeRules().find_warnings(outcome, status, forced=forced) == expected
 
 
 # Feeder.
@@ -320,7 +330,7 @@ def test_a_good_result_with_a_bad_exit_is_a_warning(
 
 def test_a_feeder_hands_out_what_is_left() -> None:
     """Every byte goes out once and in order, however few are taken at a time."""
-    feeder = Feeder(b"abcdef")
+    feeder = StdinFeeder(b"abcdef")
     feeder.note_written(4)
     assert (bytes(feeder.rest), feeder.is_delivered) == (b"ef", False)
     feeder.note_written(2)
@@ -329,7 +339,7 @@ def test_a_feeder_hands_out_what_is_left() -> None:
 
 def test_a_stream_is_read_until_its_end() -> None:
     """Its end may be reported twice."""
-    feeder = Feeder(b"")
+    feeder = StdinFeeder(b"")
     for _ in range(2):
         feeder.note_stream_end("stdout")
         assert feeder.streams == ["stderr"]
@@ -337,7 +347,7 @@ def test_a_stream_is_read_until_its_end() -> None:
 
 def test_a_backoff_is_doubled_before_it_is_rounded() -> None:
     """A third of a second is no whole number of nanoseconds, and two thirds are not twice the one above (P6)."""
-    restarts = Restarts(Policy(restart_backoff=1 / 3))
+    restarts = RestartCounter(Policy(restart_backoff=1 / 3))
     assert [restarts.plan_restart(0) for _ in range(6)] == [
         333333334,
         666666667,

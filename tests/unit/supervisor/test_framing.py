@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pytest_agentproc.supervisor import Framing
+from pytest_agentproc.supervisor import LineSplitter
 
 BOM = b"\xef\xbb\xbf"
 TEXT = st.lists(st.sampled_from([b"a", b"{}", b"\r", b"\n", b"\r\n", b" ", "ü".encode(), BOM, b"\0", b"\xff"])).map(
@@ -20,7 +20,7 @@ LINES = st.lists(st.binary(max_size=8).filter(lambda line: not set(line) & set(b
 
 def lines(*chunks: bytes) -> list[bytes]:
     """Frame a whole stream."""
-    framing = Framing()
+    framing = LineSplitter()
     return [*(line for chunk in chunks for line in framing.feed(chunk)), *framing.flush()]
 
 
@@ -66,7 +66,7 @@ def test_a_last_line_without_its_end_is_a_line(written: list[bytes], last: bytes
 
 def test_a_line_is_given_as_soon_as_it_ends() -> None:
     """The watcher of a stream must not be a line behind."""
-    framing = Framing()
+    framing = LineSplitter()
     assert framing.feed(b"one") == []
     assert framing.feed(b"\ntw") == [b"one"]
     assert framing.feed(b"o\n\nthree") == [b"two", b""]
@@ -97,7 +97,7 @@ def test_an_end_is_no_part_of_the_longest_line(end: bytes, size: int) -> None:
     """Whichever it is, and wherever the pipe cuts it."""
 
     def framed(data: bytes) -> tuple[list[bytes], bool]:
-        framing = Framing()
+        framing = LineSplitter()
         framing.limit = 3
         told = [line for part in range(0, len(data), size) for line in framing.feed(data[part : part + size])]
         return [*told, *framing.flush()], framing.is_overlong

@@ -10,16 +10,16 @@ import pytest
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import reference_supervisor
-from pytest_agentproc.supervisor import Framing, Outcome, Policy, Watchdog, run_once
+from pytest_agentproc.supervisor import LineSplitter, Outcome, Policy, Watchdog, run_once
 from pytest_agentproc.supervisor.dialects import Line, Noise, Other
 from pytest_agentproc.vocabulary import LimitsRequest
 
 SECOND = 1_000_000_000
 
 
-def framing(limit: int) -> Framing:
+def framing(limit: int) -> LineSplitter:
     """Make a framing with a limit."""
-    made = Framing()
+    made = LineSplitter()
     made.limit = limit
     return made
 
@@ -85,7 +85,9 @@ def test_a_timeout_and_a_policy_are_one_too_many() -> None:
 
 def test_a_scenario_that_gives_one_number_gets_the_one_number_form() -> None:
     """So that a supervisor that means the duration by it can be caught."""
-    assert reference_supervisor().policy(LimitsRequest({"inactivity_timeout": 30.0}, "raw")) == Policy.of_silence(30.0)
+    assert reference_supervisor().policy(
+        LimitsRequest({"inactivity_timeout": 30.0}, "raw")
+    ) == Policy.make_from_silence_limit(30.0)
     assert reference_supervisor().policy(LimitsRequest({"inactivity_timeout": None}, "raw")) == Policy(
         inactivity_timeout=None
     )

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.supervisor import Driver, Machine, Signal, Task
+from pytest_agentproc.supervisor import Driver, RunMachine, RunTask, SendSignal
 from pytest_agentproc.supervisor import _events as on
-from pytest_agentproc.supervisor._machine import State
+from pytest_agentproc.supervisor._machine import RunState
 from pytest_agentproc.vocabulary import Outcome, Policy
 
 if TYPE_CHECKING:
@@ -19,27 +19,27 @@ SECOND = 1_000_000_000
 POLICY = Policy(
     inactivity_timeout=10.0, linger_grace=1.0, linger_kill_grace=2.0, leftover_kill_grace=3.0, kill_grace=5.0
 )
-TERM, KILL = Signal("TERM"), Signal("KILL")
-WATCHES: list[MachineCommand] = [on.Watch("stdout", True), on.Watch("stderr", True)]
-FINISH: list[MachineCommand] = [on.Reap(), on.Finish()]
+TERM, KILL = SendSignal("TERM"), SendSignal("KILL")
+WATCHES: list[MachineCommand] = [on.WatchStream("stdout", True), on.WatchStream("stderr", True)]
+FINISH: list[MachineCommand] = [on.ReapAgent(), on.FinishRun()]
 STOP = {"type": "message_end", "message": {"role": "assistant", "content": "done", "stopReason": "stop"}}
 
 
-def running(dialect: str = "raw", prompt: bytes = b"") -> Machine:
+def running(dialect: str = "raw", prompt: bytes = b"") -> RunMachine:
     """Make a machine whose agent was started at zero."""
-    machine = Machine(Task(dialect, prompt, POLICY))
-    assert machine.feed(on.Start(), 0) == [on.Spawn()]
-    stdin: list[MachineCommand] = [on.Watch("stdin", True)] if prompt else [on.Close()]
-    assert machine.feed(on.Spawned(7), 0) == [*WATCHES, *stdin]
+    machine = RunMachine(RunTask(dialect, prompt, POLICY))
+    assert machine.feed(on.RunStarted(), 0) == [on.SpawnAgent()]
+    stdin: list[MachineCommand] = [on.WatchStream("stdin", True)] if prompt else [on.CloseStdin()]
+    assert machine.feed(on.AgentSpawned(7), 0) == [*WATCHES, *stdin]
     return machine
 
 
-def said(data: bytes, stream: str = "stdout") -> on.Output:
+def said(data: bytes, stream: str = "stdout") -> on.OutputRead:
     """Make the event of bytes with no more bytes waiting."""
-    return on.Output(stream, data, drained=True)
+    return on.OutputRead(stream, data, drained=True)
 
 
-def event(value: dict[str, Any]) -> on.Output:
+def event(value: dict[str, Any]) -> on.OutputRead:
     """Make the event of one JSON line."""
     return said(json.dumps(value).encode() + b"\n")
 
@@ -48,9 +48,9 @@ def test_a_run_that_ends_by_itself_is_swept_and_reaped() -> None:
     """The shortest life: output, exit, no process left."""
     machine = running()
     assert machine.feed(said(b"hello\n"), SECOND) == []
-    assert machine.feed(on.Exited(0), 2 * SECOND) == [on.Sweep()]
+    assert machine.feed(on.AgentExited(0), 2 * SECOND) == [on.FindSurvivors()]
     assert machine.feed(on.TreeSwept(alone=True), 2 * SECOND) == FINISH
-    assert (machine.state, machine.deadline) == (State.DONE, None)
+    assert (machine.state, machine.deadline) == (RunState.DONE, None)
     result = machine.build_result(0)
     assert (result.outcome, result.exit_code, result.text) == (Outcome.COMPLETED, 0, "hello")
     assert (result.elapsed, result.forced) == (2 * SECOND, False)
@@ -59,7 +59,7 @@ def test_a_run_that_ends_by_itself_is_swept_and_reaped() -> None:
 def test_leftovers_are_terminated_and_killed_before_the_run_is_over() -> None:
     """The outcome is that of the exit, and the agent stays unreaped as long as anyone is signalled (T2, T6)."""
     machine = running()
-    machine.feed(on.Exited(0), SECOND)
+    machine.feed(on.AgentExited(0), SECOND)
     assert machine.feed(on.TreeSwept(alone=False), SECOND) == [TERM]
     assert machine.feed(on.TreeSwept(alone=False), 2 * SECOND) == []
     assert machine.deadlines == {"leftover_kill_grace": 4 * SECOND}
@@ -72,9 +72,9 @@ def test_a_completion_is_lingered_and_terminated() -> None:
     """The agent's work was over at its last message, whenever its process ended (C1)."""
     machine = running("pi")
     machine.feed(event(STOP), SECOND)
-    assert (machine.state, machine.deadlines) == (State.ENDING, {"linger_grace": 2 * SECOND})
+    assert (machine.state, machine.deadlines) == (RunState.ENDING, {"linger_grace": 2 * SECOND})
     assert machine.feed(on.DeadlineReached(), 2 * SECOND) == [TERM]
-    assert machine.feed(on.Exited(-15), 3 * SECOND) == [on.Sweep()]
+    assert machine.feed(on.AgentExited(-15), 3 * SECOND) == [on.FindSurvivors()]
     assert machine.feed(on.TreeSwept(alone=True), 3 * SECOND) == FINISH
     result = machine.build_result(0)
     assert (result.outcome, result.elapsed, result.forced, result.exit_code) == (Outcome.COMPLETED, SECOND, True, 0)
@@ -85,8 +85,8 @@ def test_a_completion_that_is_taken_back_brings_the_limits_back() -> None:
     machine = running("pi")
     machine.feed(event(STOP), SECOND)
     machine.feed(event({"type": "auto_retry_start"}), 2 * SECOND)
-    assert (machine.state, machine.deadlines) == (State.RUNNING, {"inactivity_timeout": 12 * SECOND})
-    assert machine.feed(on.Exited(0), 3 * SECOND) == [on.Sweep()]
+    assert (machine.state, machine.deadlines) == (RunState.RUNNING, {"inactivity_timeout": 12 * SECOND})
+    assert machine.feed(on.AgentExited(0), 3 * SECOND) == [on.FindSurvivors()]
     assert (machine.outcome, machine.outcome_at) == (Outcome.INCOMPLETE, 3 * SECOND)
 
 
@@ -96,7 +96,7 @@ def test_a_completion_stands_once_the_agent_is_signalled() -> None:
     machine.feed(event(STOP), SECOND)
     machine.feed(on.DeadlineReached(), 2 * SECOND)
     machine.feed(event({"type": "turn_start"}), 3 * SECOND)
-    machine.feed(on.Exited(0), 3 * SECOND)
+    machine.feed(on.AgentExited(0), 3 * SECOND)
     assert (machine.outcome, machine.outcome_at) == (Outcome.COMPLETED, SECOND)
 
 
@@ -109,7 +109,7 @@ def test_a_silent_agent_is_terminated_and_killed() -> None:
     assert machine.deadlines == {"kill_grace": 16 * SECOND}
     assert machine.feed(said(b"wait\n"), 12 * SECOND) == []
     assert machine.feed(on.DeadlineReached(), 16 * SECOND) == [KILL]
-    machine.feed(on.Exited(-9), 16 * SECOND)
+    machine.feed(on.AgentExited(-9), 16 * SECOND)
     assert machine.feed(on.TreeSwept(alone=True), 16 * SECOND) == FINISH
     result = machine.build_result(0)
     assert (result.outcome, result.elapsed, result.exit_code) == (Outcome.INACTIVE, 11 * SECOND, 124)
@@ -127,7 +127,7 @@ def test_output_at_the_instant_of_the_limit_is_in_time() -> None:
 def test_an_exit_at_the_instant_of_the_limit_beats_the_timer() -> None:
     """An agent that made it in time is not told that it was too slow (A4)."""
     machine = running()
-    machine.feed(on.Exited(0), 10 * SECOND)
+    machine.feed(on.AgentExited(0), 10 * SECOND)
     assert machine.feed(on.DeadlineReached(), 10 * SECOND) == []
     assert (machine.outcome, machine.forced) == (Outcome.COMPLETED, False)
 
@@ -135,18 +135,18 @@ def test_an_exit_at_the_instant_of_the_limit_beats_the_timer() -> None:
 def test_the_end_of_a_stream_is_not_the_exit() -> None:
     """Both pipes may close long before; the limits stand, and no sweep begins (A5, C4)."""
     machine = running()
-    assert machine.feed(on.Eof("stdout"), SECOND) == [on.Watch("stdout", False)]
-    assert machine.feed(on.Eof("stderr"), SECOND) == [on.Watch("stderr", False)]
-    assert (machine.state, machine.outcome, machine.deadline) == (State.RUNNING, None, 10 * SECOND)
-    assert machine.feed(on.Exited(3), 2 * SECOND) == [on.Sweep()]
+    assert machine.feed(on.StreamEnded("stdout"), SECOND) == [on.WatchStream("stdout", False)]
+    assert machine.feed(on.StreamEnded("stderr"), SECOND) == [on.WatchStream("stderr", False)]
+    assert (machine.state, machine.outcome, machine.deadline) == (RunState.RUNNING, None, 10 * SECOND)
+    assert machine.feed(on.AgentExited(3), 2 * SECOND) == [on.FindSurvivors()]
     assert (machine.outcome, machine.status) == (Outcome.FAILED, 3)
 
 
 def test_an_exit_before_the_end_of_the_streams_is_the_exit() -> None:
     """A descendant may hold them for ever; their end sweeps no second time (C4)."""
     machine = running()
-    assert machine.feed(on.Exited(0), SECOND) == [on.Sweep()]
-    assert machine.feed(on.Eof("stdout"), SECOND) == [on.Watch("stdout", False)]
+    assert machine.feed(on.AgentExited(0), SECOND) == [on.FindSurvivors()]
+    assert machine.feed(on.StreamEnded("stdout"), SECOND) == [on.WatchStream("stdout", False)]
 
 
 def test_a_last_line_without_its_end_counts() -> None:
@@ -154,7 +154,7 @@ def test_a_last_line_without_its_end_counts() -> None:
     machine = running()
     machine.feed(said(b"one\ntw"), SECOND)
     machine.feed(said(b"o"), SECOND)
-    machine.feed(on.Exited(0), SECOND)
+    machine.feed(on.AgentExited(0), SECOND)
     assert machine.completion.text == "one\ntwo"
 
 
@@ -162,8 +162,10 @@ def test_a_stream_is_read_until_it_would_block() -> None:
     """Each read is a command of its own, so that the limits see every byte."""
     machine = running()
     limit = machine.feeder.READ_LIMIT
-    assert machine.feed(on.Ready("stderr"), SECOND) == [on.Read("stderr", limit)]
-    assert machine.feed(on.Output("stderr", b"e" * limit, drained=False), SECOND) == [on.Read("stderr", limit)]
+    assert machine.feed(on.StreamReady("stderr"), SECOND) == [on.ReadStream("stderr", limit)]
+    assert machine.feed(on.OutputRead("stderr", b"e" * limit, drained=False), SECOND) == [
+        on.ReadStream("stderr", limit)
+    ]
     assert machine.feed(said(b"the end", "stderr"), SECOND) == []
     assert machine.stderr_tail == b"e" * (limit - 7) + b"the end"
 
@@ -171,18 +173,18 @@ def test_a_stream_is_read_until_it_would_block() -> None:
 def test_a_prompt_goes_in_piece_by_piece() -> None:
     """As much as the pipe takes; stdin is closed after the last byte and not before (F5)."""
     machine = running(prompt=b"prompt")
-    assert machine.feed(on.Ready("stdin"), 0) == [on.Write(memoryview(b"prompt"))]
-    assert machine.feed(on.Wrote(4), 0) == []
-    assert machine.feed(on.Ready("stdin"), 0) == [on.Write(memoryview(b"pt"))]
-    assert machine.feed(on.Wrote(2), 0) == [on.Watch("stdin", False), on.Close()]
-    assert machine.feed(on.Ready("stdin"), 0) == []
+    assert machine.feed(on.StreamReady("stdin"), 0) == [on.WriteStdin(memoryview(b"prompt"))]
+    assert machine.feed(on.StdinWritten(4), 0) == []
+    assert machine.feed(on.StreamReady("stdin"), 0) == [on.WriteStdin(memoryview(b"pt"))]
+    assert machine.feed(on.StdinWritten(2), 0) == [on.WatchStream("stdin", False), on.CloseStdin()]
+    assert machine.feed(on.StreamReady("stdin"), 0) == []
 
 
 def test_a_prompt_that_nobody_reads_fails_the_run_once_it_is_silent() -> None:
     """A broken pipe alone ends nothing; with it, the silence has a better name (F5)."""
     machine = running(prompt=b"prompt")
-    machine.feed(on.Wrote(2), 0)
-    assert machine.feed(on.StdinBroken(), SECOND) == [on.Watch("stdin", False), on.Close()]
+    machine.feed(on.StdinWritten(2), 0)
+    assert machine.feed(on.StdinBroken(), SECOND) == [on.WatchStream("stdin", False), on.CloseStdin()]
     assert (machine.outcome, machine.deadline) == (None, 10 * SECOND)
     assert machine.feed(on.DeadlineReached(), 10 * SECOND) == [TERM]
     assert (machine.outcome, machine.error) == (Outcome.INPUT_FAILED, "stdin was closed with 4 bytes to write")
@@ -192,17 +194,17 @@ def test_an_agent_that_needs_no_prompt_may_leave_it() -> None:
     """`head -1` and its kind close their input and succeed (F5)."""
     machine = running(prompt=b"prompt")
     machine.feed(on.StdinBroken(), SECOND)
-    machine.feed(on.Exited(0), 2 * SECOND)
+    machine.feed(on.AgentExited(0), 2 * SECOND)
     assert machine.outcome is Outcome.COMPLETED
 
 
 @pytest.mark.parametrize(("errno", "code"), [(2, 127), (13, 126), (7, 126)])
 def test_an_agent_that_cannot_be_started_ends_the_run(errno: int, code: int) -> None:
     """There is nothing to sweep and nothing to reap (P6)."""
-    machine = Machine(Task("raw", b"prompt", POLICY))
-    machine.feed(on.Start(), 5)
-    assert machine.feed(on.SpawnFailed(errno, "agent: no"), 5) == [on.Finish()]
-    assert (machine.state, machine.deadline) == (State.DONE, None)
+    machine = RunMachine(RunTask("raw", b"prompt", POLICY))
+    machine.feed(on.RunStarted(), 5)
+    assert machine.feed(on.SpawnFailed(errno, "agent: no"), 5) == [on.FinishRun()]
+    assert (machine.state, machine.deadline) == (RunState.DONE, None)
     result = machine.build_result(5)
     assert (result.outcome, result.exit_code) == (Outcome.SPAWN_FAILED, code)
     assert result.error == f"agent: no (errno {errno})"
@@ -212,11 +214,11 @@ def test_an_agent_that_cannot_be_started_ends_the_run(errno: int, code: int) -> 
 # The driver.
 
 
-class Diary(Machine):
+class Diary(RunMachine):
     """A machine with fixed answers, which writes down what it is fed."""
 
     def __init__(self, answers: dict[type[Any], list[MachineCommand]], pages: list[Any]) -> None:
-        super().__init__(Task())
+        super().__init__(RunTask())
         self._fixed = answers
         self._pages = pages
 
@@ -303,31 +305,31 @@ def looked(answers: dict[type[Any], list[MachineCommand]], *ready: str) -> list[
 def test_the_answer_to_a_command_is_fed_before_the_next_command() -> None:
     """And what the answer asks for comes before what was still to do, however deep."""
     answers: dict[type[Any], list[MachineCommand]] = {
-        on.Ready: [on.Read("stdout", 9), TERM, on.Reap()],
-        on.Output: [on.Sweep(), on.Watch("stdout", False)],
-        on.TreeSwept: [on.Close()],
+        on.StreamReady: [on.ReadStream("stdout", 9), TERM, on.ReapAgent()],
+        on.OutputRead: [on.FindSurvivors(), on.WatchStream("stdout", False)],
+        on.TreeSwept: [on.CloseStdin()],
     }
     told = [
-        on.Ready("stdout"),
+        on.StreamReady("stdout"),
         "read stdout",
-        on.Output("stdout", b"x", drained=True),
+        on.OutputRead("stdout", b"x", drained=True),
         "sweep",
         on.TreeSwept(alone=True),
     ]
-    assert looked(answers, "stdout") == [*told, "close", "watch stdout", "terminate", on.Signalled(), "reap"]
+    assert looked(answers, "stdout") == [*told, "close", "watch stdout", "terminate", on.SignalsSent(), "reap"]
 
 
 def test_a_command_without_an_answer_feeds_nothing() -> None:
     """A write that would block is no event."""
-    answers: dict[type[Any], list[MachineCommand]] = {on.Ready: [on.Write(memoryview(b"x")), on.Reap()]}
-    assert looked(answers, "stdin") == [on.Ready("stdin"), "reap"]
+    answers: dict[type[Any], list[MachineCommand]] = {on.StreamReady: [on.WriteStdin(memoryview(b"x")), on.ReapAgent()]}
+    assert looked(answers, "stdin") == [on.StreamReady("stdin"), "reap"]
 
 
 def test_a_look_takes_the_streams_before_the_exit() -> None:
     """Both are taken again with the exit: the last bytes may have come between the two (C4)."""
-    streams = [on.Ready("stdout"), on.Ready("stderr")]
+    streams = [on.StreamReady("stdout"), on.StreamReady("stderr")]
     taken = looked({}, "exit", "stderr", "stdin", "stdout", "members")
-    assert taken == [on.Ready("stdin"), *streams, *streams, on.Exited(0)]
+    assert taken == [on.StreamReady("stdin"), *streams, *streams, on.AgentExited(0)]
 
 
 def test_dead_descendants_are_a_reason_to_sweep() -> None:

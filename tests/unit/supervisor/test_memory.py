@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_agentproc.supervisor import Machine, Outcome, Policy, Task, _tools
+from pytest_agentproc.supervisor import Outcome, Policy, RunMachine, RunTask, _tools
 from pytest_agentproc.supervisor import _events as on
-from pytest_agentproc.supervisor._streams import Tail, Transcript
+from pytest_agentproc.supervisor._streams import OutputTail, Transcript
 from pytest_agentproc.supervisor.dialects import Line, Message, Noise, _claude_speakers, _gemini, make_decoder
 from pytest_agentproc.supervisor.dialects._raw import RawDecoder
 
@@ -40,27 +40,27 @@ TURN = b'{"type":"message_end","message":{"role":"assistant","content":"ab","sto
 DELTA = b'{"type":"message","role":"assistant","content":"ab","delta":true}\n'
 
 
-def running(dialect: str = "raw", mode: str = "", policy: Policy = SMALL) -> Machine:
+def running(dialect: str = "raw", mode: str = "", policy: Policy = SMALL) -> RunMachine:
     """Make a machine whose agent was started."""
-    machine = Machine(Task(dialect, policy=policy, mode=mode))
-    machine.feed(on.Start(), 0)
-    machine.feed(on.Spawned(1), 0)
+    machine = RunMachine(RunTask(dialect, policy=policy, mode=mode))
+    machine.feed(on.RunStarted(), 0)
+    machine.feed(on.AgentSpawned(1), 0)
     return machine
 
 
-def ended(machine: Machine, status: int = 0) -> Result:
+def ended(machine: RunMachine, status: int = 0) -> Result:
     """Have the agent exit, and give the result."""
-    machine.feed(on.Exited(status), 1)
+    machine.feed(on.AgentExited(status), 1)
     machine.feed(on.TreeSwept(alone=True), 1)
     return machine.build_result(0)
 
 
-def flood(machine: Machine, stream: str, chunk: bytes, size: int) -> int:
+def flood(machine: RunMachine, stream: str, chunk: bytes, size: int) -> int:
     """Feed a chunk until this number of bytes went in, and give the size of everything that the machine holds."""
-    event = on.Output(stream, chunk, drained=True)
+    event = on.OutputRead(stream, chunk, drained=True)
     for _ in range(size // len(chunk)):
         machine.feed(event, 0)
-    machine.feed(on.Ready("stdin"), 0)  # what the last chunk meant is kept until the next event
+    machine.feed(on.StreamReady("stdin"), 0)  # what the last chunk meant is kept until the next event
     return held(machine)
 
 
@@ -129,7 +129,7 @@ def test_of_tools_and_sub_agents_without_end_so_many_are_followed(
     machine = running("claude", "print")
     sizes = []
     for number in range(1000, 3000):
-        machine.feed(on.Output("stdout", line(number), drained=True), 0)
+        machine.feed(on.OutputRead("stdout", line(number), drained=True), 0)
         if number % 1000 in (500, 999):
             sizes.append(held(machine))
     assert max(sizes) < sizes[0] * 1.5
@@ -152,7 +152,7 @@ def test_neither_long_ids_nor_many_sub_agents_fill_the_memory(
     machine = running("claude", "print")
     nothing = held(machine)
     for number in range(100):
-        machine.feed(on.Output("stdout", line(number), drained=True), 0)
+        machine.feed(on.OutputRead("stdout", line(number), drained=True), 0)
     assert held(machine) < nothing + 100 * 4 * KIB
 
 
@@ -193,7 +193,7 @@ def test_a_long_text_in_an_object_is_not_held_a_hundred_times() -> None:
 def test_the_end_of_a_transcript_begins_with_a_line() -> None:
     """Half a line would be something that the agent never said."""
     machine = running(policy=Policy(max_transcript_bytes=8))
-    machine.feed(on.Output("stdout", b"one\ntwo\nthree\n", drained=True), 0)
+    machine.feed(on.OutputRead("stdout", b"one\ntwo\nthree\n", drained=True), 0)
     result = ended(machine)
     assert (result.text, result.transcript, result.warnings) == ("three", "three", ("transcript_truncated",))
     assert (result.outcome, result.exit_code) == (Outcome.COMPLETED, 0)
@@ -225,7 +225,7 @@ def test_the_final_message_is_whole_however_long_it_is() -> None:
     for text in ("let me see", "a long last message\nof two lines"):
         message = {"role": "assistant", "content": text, "stopReason": "stop"}
         line = json.dumps({"type": "message_end", "message": message}).encode() + b"\n"
-        machine.feed(on.Output("stdout", line, drained=True), 0)
+        machine.feed(on.OutputRead("stdout", line, drained=True), 0)
     result = ended(machine)
     assert result.text == result.transcript == "a long last message\nof two lines"
     assert result.warnings == ("transcript_truncated",)
@@ -234,7 +234,7 @@ def test_the_final_message_is_whole_however_long_it_is() -> None:
 def test_the_warnings_of_an_exit_and_of_a_transcript_stand_side_by_side() -> None:
     """Neither hides the other."""
     machine = running("pi", "json", Policy(max_transcript_bytes=1))
-    machine.feed(on.Output("stdout", TURN + TURN.replace(b"toolUse", b"stop"), drained=True), 0)
+    machine.feed(on.OutputRead("stdout", TURN + TURN.replace(b"toolUse", b"stop"), drained=True), 0)
     assert ended(machine, 3).warnings == ("exit_contradicts_result", "transcript_truncated")
 
 
@@ -271,7 +271,7 @@ def test_half_a_surrogate_pair_is_no_reason_to_lose_a_message() -> None:
 def test_a_tail_is_the_end_whatever_the_pieces_were(data: bytes, cuts: list[int], limit: int) -> None:
     """The bytes held beyond it never show."""
     places = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
-    tail = Tail(limit)
+    tail = OutputTail(limit)
     for begin, end in pairwise(places):
         tail.add(data[begin:end])
     assert (bytes(tail), tail.size, tail.is_cut) == (data[-limit:], len(data), len(data) > limit)

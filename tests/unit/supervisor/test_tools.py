@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.supervisor import Completion, Ending, Machine, Signal, Task, Tools, Watchdog
+from pytest_agentproc.supervisor import Completion, OutcomeRules, RunMachine, RunTask, SendSignal, ToolTracker, Watchdog
 from pytest_agentproc.supervisor import _events as on
-from pytest_agentproc.supervisor._machine import State
+from pytest_agentproc.supervisor._machine import RunState
 from pytest_agentproc.supervisor.dialects import Asked, Failure, Message, Nested, ToolEnded, ToolStarted
 from pytest_agentproc.vocabulary import Outcome, Policy
 
@@ -20,9 +20,9 @@ SECOND = 1_000_000_000
 HOST = Policy(host_tools=["Read", "mcp__custom-tools__*"])  # type: ignore[arg-type]  # a list becomes a tuple
 
 
-def tools(*meanings: Meaning) -> Tools:
+def tools(*meanings: Meaning) -> ToolTracker:
     """Follow meanings."""
-    made = Tools(HOST)
+    made = ToolTracker(HOST)
     for meaning in meanings:
         made.feed(meaning)
     return made
@@ -35,17 +35,17 @@ def watchdog(short: float | None, long: float | None) -> Watchdog:
     return made
 
 
-def running(**limits: Any) -> Machine:
+def running(**limits: Any) -> RunMachine:
     """Make a machine whose claude was started at zero."""
-    machine = Machine(Task("claude", b"", Policy(inactivity_timeout=10.0, internal_tool_timeout=60.0, **limits)))
-    machine.feed(on.Start(), 0)
-    machine.feed(on.Spawned(7), 0)
+    machine = RunMachine(RunTask("claude", b"", Policy(inactivity_timeout=10.0, internal_tool_timeout=60.0, **limits)))
+    machine.feed(on.RunStarted(), 0)
+    machine.feed(on.AgentSpawned(7), 0)
     return machine
 
 
-def said(*events: dict[str, Any], end: bytes = b"\n") -> on.Output:
+def said(*events: dict[str, Any], end: bytes = b"\n") -> on.OutputRead:
     """Make the event of JSON lines."""
-    return on.Output("stdout", b"\n".join(json.dumps(one).encode() for one in events) + end, drained=True)
+    return on.OutputRead("stdout", b"\n".join(json.dumps(one).encode() for one in events) + end, drained=True)
 
 
 def asks(number: str, name: str, parent: str | None = None) -> dict[str, Any]:
@@ -156,9 +156,9 @@ def test_a_run_that_is_handed_over_is_terminated_and_hears_no_more() -> None:
     """The agent's own result for a tool of the host's is in the same chunk already."""
     machine = running(host_tools=("Read",), kill_grace=5.0)
     told = said(asks("a", "Read"), NEXT, DONE, {"no": "event"})
-    assert machine.feed(told, SECOND) == [Signal("TERM")]
+    assert machine.feed(told, SECOND) == [SendSignal("TERM")]
     assert machine.deadlines == {"kill_grace": 6 * SECOND}
-    assert machine.feed(on.Exited(143), 2 * SECOND) == [on.Sweep()]
+    assert machine.feed(on.AgentExited(143), 2 * SECOND) == [on.FindSurvivors()]
     machine.feed(on.TreeSwept(alone=True), 2 * SECOND)
     result = machine.build_result(0)
     assert (result.outcome, result.exit_code, result.elapsed) == (Outcome.TOOL_USE, 0, SECOND)
@@ -169,8 +169,8 @@ def test_a_last_message_that_asks_the_host_is_heard_when_the_agent_is_gone() -> 
     """Without partial messages only the end of the run shows that it is complete; no process is signalled then."""
     machine = running(host_tools=("Read",))
     machine.feed(said(asks("a", "Read"), end=b""), SECOND)
-    assert machine.feed(on.Exited(0), 2 * SECOND) == [on.Sweep()]
-    assert (machine.outcome, machine.outcome_at, machine.state) == (Outcome.TOOL_USE, 2 * SECOND, State.SWEEPING)
+    assert machine.feed(on.AgentExited(0), 2 * SECOND) == [on.FindSurvivors()]
+    assert (machine.outcome, machine.outcome_at, machine.state) == (Outcome.TOOL_USE, 2 * SECOND, RunState.SWEEPING)
     assert not machine.forced
 
 
@@ -188,4 +188,4 @@ def test_an_exit_decides_about_an_error_that_was_told(error: str, status: int, o
     completion, dog = Completion(), watchdog(10, 60)
     completion.feed(Failure("once"), 0)
     completion.feed(Failure(error), 0)
-    assert Ending().judge_exit(completion, status, dog, 0, has_completion=True) is outcome
+    assert OutcomeRules().judge_exit(completion, status, dog, 0, has_completion=True) is outcome

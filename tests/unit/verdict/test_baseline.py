@@ -9,9 +9,9 @@ import pytest
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.verdict import (
     Baseline,
-    JudgedRow,
+    CheckRow,
+    JudgedCheck,
     JudgedScenario,
-    Row,
     Verdict,
     accept_failures,
     choose_overall_verdict,
@@ -38,14 +38,14 @@ LISTED = """\
 """
 
 
-def rows(**verdicts: Verdict) -> list[Row]:
+def rows(**verdicts: Verdict) -> list[CheckRow]:
     """Give rows by their keys."""
-    return [Row(key, 1, "this", "that", verdict) for key, verdict in verdicts.items()]
+    return [CheckRow(key, 1, "this", "that", verdict) for key, verdict in verdicts.items()]
 
 
 def read(
-    given: list[Row], scenario: str = "one", subject: str = "mine", *, is_reference: bool = False
-) -> dict[str, Row]:
+    given: list[CheckRow], scenario: str = "one", subject: str = "mine", *, is_reference: bool = False
+) -> dict[str, CheckRow]:
     """Read rows in the light of LISTED."""
     read = Baseline(LISTED, "known.yaml").apply_to_rows(given, scenario, subject, is_reference=is_reference)
     return {row.key: row for row in read}
@@ -127,7 +127,7 @@ def test_a_malformed_list_is_told_with_its_places(text: str, problems: list[str]
 
 def judged(scenario: str, subject: str = "mine", **verdicts: str) -> JudgedScenario:
     """Give a judged scenario whose rows have verdicts."""
-    found = tuple(JudgedRow(key, verdict, "this", "that") for key, verdict in verdicts.items())
+    found = tuple(JudgedCheck(key, verdict, "this", "that") for key, verdict in verdicts.items())
     return dataclasses.replace(ONE, scenario=scenario, subject=subject, rows=found)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_agentproc.verdict import JudgedRow, JudgedScenario, format_summary
+from pytest_agentproc.verdict import JudgedCheck, JudgedScenario, format_summary
 
 FRAMES = "\n  glue.py:3 in mine: await go()\n  sup.py:{line} in go: line.decode()"
 
@@ -15,7 +15,7 @@ def red(
     scenario: str, *rows: tuple[Any, ...], verdict: str = "failed", level: str = "must", **others: Any
 ) -> JudgedScenario:
     """Give a scenario with red rows: key, expected and seen."""
-    made = (JudgedRow(key, verdict, wanted, seen, level) for key, wanted, seen in rows)
+    made = (JudgedCheck(key, verdict, wanted, seen, level) for key, wanted, seen in rows)
     return JudgedScenario(
         scenario=scenario,
         file=scenario,

@@ -9,7 +9,7 @@ import pytest
 from pytest_agentproc.errors import Deadlock
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import TIME_EXPECT_KEYS
-from pytest_agentproc.verdict import Row, Verdict, choose_overall_verdict, judge_all_expectations
+from pytest_agentproc.verdict import CheckRow, Verdict, choose_overall_verdict, judge_all_expectations
 from pytest_agentproc.verdict._words import show_wanted
 from pytest_agentproc.vocabulary import RunReport
 from tests.unit.handmade import SECOND, BoundScenario, Events, Expected, PlayResult, Script, judge, judged
@@ -327,7 +327,7 @@ def test_our_own_mistakes_are_kit_errors() -> None:
 )
 def test_the_gravest_row_speaks_for_the_scenario(found: list[tuple[str, int]], verdict: str) -> None:
     """A check that was not exercised is never green, and neither is its scenario."""
-    assert choose_overall_verdict(Row("key", line, "", "", Verdict(name)) for name, line in found) == verdict
+    assert choose_overall_verdict(CheckRow("key", line, "", "", Verdict(name)) for name, line in found) == verdict
 
 
 def test_a_time_that_the_subject_measured_may_be_shorter_in_real_time_alone() -> None:

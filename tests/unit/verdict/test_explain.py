@@ -13,7 +13,7 @@ from pytest_agentproc.record import Record
 from pytest_agentproc.reference import find_entries
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.verdict import (
-    Row,
+    CheckRow,
     Verdict,
     describe_findings,
     explain_leaks,
@@ -125,17 +125,17 @@ def test_a_fault_is_shown_as_what_was_seen() -> None:
 @pytest.mark.parametrize(
     ("covers", "row", "word"),
     [
-        (("C1", "T1"), Row("outcome", 1, "completed", "inactive", Verdict.FAILED), "C1"),
-        (("C1", "T1"), Row("leaks", 0, "none", "agent", Verdict.FAILED), "T1"),
-        ((), Row("turns.1.outcome", 1, "completed", "inactive", Verdict.FAILED), "inactive"),
-        ((), Row("turns.1.text", 1, "a", "b", Verdict.FAILED), "text"),
-        ((), Row("artifacts.stdout.log", 1, "a", "b", Verdict.FAILED), "stdout.log"),
-        ((), Row("artifacts.result.json.usage", 1, "a", "b", Verdict.FAILED), "usage"),
-        (("C1",), Row("text", 1, "a", "not reported", Verdict.UNDECIDED), "undecided"),
-        (("C1",), Row("answer", 0, "an answer", "it raised", Verdict.ADAPTER_ERROR), "adapter error"),
+        (("C1", "T1"), CheckRow("outcome", 1, "completed", "inactive", Verdict.FAILED), "C1"),
+        (("C1", "T1"), CheckRow("leaks", 0, "none", "agent", Verdict.FAILED), "T1"),
+        ((), CheckRow("turns.1.outcome", 1, "completed", "inactive", Verdict.FAILED), "inactive"),
+        ((), CheckRow("turns.1.text", 1, "a", "b", Verdict.FAILED), "text"),
+        ((), CheckRow("artifacts.stdout.log", 1, "a", "b", Verdict.FAILED), "stdout.log"),
+        ((), CheckRow("artifacts.result.json.usage", 1, "a", "b", Verdict.FAILED), "usage"),
+        (("C1",), CheckRow("text", 1, "a", "not reported", Verdict.UNDECIDED), "undecided"),
+        (("C1",), CheckRow("answer", 0, "an answer", "it raised", Verdict.ADAPTER_ERROR), "adapter error"),
     ],
 )
-def test_a_failure_ends_with_the_word_to_look_up(covers: tuple[str, ...], row: Row, word: str) -> None:
+def test_a_failure_ends_with_the_word_to_look_up(covers: tuple[str, ...], row: CheckRow, word: str) -> None:
     """The rule says why the check exists; without one, the outcome or the key is what is not understood."""
     run = played(Record(), None)
     run.bound.scenario = SimpleNamespace(**{**vars(SCENARIO), "covers": covers})
@@ -166,7 +166,7 @@ def test_lines_that_are_no_events_are_quoted_where_they_may_be_the_reason() -> N
     for piece in (b'{"type": "start"}\n\x1b[1mUpdate', b" me\n", *(f"warning {i}\n".encode() for i in range(4))):
         record.add(0, "o", {"process": "agent", "bytes": piece})
     run = played(record, SimpleNamespace(outcome="failed"))
-    row = Row("outcome", 6, "completed", "failed", Verdict.FAILED)
+    row = CheckRow("outcome", 6, "completed", "failed", Verdict.FAILED)
     run.bound.scenario = SimpleNamespace(**{**vars(SCENARIO), "prints_events": True})
     assert describe_findings(run, [row]).splitlines()[6:-1] == [
         "  lines on stdout that are no JSON object:",
@@ -175,7 +175,7 @@ def test_lines_that_are_no_events_are_quoted_where_they_may_be_the_reason() -> N
         '    "warning 1"',
         "    ... and 2 more",
     ]
-    other = Row("elapsed", 6, "1 s", "2 s", Verdict.FAILED)
+    other = CheckRow("elapsed", 6, "1 s", "2 s", Verdict.FAILED)
     assert "no JSON" not in describe_findings(run, [other])
     run.bound.scenario.prints_events = False
     assert "no JSON" not in describe_findings(run, [row])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_agentproc.record import Record
-from pytest_agentproc.verdict import Row, Verdict, judge_all_expectations
+from pytest_agentproc.verdict import CheckRow, Verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import RunReport
 from tests.unit.handmade import BoundScenario, Events, Expected, PlayResult, judge, judged
 
@@ -293,6 +293,6 @@ def test_a_leak_fails_at_the_line_that_started_the_process() -> None:
     """The default of every file is an empty tree; the place to look is the spawn."""
     leak: Events = [(9, "m", {"process": "child1", "leaked": "alive", "line": 4})]
     (row,) = judged(Expected("leaks", [], line=0), events=leak)
-    assert row == Row("leaks", 4, "none", "child1 (still alive)", Verdict.FAILED, "child1 was started by line 4")
+    assert row == CheckRow("leaks", 4, "none", "child1 (still alive)", Verdict.FAILED, "child1 was started by line 4")
     assert judge("leaks", ["child1"], events=leak)[0] == "passed"
     assert judge("leaks", ["child1"])[2:] == ("none", "child1 was to be left, but is gone")

@@ -9,7 +9,7 @@ import re
 import pytest
 
 from pytest_agentproc.verdict import (
-    JudgedRow,
+    JudgedCheck,
     JudgedScenario,
     compute_results_digest,
     format_summary,
@@ -27,20 +27,20 @@ ONE = JudgedScenario(
     backend="asyncio",
     verdict="passed",
     digest="d1",
-    rows=(JudgedRow("outcome", "passed", "completed", "completed"),),
+    rows=(JudgedCheck("outcome", "passed", "completed", "completed"),),
 )
 
 
 def of(verdict: str, **others: object) -> JudgedScenario:
     """Give one with another verdict, which its one check has."""
     level = str(others.get("level", "must"))
-    rows = (JudgedRow("outcome", verdict, "completed", "failed", level),)
+    rows = (JudgedCheck("outcome", verdict, "completed", "failed", level),)
     return dataclasses.replace(ONE, **{"verdict": verdict, "rows": rows, **others})  # type: ignore[arg-type]
 
 
-def rows(**levels: str) -> tuple[JudgedRow, ...]:
+def rows(**levels: str) -> tuple[JudgedCheck, ...]:
     """Give one check for each level, with its verdict."""
-    return tuple(JudgedRow(f"{level} key", verdict, "", "", level) for level, verdict in levels.items())
+    return tuple(JudgedCheck(f"{level} key", verdict, "", "", level) for level, verdict in levels.items())
 
 
 def test_it_crosses_a_wire() -> None:
@@ -215,7 +215,7 @@ def test_a_scenario_that_does_not_apply_names_no_clock() -> None:
 def test_limits_that_are_not_stated_are_named_with_what_they_cost() -> None:
     """The most requested one comes first; informational scenarios are not counted."""
     kill, both = ("kill_grace",), ("close_grace", "kill_grace")
-    rows = (*ONE.rows, *(JudgedRow("signals", "not applicable", "", "", "must", names) for names in (kill, both)))
+    rows = (*ONE.rows, *(JudgedCheck("signals", "not applicable", "", "", "must", names) for names in (kill, both)))
     lines = format_summary([of("passed", rows=rows), of("passed", level="info", rows=rows)], "1.2.3")
     assert "state kill_grace, close_grace to have 2 more checks judged" in lines
     assert "state kill_grace to have 1 more check judged" in format_summary([of("passed", rows=rows[:2])], "1.2.3")

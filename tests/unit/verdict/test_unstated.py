@@ -10,7 +10,7 @@ from pytest_agentproc.errors import Deadlock
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations, judge_play
-from pytest_agentproc.vocabulary import ALL_LIMIT_NAMES, Policy, RunReport, mark_unstated
+from pytest_agentproc.vocabulary import ALL_LIMIT_NAMES, Policy, RunReport, mark_unstated_limits
 from tests.unit.handmade import SECOND, BoundScenario, Events, Expected, PlayResult, Script, Unstated
 
 REMEDY = "state limits={'kill_grace': ...} to have this judged"
@@ -101,7 +101,7 @@ def test_a_line_that_the_shortest_value_cuts_excuses_no_count() -> None:
 
 
 SIGNALS = (Expected("signals", [("TERM", SECOND)]), Expected("outcome", "inactive"))
-GRACELESS = mark_unstated(Policy(), {"linger_kill_grace"})
+GRACELESS = mark_unstated_limits(Policy(), {"linger_kill_grace"})
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ GRACELESS = mark_unstated(Policy(), {"linger_kill_grace"})
     [
         (Policy(), "failed"),
         (GRACELESS, "not applicable"),
-        (mark_unstated(Policy(), {"kill_grace"}), "failed"),
+        (mark_unstated_limits(Policy(), {"kill_grace"}), "failed"),
     ],
 )
 def test_a_grace_that_is_not_stated_may_be_none(policy: Policy, seen: str) -> None:
@@ -127,7 +127,7 @@ def test_a_check_that_names_an_unstated_limit_says_what_to_state() -> None:
         "scenario: x\nagent: raw\nscript: [{silence: for ever}]\n"
         "expect: {outcome: inactive, returned: inactivity_timeout + kill_grace, elapsed: inactivity_timeout}\n"
     )
-    bound = loads(text).bind(mark_unstated(Policy(), {"inactivity_timeout"}))
+    bound = loads(text).bind(mark_unstated_limits(Policy(), {"inactivity_timeout"}))
     assert {one.key: one.unstated for one in bound.expect} == {
         "outcome": (),
         "returned": ("kill_grace",),
@@ -151,16 +151,16 @@ def test_a_scenario_that_nothing_decides_any_more_has_not_passed() -> None:
 
 def test_a_limit_that_can_be_switched_off_is_off_and_not_unstated() -> None:
     """A supervisor that does not name it does not have it."""
-    assert "inactivity_timeout" not in mark_unstated(Policy(), ()).unstated
-    assert mark_unstated(Policy(), ()).unstated == {
+    assert "inactivity_timeout" not in mark_unstated_limits(Policy(), ()).unstated
+    assert mark_unstated_limits(Policy(), ()).unstated == {
         *("linger_grace", "background_grace", "linger_kill_grace", "leftover_kill_grace", "kill_grace"),
         *("cancel_grace", "permission_timeout", "hook_timeout", "restart_backoff", "close_grace", "max_line_bytes"),
     }
-    assert type(mark_unstated(Policy(), ALL_LIMIT_NAMES)) is Policy
-    assert mark_unstated(Policy(), ()).adapt_to_session().unstated == mark_unstated(Policy(), ()).unstated
+    assert type(mark_unstated_limits(Policy(), ALL_LIMIT_NAMES)) is Policy
+    assert mark_unstated_limits(Policy(), ()).adapt_to_session().unstated == mark_unstated_limits(Policy(), ()).unstated
 
 
 def test_a_longest_line_that_is_not_stated_is_one_that_real_agents_print() -> None:
     """16 MiB, the value of the reference supervisor, would be asked of no other; 1 MiB is too short for an image."""
-    assert mark_unstated(Policy(), ()).max_line_bytes == 2 * 1024**2
-    assert mark_unstated(Policy(max_line_bytes=100), {"max_line_bytes"}).max_line_bytes == 100
+    assert mark_unstated_limits(Policy(), ()).max_line_bytes == 2 * 1024**2
+    assert mark_unstated_limits(Policy(max_line_bytes=100), {"max_line_bytes"}).max_line_bytes == 100
