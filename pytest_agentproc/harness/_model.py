@@ -27,7 +27,7 @@ from pytest_agentproc.supervisor import (
     report_session,
     summarize_view,
 )
-from pytest_agentproc.vocabulary import CallbackError, CallerRole, RunReport, ScenarioCaller
+from pytest_agentproc.vocabulary import CallbackError, Caller, CallerRole, RunReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -369,7 +369,7 @@ class SessionHost:
         self.driver = SessionDriver(machine, spawn, self.wakeup, now, self._receive_event, trace)
         self._session.set_driver(self.driver)
 
-    def report_to_caller(self, caller: ScenarioCaller, name: str, now: int) -> None:
+    def report_to_caller(self, caller: Caller, name: str, now: int) -> None:
         """Give the caller the session's reports since the last question, and call the callbacks."""
         heard, self._events = self._events, []
         for event in heard:
@@ -449,7 +449,7 @@ class CallerHost:
         self.has_news = False
         """Whether a session has a report that the caller has not received."""
         roles = {name: host.role for name, host in hosts.items()}
-        self._caller = ScenarioCaller(drive, lambda deed: trace(now(), "m", deed.show()), roles)
+        self._caller = Caller(drive, lambda deed: trace(now(), "m", deed.show()), roles)
         self.deadline: int | None = None
         """The instant at which the caller acts in any case; an event or its own action may move it."""
         self.do_due_actions(now())

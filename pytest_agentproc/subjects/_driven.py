@@ -18,7 +18,7 @@ from pytest_agentproc.subjects._checked import find_adapter_module, unwrap_adapt
 from pytest_agentproc.subjects._client import Client
 from pytest_agentproc.subjects._function import Function, copy_without_scale_tracking
 from pytest_agentproc.subjects._stated import require_limits, require_limits_function
-from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND, CallerRole, ScenarioCaller
+from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND, Caller, CallerRole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -102,7 +102,7 @@ class SessionDriver:
     def __init__(self, order: RunRequest, client: Callable[..., Client]) -> None:
         self._order = copy_without_scale_tracking(order)
         self._client = client(order, self._ask_permission)
-        self._caller = ScenarioCaller(order.drive, self._record_action, {"": CallerRole(order.handler)})
+        self._caller = Caller(order.drive, self._record_action, {"": CallerRole(order.handler)})
         self._news = anyio.Event()
         self._prompts: list[str] = []
         self._turns: dict[int, dict[str, Any]] = {}

@@ -10,7 +10,7 @@ import anyio
 
 from pytest_agentproc.record import add_session_to_trace
 from pytest_agentproc.supervisor import open_session, report_session, summarize_view
-from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND, CallbackError, CallerRole, RunReport, ScenarioCaller
+from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND, CallbackError, Caller, CallerRole, RunReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -27,7 +27,7 @@ class SessionGroup:
     def __init__(self, order: RunRequest, deciders: SessionDeciders) -> None:
         self._order = order
         parts = order.sessions or (order,)
-        self._caller = ScenarioCaller(
+        self._caller = Caller(
             order.drive, self._record_action, {part.name: CallerRole(part.handler, part.hooks) for part in parts}
         )
         self._news = anyio.Event()
@@ -67,9 +67,7 @@ class SessionGroup:
 class _DrivenSession:
     """One session, as its order wants it."""
 
-    def __init__(
-        self, order: RunRequest, deciders: SessionDeciders, caller: ScenarioCaller, ring: Callable[[], None]
-    ) -> None:
+    def __init__(self, order: RunRequest, deciders: SessionDeciders, caller: Caller, ring: Callable[[], None]) -> None:
         self._order = order
         self._deciders = deciders
         self._caller = caller

@@ -1,6 +1,6 @@
-"""The actions of the caller of sessions: values, and the `ScenarioCaller` that does them. Knows no session or clock.
+"""The actions of the caller of sessions: values, and the `Caller` that does them. Knows no session or clock.
 
-One `ScenarioCaller` plays the drive of a scenario against any supervisor. The owner of the sessions does the actions
+One `Caller` plays the drive of a scenario against any supervisor. The owner of the sessions does the actions
 of `act`, reports the sessions' events, and comes back at the deadline. So all subjects, and the model, are driven by
 the same rule.
 """
@@ -188,7 +188,7 @@ class _SessionEvents:
         return self.statuses[-1] in _FINAL_SESSION_STATUSES
 
 
-class ScenarioCaller:
+class Caller:
     """Play the caller's part in all sessions; a drive that is through waits for every outcome, and closes each once.
 
     Args:

@@ -35,7 +35,7 @@ class RunRequest:
             be written to a file of an artifact's name. A subject that writes under other names must bring that about.
         model: the model that the command line asks for; None: it names none.
         drive: what the caller of a session does; empty: it is a run of one prompt. A subject that plays it by a
-            `ScenarioCaller`, and notes that in the trace, plays it as all others do.
+            `Caller`, and notes that in the trace, plays it as all others do.
         handler: how the caller of a session answers the agent's questions; None: not at all.
         hooks: the reactions of the session's hooks.
         continues: the session that is loaded or resumed; None: a new one is made.

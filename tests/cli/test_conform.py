@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CONFTEST = """
-from pytest_agentproc.subjects import Null
+from pytest_agentproc.subjects import NeverStartsAgent
 
 def pytest_agentproc_subjects():
-    class Mine(Null):
+    class Mine(NeverStartsAgent):
         name = "mine"
     return [Mine()]
 """

@@ -13,7 +13,7 @@ from pytest_agentproc.errors import UsageError
 from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import CheckedSubject, Function
 from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations
-from pytest_agentproc.vocabulary import ScenarioCaller
+from pytest_agentproc.vocabulary import Caller
 from tests.bundled import bundled
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Conversation:
 
     def __init__(self, order: RunRequest) -> None:
         self.order, self.clock = order, order.clock
-        self.caller = ScenarioCaller(order.drive, lambda deed: order.trace(self.clock.instant(), "m", deed.show()))
+        self.caller = Caller(order.drive, lambda deed: order.trace(self.clock.instant(), "m", deed.show()))
         self.news = anyio.Event()
         self.turns: list[dict[str, Any]] = []
         self.queue: list[tuple[int, str]] = []

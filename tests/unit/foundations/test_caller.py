@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_agentproc.vocabulary import CallerAction, ScenarioCaller
+from pytest_agentproc.vocabulary import Caller, CallerAction
 
 
 def deeds(*drive: CallerAction) -> list[str]:
     """List what a caller does at once, by kind."""
-    return [deed.kind for deed in ScenarioCaller(drive, lambda _: None).act(0)]
+    return [deed.kind for deed in Caller(drive, lambda _: None).act(0)]
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ def test_a_session_is_closed_once(drive: tuple[CallerAction, ...]) -> None:
 
 def test_a_drive_that_closes_waits_for_every_outcome_all_the_same() -> None:
     """A question to a closed session has its outcome soon, and the caller is not done before."""
-    caller = ScenarioCaller([CallerAction(1, "prompt", "hi"), CallerAction(1, "close")], lambda _: None)
+    caller = Caller([CallerAction(1, "prompt", "hi"), CallerAction(1, "close")], lambda _: None)
     assert [deed.kind for deed in caller.act(0)] == ["prompt", "close"]
     assert not caller.is_done
     caller.note_event("outcome", 1, "stopped")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from pytest_agentproc.vocabulary import (
+    Caller,
     CallerAction,
     CallerRole,
     Handler,
     HookReaction,
-    ScenarioCaller,
     find_needed_capabilities,
 )
 
@@ -21,7 +21,7 @@ class Play:
 
     def __init__(self, *drive: CallerAction, handler: Handler | None = None) -> None:
         self.noted: list[str] = []
-        self.caller = ScenarioCaller(drive, lambda deed: self.noted.append(deed.kind), {"": CallerRole(handler)})
+        self.caller = Caller(drive, lambda deed: self.noted.append(deed.kind), {"": CallerRole(handler)})
 
     def act(self, seconds: float = 0) -> list[str]:
         """Give the kinds of what it does now."""
@@ -144,7 +144,7 @@ class Two(Play):
     def __init__(self, *drive: CallerAction, left: CallerRole | None = None, right: CallerRole | None = None) -> None:
         self.noted = []
         roles = {"left": left or CallerRole(), "right": right or CallerRole()}
-        self.caller = ScenarioCaller(drive, lambda deed: self.noted.append(f"{deed.session} {deed.kind}"), roles)
+        self.caller = Caller(drive, lambda deed: self.noted.append(f"{deed.session} {deed.kind}"), roles)
 
     def act(self, seconds: float = 0) -> list[str]:
         """Give what it does now, with the sessions."""

@@ -2,7 +2,7 @@ import asyncio
 
 from supervisor import AcpError, Limits, Session
 from pytest_agentproc.subjects import Client, Driven, Function
-from pytest_agentproc.vocabulary import ScenarioCaller, CallerRole, to_nanoseconds
+from pytest_agentproc.vocabulary import Caller, CallerRole, to_nanoseconds
 
 # the limits of mine that a scenario may set, by the kit's names
 NAMES = {"handshake_timeout": "handshake", "prompt_timeout": "idle", "cancel_grace": "cancel_grace",
@@ -117,7 +117,7 @@ class Play:
         orders = {sub.name: sub for sub in order.sessions} if order.sessions else {"": order}
         self.wake, self.loop = asyncio.Event(), asyncio.get_running_loop()
         self.zero, self.scale = self.loop.time(), order.scale
-        self.caller = ScenarioCaller(order.drive, lambda deed: None, {n: CallerRole(o.handler, o.hooks) for n, o in orders.items()})
+        self.caller = Caller(order.drive, lambda deed: None, {n: CallerRole(o.handler, o.hooks) for n, o in orders.items()})
         self.talks = {name: Talk(sub, self, name) for name, sub in orders.items()}
 
     def now(self):

@@ -3,7 +3,7 @@ import dataclasses, math, os
 
 import trio
 from pytest_agentproc.subjects import Client, Driven, Function
-from pytest_agentproc.vocabulary import ScenarioCaller, CallerRole
+from pytest_agentproc.vocabulary import Caller, CallerRole
 from oneshot import run_once
 from supervisor import Limits, Session, open_session
 
@@ -71,7 +71,7 @@ class Pi(Client):
 async def whole(order):
     """The whole drive, so that our queue is judged, too."""
     start, turns, scopes, replies = trio.current_time(), {}, {}, {}
-    caller = ScenarioCaller(order.drive, lambda deed: None, {"": CallerRole(order.handler, order.hooks)})
+    caller = Caller(order.drive, lambda deed: None, {"": CallerRole(order.handler, order.hooks)})
     kick = [trio.Event()]
 
     def now():
