@@ -15,7 +15,7 @@ import posix
 import sys
 from _signal import SIG_BLOCK, SIG_SETMASK, pthread_sigmask
 
-from pytest_agentproc.fake_agents.program import FATAL
+from pytest_agentproc.fake_agents.program import FATAL_SIGNALS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-_LEADERS = ("new_session", "launcher", "refork")
-_ORPHANS = ("double_fork", "daemon", "launcher", "refork")
-_SUBREAPER = 36
+_WAYS_OF_SESSION_LEADERS = ("new_session", "launcher", "refork")
+_WAYS_OF_ORPHANS = ("double_fork", "daemon", "launcher", "refork")
+_PR_SET_CHILD_SUBREAPER = 36
 """Linux's PR_SET_CHILD_SUBREAPER."""
 
-_STREAMS = ("stdin", "stdout", "stderr")
-_OPTION = "reborn"
+_STANDARD_STREAM_NAMES = ("stdin", "stdout", "stderr")
+_STATE_OPTION_NAME = "reborn"
 
 
-def fork(how: str, *, stops: bool = False) -> int:
+def fork_descendant(how: str, *, stops: bool = False) -> int:
     """Fork a descendant; no signal reaches it before it has unblocked them.
 
     Args:
@@ -42,14 +42,14 @@ def fork(how: str, *, stops: bool = False) -> int:
     Returns:
         Its pid, once it is in the group and session of its way; 0 in the descendant.
     """
-    before = pthread_sigmask(SIG_BLOCK, FATAL)
-    pid = _fork(stops=stops) if how == "same_group" else _fork_outside_group(how, stops=stops)
+    before = pthread_sigmask(SIG_BLOCK, FATAL_SIGNALS)
+    pid = _fork_and_await_stop(stops=stops) if how == "same_group" else _fork_outside_group(how, stops=stops)
     if pid:
         pthread_sigmask(SIG_SETMASK, before)
     return pid
 
 
-def _fork(*, stops: bool) -> int:
+def _fork_and_await_stop(*, stops: bool) -> int:
     pid = posix.fork()
     if pid and stops:
         wait_for_child(pid, posix.WUNTRACED)
@@ -58,9 +58,9 @@ def _fork(*, stops: bool) -> int:
 
 def _fork_outside_group(how: str, *, stops: bool) -> int:
     """Fork a descendant, and wait until it is out: a signal to the group right after the spawn must not reach it."""
-    is_orphan = how in _ORPHANS
+    is_orphan = how in _WAYS_OF_ORPHANS
     heard, told = posix.pipe()
-    child = _fork(stops=stops and not is_orphan)
+    child = _fork_and_await_stop(stops=stops and not is_orphan)
     if child:
         posix.close(told)
         pid = int.from_bytes(posix.read(heard, 4), "little")
@@ -70,11 +70,11 @@ def _fork_outside_group(how: str, *, stops: bool) -> int:
         return pid or child  # it was killed before it was out
     if how == "daemon":
         posix.setsid()
-    if is_orphan and _fork(stops=stops):
+    if is_orphan and _fork_and_await_stop(stops=stops):
         posix._exit(0)
     if how == "own_group":
         posix.setpgid(0, 0)
-    elif how in _LEADERS:
+    elif how in _WAYS_OF_SESSION_LEADERS:
         posix.setsid()
     posix.write(told, posix.getpid().to_bytes(4, "little"))  # `heard` is open here, so this cannot fail
     posix.close(heard)
@@ -90,7 +90,7 @@ def wait_for_child(pid: int, options: int = 0) -> None:
         pass
 
 
-def is_alive(child: int) -> bool:
+def is_child_alive(child: int) -> bool:
     """Say whether this process has such a child that has not ended; wait for no child."""
     try:
         return posix.waitid(posix.P_PID, child, posix.WEXITED | posix.WNOHANG | posix.WNOWAIT) is None
@@ -98,20 +98,20 @@ def is_alive(child: int) -> bool:
         return False
 
 
-def keep_streams(streams: Container[str]) -> None:
+def keep_only_streams(streams: Container[str]) -> None:
     """Keep only these standard streams; the others lead to /dev/null."""
     null = posix.open("/dev/null", posix.O_RDWR)
-    for number, stream in enumerate(_STREAMS):
+    for number, stream in enumerate(_STANDARD_STREAM_NAMES):
         if stream not in streams:
             posix.dup2(null, number)
     posix.close(null)
 
 
-def close_inherited(but: Container[int]) -> None:
+def close_descriptors_except(but: Container[int]) -> None:
     """Close every descriptor after the standard streams, but for these."""
     for name in posix.listdir("/proc/self/fd"):
         number = int(name)
-        if number >= len(_STREAMS) and number not in but:
+        if number >= len(_STANDARD_STREAM_NAMES) and number not in but:
             try:  # noqa: SIM105  # as above
                 posix.close(number)
             except OSError:  # the listing's own
@@ -122,27 +122,27 @@ def become_subreaper() -> None:
     """Become the parent of all that descendants of this process let go of."""
     import ctypes  # slow to load, and needed by nobody else
 
-    ctypes.CDLL(None, use_errno=True).prctl(_SUBREAPER, 1, 0, 0, 0)
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def execute_again(state: tuple[Any, ...]) -> None:
+def reexecute_without_environment(state: tuple[Any, ...]) -> None:
     """Execute this fake's launcher again, with an empty environment, in which its forks are from then on.
 
     Args:
-        state: what `read_handed_state` gives in the new image.
+        state: what `read_state_after_reexecution` gives in the new image.
     """
-    if _OPTION in sys._xoptions:  # noqa: SLF001  # private in name only: the documentation tells of it
+    if _STATE_OPTION_NAME in sys._xoptions:  # noqa: SLF001  # private in name only: the documentation tells of it
         return
-    number = posix.memfd_create(_OPTION, 0)
+    number = posix.memfd_create(_STATE_OPTION_NAME, 0)
     posix.write(number, marshal.dumps(state))
     posix.lseek(number, 0, 0)
     python, *command = sys.orig_argv
-    posix.execve(sys.executable, [python, f"-X{_OPTION}={number}", *command], {})
+    posix.execve(sys.executable, [python, f"-X{_STATE_OPTION_NAME}={number}", *command], {})
 
 
-def read_handed_state() -> tuple[Any, ...] | None:
+def read_state_after_reexecution() -> tuple[Any, ...] | None:
     """Give the state that the image before this one handed over; None for a process that was not renewed."""
-    number = sys._xoptions.get(_OPTION)  # noqa: SLF001  # as above
+    number = sys._xoptions.get(_STATE_OPTION_NAME)  # noqa: SLF001  # as above
     if not isinstance(number, str):
         return None
     with open(int(number), "rb") as file:

@@ -1,8 +1,8 @@
 """The programs that a fake starts beside the fakes, as the real CLI does. Owns processes and pipes; knows no protocol.
 
-A `Child` is in the fake's group. Its stderr leads nowhere: the real CLI keeps it in a log of its own. `run_command`
-waits for a shell command, which has a session of its own. As the fake ends, it ends all of them by the signals of the
-real CLI. A fake that dies by SIGKILL leaves them alone: a `Child` has the end of its stdin then.
+A `ChildProgram` is in the fake's group. Its stderr leads nowhere: the real CLI keeps it in a log of its own.
+`run_shell_command` waits for a shell command, which has a session of its own. As the fake ends, it ends all of them by
+the signals of the real CLI. A fake that dies by SIGKILL leaves them alone: a `ChildProgram` has the end of its stdin then.
 """
 
 from __future__ import annotations
@@ -13,31 +13,31 @@ import posix
 import select
 import time
 
-from pytest_agentproc.fake_agents.program import FATAL
-from pytest_agentproc.fake_agents.stage import CHILDREN
+from pytest_agentproc.fake_agents.program import FATAL_SIGNALS
+from pytest_agentproc.fake_agents.stage import STARTED_PROGRAMS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-_HIGH = 200
+_FIRST_OWN_DESCRIPTOR = 200
 """The pipes live up here, out of the way of what a scenario or a client does with low numbers."""
 
-_DEFAULTS = [signum for signum in range(1, 32) if signum not in (9, 19)]
+_SIGNALS_TO_RESET = [signum for signum in range(1, 32) if signum not in (9, 19)]
 """A fake ignores and blocks some signals, and a program must not inherit that."""
 
-_ENDS = ((2, 0.1), (15, 0.4), (9, 5.0))
+_END_SIGNALS_AND_SECONDS = ((2, 0.1), (15, 0.4), (9, 5.0))
 """The signals that end a child, with the real seconds that each one is given."""
 
-_LONGEST_POLL = 2**31 - 1
+_MAX_POLL_MS = 2**31 - 1
 """The most milliseconds that a poll takes."""
 
-_SLOWEST = 10.0
+_MAX_STDIN_WAIT_SECONDS = 10.0
 """The real seconds after which a child that does not read its stdin is given up."""
 
 
-class Child:
+class ChildProgram:
     """A running program, with a pipe to its stdin and one from its stdout.
 
     Args:
@@ -52,8 +52,8 @@ class Child:
     """
 
     def __init__(self, command: list[bytes], environ: Mapping[bytes, bytes]) -> None:
-        stdin, self._input = map(_move_up, posix.pipe())
-        self.output, stdout = map(_move_up, posix.pipe())
+        stdin, self._input = map(_move_descriptor_up, posix.pipe())
+        self.output, stdout = map(_move_descriptor_up, posix.pipe())
         self._data = b""
         self.is_watched = False
         self._readable, self._writable, self._ended = select.poll(), select.poll(), select.poll()
@@ -71,9 +71,9 @@ class Child:
                     (posix.POSIX_SPAWN_OPEN, 2, "/dev/null", posix.O_WRONLY, 0),
                 ],
                 setsigmask=(),
-                setsigdef=_DEFAULTS,
+                setsigdef=_SIGNALS_TO_RESET,
             )
-            self._process = _move_up(posix.pidfd_open(pid))
+            self._process = _move_descriptor_up(posix.pidfd_open(pid))
         except (OSError, ValueError):
             posix.close(self._input)
             posix.close(self.output)
@@ -82,20 +82,20 @@ class Child:
             posix.close(stdin)
             posix.close(stdout)
         self._ended.register(self._process, select.POLLIN)
-        CHILDREN.append(self)
+        STARTED_PROGRAMS.append(self)
 
-    def write(self, data: bytes) -> None:
+    def write_stdin(self, data: bytes) -> None:
         """Write all of it.
 
         Raises:
             OSError: the child has closed its stdin, or does not read it.
         """
         while data:
-            if not self._writable.poll(_SLOWEST * 1000):
+            if not self._writable.poll(_MAX_STDIN_WAIT_SECONDS * 1000):
                 raise TimeoutError
             data = data[posix.write(self._input, data[:4096]) :]
 
-    def read_line(self, seconds: float | None) -> bytes | None:
+    def read_stdout_line(self, seconds: float | None) -> bytes | None:
         """Give the next line; None: it did not come in these real seconds.
 
         Raises:
@@ -111,9 +111,9 @@ class Child:
         line, _, self._data = self._data.partition(b"\n")
         return line
 
-    def end(self) -> None:
+    def end_by_signals(self) -> None:
         """End it by INT, TERM and KILL, each some time after the one before."""
-        for signum, seconds in _ENDS:
+        for signum, seconds in _END_SIGNALS_AND_SECONDS:
             try:
                 _signal.pidfd_send_signal(self._process, signum)
             except ProcessLookupError:
@@ -121,13 +121,13 @@ class Child:
             if self._ended.poll(seconds * 1000):
                 return
 
-    def let_go(self) -> None:
+    def close_inherited_pipes(self) -> None:
         """Close the copies of its pipes that a fork of this process has inherited."""
         for number in (self._input, self.output, self._process):
             posix.close(number)
 
 
-class _Command:
+class _ShellCommand:
     """A shell command that runs, as the leader of a session.
 
     Args:
@@ -137,27 +137,27 @@ class _Command:
     def __init__(self, pid: int) -> None:
         self._pid = pid
 
-    def end(self) -> None:
+    def end_by_signals(self) -> None:
         """End its group by TERM, and by KILL a second later."""
         deadline = time.monotonic() + 1
         try:
             posix.killpg(self._pid, 15)
             while time.monotonic() < deadline:
                 posix.killpg(self._pid, 0)
-                time.sleep(_PAUSE)
+                time.sleep(_POLL_INTERVAL_SECONDS)
             posix.killpg(self._pid, 9)
         except ProcessLookupError:  # all of it has ended
             return
 
 
-_PAUSE = 0.005
+_POLL_INTERVAL_SECONDS = 0.005
 """The real seconds between two looks at a group that is ending."""
 
-_KEEP_CODE = '/bin/sh -c "$1" 3>&-; echo $? >&3'
+_EXIT_CODE_SCRIPT = '/bin/sh -c "$1" 3>&-; echo $? >&3'
 """Runs a command and writes its exit code: the fake ignores the ends of its children, so no wait gives the code."""
 
 
-def run_command(
+def run_shell_command(
     command: str, given: bytes, environ: Mapping[bytes, bytes], seconds: float
 ) -> tuple[int, str, str] | None:
     """Run a shell command; give its exit code, stdout and stderr; None: it was killed, as it took too long.
@@ -168,37 +168,37 @@ def run_command(
         environ: its variables beside those of this process.
         seconds: the real seconds that it may take.
     """
-    ours, theirs = map(list, zip(*(map(_move_up, posix.pipe()) for _ in range(4)), strict=True))
+    ours, theirs = map(list, zip(*(map(_move_descriptor_up, posix.pipe()) for _ in range(4)), strict=True))
     theirs[0], ours[0] = ours[0], theirs[0]  # its stdin goes the other way
     actions = [(posix.POSIX_SPAWN_DUP2, number, place) for place, number in enumerate(theirs)]
-    before = _signal.pthread_sigmask(_signal.SIG_BLOCK, FATAL)  # one that came now would not end the command
+    before = _signal.pthread_sigmask(_signal.SIG_BLOCK, FATAL_SIGNALS)  # one that came now would not end the command
     pid = posix.posix_spawn(
         "/bin/sh",
-        ["/bin/sh", "-c", _KEEP_CODE, "sh", command],
+        ["/bin/sh", "-c", _EXIT_CODE_SCRIPT, "sh", command],
         {**posix.environ, **environ},
         file_actions=actions,
         setsid=True,
         setsigmask=(),
-        setsigdef=_DEFAULTS,
+        setsigdef=_SIGNALS_TO_RESET,
     )
-    running = _Command(pid)
-    CHILDREN.append(running)
+    running = _ShellCommand(pid)
+    STARTED_PROGRAMS.append(running)
     _signal.pthread_sigmask(_signal.SIG_SETMASK, before)
     for number in theirs:
         posix.close(number)
     stdin, *outputs = ours
-    printed = _exchange(stdin, given, outputs, seconds)
-    CHILDREN.remove(running)
+    printed = _feed_and_read_command(stdin, given, outputs, seconds)
+    STARTED_PROGRAMS.remove(running)
     for number in outputs:
         posix.close(number)
     if printed is None:
-        running.end()
+        running.end_by_signals()
         return None
     stdout, stderr, code = (data.decode("utf-8", "replace") for data in printed)
     return int(code or 1), stdout, stderr
 
 
-def _exchange(stdin: int, given: bytes, outputs: list[int], seconds: float) -> list[bytes] | None:
+def _feed_and_read_command(stdin: int, given: bytes, outputs: list[int], seconds: float) -> list[bytes] | None:
     """Write all to stdin, close it, and read the outputs until the last one has ended; None: it took too long."""
     printed = dict.fromkeys(outputs, b"")
     ready = select.poll()
@@ -208,9 +208,9 @@ def _exchange(stdin: int, given: bytes, outputs: list[int], seconds: float) -> l
         ready.register(number, select.POLLIN)
     deadline, code, is_over = time.monotonic() + seconds, outputs[-1], False
     while not is_over and (left := deadline - time.monotonic()) > 0:
-        for number, _ in ready.poll(min(left * 1000, _LONGEST_POLL)):
+        for number, _ in ready.poll(min(left * 1000, _MAX_POLL_MS)):
             if number == stdin:
-                given = _write_some(stdin, given)
+                given = _write_piece(stdin, given)
                 is_done = not given
             else:
                 piece = posix.read(number, 65536)
@@ -230,7 +230,7 @@ def _exchange(stdin: int, given: bytes, outputs: list[int], seconds: float) -> l
     return list(printed.values()) if is_over else None
 
 
-def _write_some(number: int, data: bytes) -> bytes:
+def _write_piece(number: int, data: bytes) -> bytes:
     """Write a piece; give what is left of it: nothing if there is no reader."""
     try:
         return data[posix.write(number, data[:4096]) :]
@@ -238,7 +238,7 @@ def _write_some(number: int, data: bytes) -> bytes:
         return b""
 
 
-def _move_up(low: int) -> int:
-    high = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, _HIGH)
+def _move_descriptor_up(low: int) -> int:
+    high = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, _FIRST_OWN_DESCRIPTOR)
     posix.close(low)
     return high

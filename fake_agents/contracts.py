@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from pytest_agentproc.fake_agents.program import Program, Step
     from pytest_agentproc.fake_agents.questions import Question, Questions
 
-    Events = Mapping[str, Callable[[Any, int], bytes]]
+    EventEncoders = Mapping[str, Callable[[Any, int], bytes]]
     """What a dialect can tell beside text: the name of a step, and the bytes for its value at an instant."""
 
-    Wait = tuple[int, Any]
+    TrackWait = tuple[int, Any]
     """The kind of a track's wait, and its value."""
 
     class Encoder(Protocol):
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
         error_is_exit: bool
         error_stream: str
-        events: Events
+        events: EventEncoders
 
         def say(self, text: str, stop: str | None, now: int) -> bytes:
             """Give the bytes of a piece of text."""
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
         def result(self, fields: dict[str, Any], now: int) -> bytes:
             """Give the bytes of a completion."""
 
-    class Caller(Encoder, Protocol):
+    class ToolCallingEncoder(Encoder, Protocol):
         """A dialect whose agent starts servers of its own (claude)."""
 
-        def begin_call(self, number: str) -> Any:
+        def begin_tool_call(self, number: str) -> Any:
             """Call the tool of a server that the agent has started; `poll` says whether the answer is there."""
 
         def keep_answer(self, number: str, call: Any) -> bool:
             """Keep the answer of a call for the end of the tool; say whether it is a result."""
 
-    class Host(Encoder, Protocol):
+    class SessionEncoder(Encoder, Protocol):
         """A dialect in a mode that hears requests, and asks.
 
         `code` is the exit code at the end of stdin, `version` the version that the handshake reports. `history` is the
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
         def take_late_answers(self) -> bytes:
             """Give the answers to all requests since the last call, after all immediate answers."""
 
-        def note_eof(self) -> None:
+        def note_stdin_end(self) -> None:
             """Take note that stdin has ended."""
 
         def refuse(self, request: bytes, error: str) -> bytes:
@@ -98,59 +98,59 @@ if TYPE_CHECKING:
         def give_up(self, question: Question) -> bytes:
             """Take an unanswered question back, in a dialect that can; give the bytes that say so."""
 
-    class Stage(Protocol):
+    class SideEffectStage(Protocol):
         """Every side effect that a program can have."""
 
-        def note(self, code: str, data: Any) -> None:
+        def add_note(self, code: str, data: Any) -> None:
             """Keep something for the record."""
 
         def read_start_facts(self, names: Sequence[str] | None) -> dict[str, Any]:
             """Tell arguments, working directory, and these variables of the environment; None: all."""
 
-        def is_terminal(self) -> bool:
+        def has_terminal(self) -> bool:
             """Say whether stdin and stdout are a terminal."""
 
         def can_write(self, stream: str) -> bool:
             """Say whether a chunk can be written."""
 
-        def write(self, stream: str, data: bytes) -> bool:
+        def write_chunk(self, stream: str, data: bytes) -> bool:
             """Write one chunk; False: there is no reader."""
 
-        def read(self, size: int) -> bytes | None:
+        def read_stdin(self, size: int) -> bytes | None:
             """Take what stdin has."""
 
-        def close(self, stream: str) -> None:
+        def close_stream(self, stream: str) -> None:
             """Close a stream."""
 
-        def catch(self, signum: int) -> None:
+        def catch_signal(self, signum: int) -> None:
             """Hear a signal."""
 
-        def stop_catching(self, signum: int) -> None:
+        def stop_catching_signal(self, signum: int) -> None:
             """Die of a signal again."""
 
-        def spawn(self, index: int, fields: dict[str, Any], program: Program) -> None:
+        def spawn_descendant(self, index: int, fields: dict[str, Any], program: Program) -> None:
             """Start a descendant."""
 
-        def watch(self, name: str) -> None:
+        def watch_process_end(self, name: str) -> None:
             """Have the end of a child, or of the parent, wake the player."""
 
-        def is_gone(self, name: str) -> bool:
+        def has_process_ended(self, name: str) -> bool:
             """Say whether that process has ended, or is no child of this one, or no parent."""
 
-        def kill(self, name: str, signum: int) -> None:
+        def signal_process(self, name: str, signum: int) -> None:
             """Signal a child that lives, with the whole group if it leads one."""
 
         def exit_process(self, code: int) -> None:
             """Exit."""
 
-        def die(self, signum: int) -> None:
+        def die_of_signal(self, signum: int) -> None:
             """Die of a signal."""
 
-    class Playing(Protocol):
+    class SessionPlayer(Protocol):
         """The part of a player that its session needs."""
 
         encoder: Encoder
-        stage: Stage
+        stage: SideEffectStage
         tracks: list[Any]
         main: Any
         reactions: dict[tuple[str, int | None], Sequence[Step]]
@@ -158,11 +158,11 @@ if TYPE_CHECKING:
         code: int
         at_eof: bool
 
-        def begin_track(self, steps: Iterator[Wait], instant: int) -> Any:
+        def begin_session_track(self, steps: Iterator[TrackWait], instant: int) -> Any:
             """Add a track that begins at an instant."""
 
-        def write(self, data: bytes) -> Iterator[Wait]:
+        def write_stdout(self, data: bytes) -> Iterator[TrackWait]:
             """Write to stdout, whole."""
 
-        def play(self, steps: Sequence[Step]) -> Generator[Wait, None, bool]:
+        def play_steps(self, steps: Sequence[Step]) -> Generator[TrackWait, None, bool]:
             """Play steps; return whether a wait among them can never end."""

@@ -22,27 +22,27 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    Entry = tuple[int, tuple[Any, ...]]
+    DiaryEntry = tuple[int, tuple[Any, ...]]
 
-SPARE = "spare"
+SPARE_FILE_NAME = "spare"
 """The file that lies ready."""
 
-_LENGTH = 4
+_LENGTH_PREFIX_BYTES = 4
 
 
-def encode_entry(at: int, message: tuple[Any, ...]) -> bytes:
+def encode_diary_entry(at: int, message: tuple[Any, ...]) -> bytes:
     """Give the bytes of one entry."""
     data = marshal.dumps((at, message))
-    return len(data).to_bytes(_LENGTH, "little") + data
+    return len(data).to_bytes(_LENGTH_PREFIX_BYTES, "little") + data
 
 
-def read_entries(data: bytes) -> Iterator[Entry]:
+def decode_diary_entries(data: bytes) -> Iterator[DiaryEntry]:
     """Read a whole diary; a last entry that was cut off is left out."""
     start = 0
-    while start + _LENGTH <= len(data):
-        end = start + _LENGTH + int.from_bytes(data[start : start + _LENGTH], "little")
+    while start + _LENGTH_PREFIX_BYTES <= len(data):
+        end = start + _LENGTH_PREFIX_BYTES + int.from_bytes(data[start : start + _LENGTH_PREFIX_BYTES], "little")
         if end > len(data):
             return
-        at, message = marshal.loads(data[start + _LENGTH : end])
+        at, message = marshal.loads(data[start + _LENGTH_PREFIX_BYTES : end])
         yield at, message
         start = end

@@ -4,7 +4,7 @@
 
 An error of the real CLI becomes a program of two steps: print it and exit. A format becomes the encoder that prints it.
 A script cannot become a session's, or a session's script a run's: these arguments are for another script, and
-`WrongArguments` says so.
+`WrongModeArguments` says so.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from __future__ import annotations
 import posix
 import sys
 
-from pytest_agentproc.fake_agents.player import Unplayable
-from pytest_agentproc.fake_agents.requests import parse_request
+from pytest_agentproc.fake_agents.player import UnplayableScript
+from pytest_agentproc.fake_agents.requests import parse_json_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.fake_agents.program import Program, Step
 
-    Table = dict[str, Any]
+    CommandLineTable = dict[str, Any]
 
 
-_FINAL = "pytest_agentproc.fake_agents.dialects.final"
-_BAD_SERVERS = "Error: Invalid MCP configuration:\n"
-_UUID, _DASHES = 36, (8, 13, 18, 23)
+_FINAL_ENCODER_MODULE = "pytest_agentproc.fake_agents.dialects.final"
+_INVALID_SERVERS_MESSAGE = "Error: Invalid MCP configuration:\n"
+_UUID_LENGTH, _UUID_DASH_PLACES = 36, (8, 13, 18, 23)
 
 
-class WrongArguments(Unplayable):
+class WrongModeArguments(UnplayableScript):
     """The arguments ask for a mode in which the script cannot be played."""
 
 
-class _Refused(Exception):
+class _CommandLineExit(Exception):
     """The real CLI ends here.
 
     Args:
@@ -47,7 +47,7 @@ class _Refused(Exception):
         super().__init__(code, stderr, stdout)
 
 
-class _Given:
+class _ParsedCommandLine:
     """What a command line says: the options with their values, in order, the command, and all other words."""
 
     def __init__(self) -> None:
@@ -56,19 +56,19 @@ class _Given:
         self.words: list[str] = []
         self.is_foreign = False
 
-    def has(self, condition: str) -> bool:
+    def meets_condition(self, condition: str) -> bool:
         """Say whether a condition of the table holds."""
         if not condition.startswith("-"):
             return bool(self.words) if condition == "WORD" else f"{self.command} ".startswith(f"{condition} ")
         name, sign, value = condition.partition("=")
         return name in self.options and (not sign or self.options[name][-1:] == [value])
 
-    def holds(self, conditions: str) -> bool:
+    def meets_all_conditions(self, conditions: str) -> bool:
         """Say whether all of them hold."""
-        return all(map(self.has, conditions.split()))
+        return all(map(self.meets_condition, conditions.split()))
 
 
-def apply_arguments(program: Program, table: Table, known: Container[str]) -> tuple[Program, str]:
+def adapt_program_to_arguments(program: Program, table: CommandLineTable, known: Container[str]) -> tuple[Program, str]:
     """Give the program that its `argv` asks for, and the new session that it names; "" if it names none.
 
     Args:
@@ -83,19 +83,23 @@ def apply_arguments(program: Program, table: Table, known: Container[str]) -> tu
         given = _parse_command_line(table, list(program["argv"]))
         if given.is_foreign:
             return program, ""
-        mode, form = _find_format(table, given)
-        servers, errors = _read_servers(given.options.get(table["servers"], ()))
-        settings = _read_settings(given.options.get(table["settings"], [""])[-1])
-        named = "" if table["trusts"] else _check_session(program, table["resuming"], given, known, is_stream=not form)
-    except _Refused as refused:
+        mode, form = _find_mode_and_output_form(table, given)
+        servers, errors = _read_server_configs(given.options.get(table["servers"], ()))
+        settings = _read_settings_option(given.options.get(table["settings"], [""])[-1])
+        named = (
+            ""
+            if table["trusts"]
+            else _check_session_options(program, table["resuming"], given, known, is_stream=not form)
+        )
+    except _CommandLineExit as refused:
         code, stderr, stdout = refused.args
         steps: list[Step] = [(0, "bytes", ("stdout", f"{stdout}\n".encode()))] if stdout else []
         steps += [(0, "bytes", ("stderr", f"{stderr}\n".encode()))] if stderr else []
         steps.append((0, "exit", (code,)))
-        return {**_replace_steps(program, steps, keep=False), "serves": False}, ""
+        return {**_put_steps_first(program, steps, keep=False), "serves": False}, ""
     kind, other = table["kinds"][mode], table["kinds"][program["mode"]]
     if kind != other:
-        raise WrongArguments(
+        raise WrongModeArguments(
             f"its arguments ask for mode {mode}, which is a {kind}, but its script is for mode {program['mode']}, "
             f"which is a {other}: say `mode: {mode}` or `flags: any` under agent"
         )
@@ -107,22 +111,22 @@ def apply_arguments(program: Program, table: Table, known: Container[str]) -> tu
     if errors:
         own |= {"server_errors": errors}
     if form:
-        own |= {"encoder": [*program["encoder"], _FINAL], "final": (form, *table["errors_to"])}
-    return _take_prompt(own, table, given), named
+        own |= {"encoder": [*program["encoder"], _FINAL_ENCODER_MODULE], "final": (form, *table["errors_to"])}
+    return _add_prompt_from_arguments(own, table, given), named
 
 
-def _replace_steps(program: Program, steps: list[Step], *, keep: bool) -> Program:
+def _put_steps_first(program: Program, steps: list[Step], *, keep: bool) -> Program:
     """Begin with these steps, after the report of what the start was given; keep the script's own, or not."""
     old: list[Step] = program["steps"]
     count = next((place for place, step in enumerate(old) if step[1] != "tell"), len(old))
     return {**program, "steps": [*old[:count], *steps, *(old[count:] if keep else ())]}
 
 
-def _take_prompt(program: Program, table: Table, given: _Given) -> Program:
+def _add_prompt_from_arguments(program: Program, table: CommandLineTable, given: _ParsedCommandLine) -> Program:
     """Take the prompt from the arguments; a run without one reads it from stdin, unless its script does."""
     words = given.options.get(table["prompt"], []) if table["prompt"] else given.words
     words = words or given.words
-    if given.command == table["resuming"]["command"] != "" and not given.has(table["resuming"]["unless"]):
+    if given.command == table["resuming"]["command"] != "" and not given.meets_condition(table["resuming"]["unless"]):
         words = words[1:]
     prompt = " ".join(words)
     if prompt and prompt != "-":
@@ -131,46 +135,51 @@ def _take_prompt(program: Program, table: Table, given: _Given) -> Program:
         return program
     error, code = table["no_prompt"], table["no_prompt_code"] if table["no_prompt"] else 0
     first: Step = (0, "await_prompt_text", (f"{error}\n".encode() if error else b"", code))
-    return _replace_steps(program, [first], keep=True)
+    return _put_steps_first(program, [first], keep=True)
 
 
-def _find_format(table: Table, given: _Given) -> tuple[str, str]:
+def _find_mode_and_output_form(table: CommandLineTable, given: _ParsedCommandLine) -> tuple[str, str]:
     """Give the mode that is asked for, and the form in which it is printed."""
     for has, lacks, words in table["conflicts"]:
-        if given.holds(has) and not any(map(given.has, lacks.split())):
+        if given.meets_all_conditions(has) and not any(map(given.meets_condition, lacks.split())):
             usage = table["usage"].get(given.command, "")
-            raise _Refused(
-                table["code"], _format_message(table["errors"].get("conflict", "{words}"), words=words, usage=usage)
+            raise _CommandLineExit(
+                table["code"],
+                _fill_message_template(table["errors"].get("conflict", "{words}"), words=words, usage=usage),
             )
-    mode, form = next((mode, form) for conditions, mode, form in table["formats"] if given.holds(conditions))
+    mode, form = next(
+        (mode, form) for conditions, mode, form in table["formats"] if given.meets_all_conditions(conditions)
+    )
     if not mode:
-        raise _Refused(1, form)
+        raise _CommandLineExit(1, form)
     return mode, form
 
 
-def _check_session(program: Program, table: Table, given: _Given, known: Container[str], *, is_stream: bool) -> str:
+def _check_session_options(
+    program: Program, table: CommandLineTable, given: _ParsedCommandLine, known: Container[str], *, is_stream: bool
+) -> str:
     """Refuse a session that there is not, and a new one that there is; give the new one's name."""
-    own = next(filter(None, map(_find_own_session, program["encoder"])))
+    own = next(filter(None, map(_find_module_session_id, program["encoder"])))
     values = [value for option in table["options"] for value in given.options.get(option, [])]
     if given.command == table["command"] != "":
         values += given.words[:1]
-    if table["unless"] and given.has(table["unless"]):
+    if table["unless"] and given.meets_condition(table["unless"]):
         values = []
     for value in values:
         fits = value in (own, table["latest"]) or value in known or (table["prefix"] and own.startswith(value))
         words = table["missing"] if _is_uuid(value) else table["odd"]
         if not fits and words:
-            stdout = _format_message(table["stdout"], value=value) if is_stream and _is_uuid(value) else ""
-            raise _Refused(table["code"], _format_message(words, value=value), stdout)
+            stdout = _fill_message_template(table["stdout"], value=value) if is_stream and _is_uuid(value) else ""
+            raise _CommandLineExit(table["code"], _fill_message_template(words, value=value), stdout)
     new = given.options.get(table["new"], [""])[-1]
     if new and table["invalid"] and not _is_uuid(new):
-        raise _Refused(table["code"], table["invalid"])
+        raise _CommandLineExit(table["code"], table["invalid"])
     if new and (new == own or new in known):
-        raise _Refused(table["code"], _format_message(table["taken"], value=new))
+        raise _CommandLineExit(table["code"], _fill_message_template(table["taken"], value=new))
     return new
 
 
-def _read_servers(configs: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _read_server_configs(configs: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Read the MCP servers that are programs, from texts in JSON or from files; and the errors of those with mistakes.
 
     The real CLI skips a server with a mistake, and its first event has the error.
@@ -178,19 +187,21 @@ def _read_servers(configs: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any
     found: dict[str, Any] = {}
     errors: dict[str, Any] = {}
     for config in configs:
-        read = parse_request(config.encode()) if config else None
+        read = parse_json_object(config.encode()) if config else None
         if read is None:
-            read = _read_file(config, f"{_BAD_SERVERS}MCP config file")
+            read = _read_json_file(config, f"{_INVALID_SERVERS_MESSAGE}MCP config file")
         if read is None:
-            raise _Refused(1, f"{_BAD_SERVERS}MCP config is not a valid JSON")
+            raise _CommandLineExit(1, f"{_INVALID_SERVERS_MESSAGE}MCP config is not a valid JSON")
         servers = read.get("mcpServers", ...)
         if not isinstance(servers, dict):
-            shown = _KINDS[type(servers)]
-            raise _Refused(1, f"{_BAD_SERVERS}mcpServers: Invalid input: expected record, received {shown}")
+            shown = _JSON_TYPE_WORDS[type(servers)]
+            raise _CommandLineExit(
+                1, f"{_INVALID_SERVERS_MESSAGE}mcpServers: Invalid input: expected record, received {shown}"
+            )
         for name, server in servers.items():
             if isinstance(server, dict) and server.get("type", "stdio") != "stdio":
                 continue
-            kind, error = _find_server_error(name, server)
+            kind, error = _find_server_config_error(name, server)
             if error:
                 errors[name] = {"name": name, "type": kind, "message": f"Skipped — {error}"}
             else:
@@ -198,7 +209,7 @@ def _read_servers(configs: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any
     return found, {name: error for name, error in errors.items() if name not in found}
 
 
-_KINDS = {
+_JSON_TYPE_WORDS = {
     type(...): "undefined",
     type(None): "null",
     bool: "boolean",
@@ -211,10 +222,10 @@ _KINDS = {
 """The words of the real CLI for the kinds of values."""
 
 
-def _find_server_error(name: str, server: Any) -> tuple[str, str]:
+def _find_server_config_error(name: str, server: Any) -> tuple[str, str]:
     """Give the kind and the words of the error of a server that is a program; empty: it has none."""
     if not isinstance(server, dict):
-        wrong = [f"(root): expected object, received {_KINDS[type(server)]}"]
+        wrong = [f"(root): expected object, received {_JSON_TYPE_WORDS[type(server)]}"]
     elif "url" in server and "command" not in server:
         remedy = 'add "type": "http" (or "sse" / "ws") to this entry'
         return "url_missing_type", f'MCP server "{name}" has a "url" but no "type"; {remedy}'
@@ -229,42 +240,43 @@ def _find_server_error(name: str, server: Any) -> tuple[str, str]:
             parts += [(f"env.{key}", value, str, "string") for key, value in variables.items()]
         wrong = ["command: Command cannot be empty"] if server.get("command") == "" else []
         wrong += [
-            f"{place}: expected {wanted}, received {_KINDS[type(value)]}"
+            f"{place}: expected {wanted}, received {_JSON_TYPE_WORDS[type(value)]}"
             for place, value, kind, wanted in parts
             if not isinstance(value, kind)
         ]
     return "invalid_config", f'invalid MCP server config for "{name}": {"; ".join(wrong)}' if wrong else ""
 
 
-def _read_settings(settings: str) -> dict[str, Any]:
+def _read_settings_option(settings: str) -> dict[str, Any]:
     """Read settings, from a text in JSON or from a file; a file that is no JSON says nothing."""
-    read = parse_request(settings.encode()) if settings else {}
-    return _read_file(settings, "Error: Settings file") or {} if read is None else read
+    read = parse_json_object(settings.encode()) if settings else {}
+    return _read_json_file(settings, "Error: Settings file") or {} if read is None else read
 
 
-def _read_file(name: str, what: str) -> dict[str, Any] | None:
+def _read_json_file(name: str, what: str) -> dict[str, Any] | None:
     """Read a file that an option names; None: it is no JSON."""
     try:
         with open(name, "rb") as file:
-            return parse_request(file.read())
+            return parse_json_object(file.read())
     except OSError:
         path = name if name.startswith("/") else f"{posix.getcwd().rstrip('/')}/{name}"
-        raise _Refused(1, f"{what} not found: {path}") from None
+        raise _CommandLineExit(1, f"{what} not found: {path}") from None
 
 
-def _find_own_session(module: str) -> str:
+def _find_module_session_id(module: str) -> str:
     return str(getattr(sys.modules.get(module), "SESSION", ""))
 
 
 def _is_uuid(text: str) -> bool:
-    return len(text) == _UUID and all(
-        sign == "-" if place in _DASHES else sign in "0123456789abcdefABCDEF" for place, sign in enumerate(text)
+    return len(text) == _UUID_LENGTH and all(
+        sign == "-" if place in _UUID_DASH_PLACES else sign in "0123456789abcdefABCDEF"
+        for place, sign in enumerate(text)
     )
 
 
-def _parse_command_line(table: Table, argv: list[str]) -> _Given:
+def _parse_command_line(table: CommandLineTable, argv: list[str]) -> _ParsedCommandLine:
     """Take the command line apart."""
-    given = _Given()
+    given = _ParsedCommandLine()
     argv.reverse()
     while argv and not given.is_foreign:
         word = argv.pop()
@@ -272,7 +284,7 @@ def _parse_command_line(table: Table, argv: list[str]) -> _Given:
             given.words += reversed(argv)
             break
         if not word.startswith("-") or word == "-":
-            _take_word(table, given, word)
+            _handle_plain_word(table, given, word)
             continue
         options = table["options"][given.command]
         name, sign, value = word.partition("=") if table["splits"] and word not in options else (word, "", "")
@@ -281,13 +293,15 @@ def _parse_command_line(table: Table, argv: list[str]) -> _Given:
             sign = "=" if options[name][1][0] != "0" else ""
             argv += [] if sign else [f"-{value}"]
         if name not in options:
-            raise _make_refusal(table, given, "unknown", word)
+            raise _make_usage_error(table, given, "unknown", word)
         found = options[name]
-        _store_option(table, given, name, found, _take_values(table, given, name, found, argv, value if sign else None))
+        _store_option_values(
+            table, given, name, found, _take_option_values(table, given, name, found, argv, value if sign else None)
+        )
     return given
 
 
-def _take_word(table: Table, given: _Given, word: str) -> None:
+def _handle_plain_word(table: CommandLineTable, given: _ParsedCommandLine, word: str) -> None:
     """Take a word that is no option: a command's name, or an argument."""
     command = None if given.words else table["commands"].get(given.command, {}).get(word)
     if command is not None:
@@ -295,28 +309,35 @@ def _take_word(table: Table, given: _Given, word: str) -> None:
         return
     if not given.words and word in table["foreign"].get(given.command, ()):
         if not table["trusts"]:
-            raise WrongArguments(f"the fake has no command {word}: with `flags: any` it plays its script all the same")
+            raise WrongModeArguments(
+                f"the fake has no command {word}: with `flags: any` it plays its script all the same"
+            )
         given.is_foreign = True
         return
     given.words.append(word)
     most = table["words"].get(given.command, len(given.words))
     if len(given.words) > most:
-        raise _make_refusal(table, given, "extra" if most else "command", word)
+        raise _make_usage_error(table, given, "extra" if most else "command", word)
 
 
-def _take_values(
-    table: Table, given: _Given, name: str, found: Sequence[Any], argv: list[str], value: str | None
+def _take_option_values(
+    table: CommandLineTable,
+    given: _ParsedCommandLine,
+    name: str,
+    found: Sequence[Any],
+    argv: list[str],
+    value: str | None,
 ) -> list[str]:
     """Take the values of an option from what follows it."""
     kind = found[1]
     if kind[0] == "0" and value is not None and "valued" in table["errors"]:
-        raise _make_refusal(table, given, "valued", name, found, value)
+        raise _make_usage_error(table, given, "valued", name, found, value)
     if kind[0] == "0":
         return [""]
     may_be_next = bool(argv) and (not argv[-1].startswith("-") or (kind[0] == "1" and table["takes_dashes"]))
     if value is None and not may_be_next:
         if kind[0] == "1":
-            raise _make_refusal(table, given, "missing", name, found)
+            raise _make_usage_error(table, given, "missing", name, found)
         return [""]
     values = [argv.pop() if value is None else value]
     while "*" in kind and value is None and argv and not argv[-1].startswith("-"):
@@ -324,37 +345,46 @@ def _take_values(
     return values
 
 
-def _store_option(table: Table, given: _Given, name: str, found: Sequence[Any], values: list[str]) -> None:
+def _store_option_values(
+    table: CommandLineTable, given: _ParsedCommandLine, name: str, found: Sequence[Any], values: list[str]
+) -> None:
     long, kind, _, choices = found
     if long in ("--help", "--version"):
         is_help = long == "--help"
         told = table["usage"][given.command] if is_help else table["version"]
         is_error = table["tells_on_stderr"] or (is_help and table["helps_on_stderr"])
-        raise _Refused(0, told, "") if is_error else _Refused(0, "", told)
+        raise _CommandLineExit(0, told, "") if is_error else _CommandLineExit(0, "", told)
     for value in values:
         if choices and value not in choices and f"!{value}" not in choices and (value or kind[0] == "1"):
-            raise _make_refusal(table, given, "choice", name, found, value)
+            raise _make_usage_error(table, given, "choice", name, found, value)
     if long in given.options and "repeated" in table["errors"] and "+" not in kind:
-        raise _make_refusal(table, given, "repeated", name, found)
+        raise _make_usage_error(table, given, "repeated", name, found)
     given.options.setdefault(long, []).extend(values)
 
 
-def _make_refusal(
-    table: Table, given: _Given, error: str, word: str, found: Sequence[Any] = ("", "", "", ()), value: str = ""
-) -> _Refused:
+def _make_usage_error(
+    table: CommandLineTable,
+    given: _ParsedCommandLine,
+    error: str,
+    word: str,
+    found: Sequence[Any] = ("", "", "", ()),
+    value: str = "",
+) -> _CommandLineExit:
     errors, (long, _, shown, choices) = table["errors"], found
     listed = table["joiner"].join(
         f'"{choice}"' if table["quoted"] else choice for choice in choices if choice[0] != "!"
     )
-    listed = _format_message(errors["choices"], choices=listed) if listed and "choices" in errors else listed
+    listed = _fill_message_template(errors["choices"], choices=listed) if listed and "choices" in errors else listed
     name, usage = word.partition("=")[0], table["usage"].get(given.command, "")
     if "choices" in errors:  # it calls an option by its long name alone
         shown = f"{long} {shown.rpartition(' ')[2]}" if " <" in shown else long
     parts = {"word": word, "name": name, "bare": name.lstrip("-"), "longest": long.lstrip("-"), "shown": shown}
-    return _Refused(table["code"], _format_message(errors[error], **parts, value=value, choices=listed, usage=usage))
+    return _CommandLineExit(
+        table["code"], _fill_message_template(errors[error], **parts, value=value, choices=listed, usage=usage)
+    )
 
 
-def _format_message(form: str, **parts: str) -> str:
+def _fill_message_template(form: str, **parts: str) -> str:
     for name, part in parts.items():
         form = form.replace("{" + name + "}", part)
     return form

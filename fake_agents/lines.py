@@ -6,14 +6,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pytest_agentproc.fake_agents.program import Program
 
-_ENDS = {"lf": b"\n", "crlf": b"\r\n", "none": b"\n"}
+_NEWLINE_BYTES = {"lf": b"\n", "crlf": b"\r\n", "none": b"\n"}
 
 
 class Lines:
     """Join lines as the scenario's agent ends them; with `none` the last line so far lacks its newline."""
 
     def __init__(self, program: Program) -> None:
-        self._end = _ENDS[program.get("newline", "lf")]
+        self._end = _NEWLINE_BYTES[program.get("newline", "lf")]
         self._first = b"\xef\xbb\xbf" if program.get("bom") else b""
         self._is_late = program.get("newline") == "none"
         self._owed = b""

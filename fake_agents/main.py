@@ -16,15 +16,15 @@ import sys
 
 from pytest_agentproc.fake_agents import birth, wire
 from pytest_agentproc.fake_agents.dialects import make_encoder
-from pytest_agentproc.fake_agents.player import Endless, Player, Unplayable
-from pytest_agentproc.fake_agents.program import make_invocation
+from pytest_agentproc.fake_agents.player import EndlessStep, ScriptPlayer, UnplayableScript
+from pytest_agentproc.fake_agents.program import make_invocation_program
 from pytest_agentproc.fake_agents.stage import (
-    CHILDREN,
-    Reborn,
-    Stage,
-    settle_signals,
-    stop_process,
-    unblock_signals,
+    STARTED_PROGRAMS,
+    ForkedChildStart,
+    SideEffectStage,
+    reset_signal_handlers,
+    stop_this_process,
+    unblock_all_signals,
 )
 
 TYPE_CHECKING = False
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.fake_agents.program import Program
 
-    Born = tuple[int, int, dict[str, Any], Program]
+    ProcessOrigin = tuple[int, int, dict[str, Any], Program]
     """Parent pid and child index (0 and -1: a root agent), what the spawn step says, and the program."""
 
 _F_SETSIG = 10
-_BROKEN = 70
+_FAULT_EXIT_CODE = 70
 """The exit code of a fake that failed by itself, or that has nobody to live for."""
-_HIGH = 200
+_FIRST_OWN_DESCRIPTOR = 200
 """Our own descriptors live up here, out of the way of what a scenario or a client does with low numbers."""
 
 
@@ -48,24 +48,24 @@ def main(path: str) -> None:
     """Play the baked program at `path`: the kit's launcher has written its content."""
     with open(path, "rb", 0) as file:
         baked: dict[str, Any] = marshal.loads(file.read())
-    play(baked, path)
+    play_baked_program(baked, path)
 
 
-def play(baked: dict[str, Any], path: str) -> None:
+def play_baked_program(baked: dict[str, Any], path: str) -> None:
     """Play a baked program; counts over several starts are kept beside `path`."""
-    settle_signals()
+    reset_signal_handlers()
     try:
-        state = birth.read_handed_state()
-        born = _begin_agent(baked, path) if state is None else _continue_descendant(baked, state)
+        state = birth.read_state_after_reexecution()
+        born = _begin_root_agent(baked, path) if state is None else _resume_descendant_after_exec(baked, state)
         while True:
             try:
-                _play_on_clock(baked, *born)
-            except Reborn as reborn:
+                _play_virtual_or_real_time(baked, *born)
+            except ForkedChildStart as reborn:
                 born = reborn.parent, reborn.index, reborn.fields, reborn.program
-            _become_descendant(baked, *born)
+            _set_up_descendant(baked, *born)
     except Exception as error:  # noqa: BLE001  # whatever it is, the agent of the scenario did not do it
         _report_fault(baked, error)
-        posix._exit(_BROKEN)
+        posix._exit(_FAULT_EXIT_CODE)
 
 
 def _report_fault(baked: dict[str, Any], error: Exception) -> str:
@@ -73,9 +73,9 @@ def _report_fault(baked: dict[str, Any], error: Exception) -> str:
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    is_endless = isinstance(error, Endless)
+    is_endless = isinstance(error, EndlessStep)
     words = str(error)
-    if not isinstance(error, Unplayable) and trace is not None:
+    if not isinstance(error, UnplayableScript) and trace is not None:
         file = trace.tb_frame.f_code.co_filename.rpartition("/")[2]
         words = f"{type(error).__name__}: {error} ({file}:{trace.tb_lineno})"
     line, step = vars(error).get("step", (0, ""))
@@ -90,7 +90,7 @@ def _report_fault(baked: dict[str, Any], error: Exception) -> str:
     return told
 
 
-def _begin_agent(baked: dict[str, Any], path: str) -> Born:
+def _begin_root_agent(baked: dict[str, Any], path: str) -> ProcessOrigin:
     """Begin as the agent itself, unless the arguments only ask what is installed, or are for another fake."""
     told = baked["probes"].get(tuple(sys.argv[1:]))
     if told is not None:
@@ -99,36 +99,36 @@ def _begin_agent(baked: dict[str, Any], path: str) -> Born:
         finally:  # a program that asks on the side may have ended before the answer
             posix._exit(0)
     for pattern, other in baked.get("instead", ()):
-        from pytest_agentproc.fake_agents.glob import matches_in_order
+        from pytest_agentproc.fake_agents.glob import has_matching_words_in_order
 
-        if matches_in_order(pattern, sys.argv[1:]):
+        if has_matching_words_in_order(pattern, sys.argv[1:]):
             posix.execv(other, [other, *sys.argv[1:]])
     program = {**baked["program"], "argv": sys.argv[1:], "environ": posix.environ}
     if "then" in program:
-        program = make_invocation(program, _count_invocation(path + ".count"))
+        program = make_invocation_program(program, _count_invocation(path + ".count"))
     table = baked.get("flags")
     if table is not None and sys.argv[1:] != table["own"]:
-        program = _apply_arguments(program, table, path + ".sessions")
+        program = _adapt_program_to_arguments(program, table, path + ".sessions")
     if baked["lifeline"]:
-        _hold_lifeline(baked["lifeline"])
+        _connect_to_lifeline(baked["lifeline"])
     if "guard" in baked:
         from pytest_agentproc.fake_agents import guard
 
-        guard.begin_guard(*baked["guard"])
+        guard.start_lifetime_guard(*baked["guard"])
     return 0, -1, {"id": program["name"], "line": 0}, program
 
 
-def _apply_arguments(program: Program, table: dict[str, Any], path: str) -> Program:
+def _adapt_program_to_arguments(program: Program, table: dict[str, Any], path: str) -> Program:
     """Give the program that the arguments ask for."""
     from pytest_agentproc.fake_agents import flags
 
-    sessions = _Sessions(path)
-    program, named = flags.apply_arguments(program, table, sessions)
-    sessions.close(named)
+    sessions = _SessionNamesFile(path)
+    program, named = flags.adapt_program_to_arguments(program, table, sessions)
+    sessions.save_name_and_close(named)
     return program
 
 
-class _Sessions:
+class _SessionNamesFile:
     """The sessions that earlier starts have named, in a file. It is opened, and locked, when the first is looked up."""
 
     # Most starts have no session in their arguments. They must not need the file: the folder may be read-only, or
@@ -149,69 +149,69 @@ class _Sessions:
             self._names = posix.read(self._number, posix.fstat(self._number).st_size).decode().split("\n")
         return name in self._names
 
-    def close(self, named: str) -> None:
+    def save_name_and_close(self, named: str) -> None:
         """Add the session that this start names, if it names one, and let the next start look."""
         if self._number >= 0:
             posix.write(self._number, f"{named}\n".encode() if named else b"")
             posix.close(self._number)
 
 
-def _continue_descendant(baked: dict[str, Any], state: tuple[Any, ...]) -> Born:
+def _resume_descendant_after_exec(baked: dict[str, Any], state: tuple[Any, ...]) -> ProcessOrigin:
     """Go on as the descendant that executed this image; it holds its lifeline already."""
     parent, index, fields, program, lifeline, position, guarded = state
     if guarded is not None:
         from pytest_agentproc.fake_agents import guard
 
-        guard.renew_guard(guarded)
+        guard.renew_lifetime_guard(guarded)
     if lifeline is not None:
-        _lifelines.append(_socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET, 0, lifeline))
+        _lifeline_sockets.append(_socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET, 0, lifeline))
         posix.set_inheritable(lifeline, False)
     if position is not None:
         from pytest_agentproc.fake_agents import realtime
 
         baked["hub"] = b""
-        realtime.restore_position(position, baked)
+        realtime.restore_clock_position(position, baked)
     return parent, index, fields, program
 
 
-def _become_descendant(
+def _set_up_descendant(
     baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program
 ) -> None:
     """Begin as a descendant: hold a lifeline, and let go of what the fork inherited and it is not to have."""
-    settle_signals()
-    birth.keep_streams(fields["inherits"])
-    while CHILDREN:
-        CHILDREN.pop().let_go()
+    reset_signal_handlers()
+    birth.keep_only_streams(fields["inherits"])
+    while STARTED_PROGRAMS:
+        STARTED_PROGRAMS.pop().close_inherited_pipes()
     if baked["lifeline"]:
-        _hold_lifeline(baked["lifeline"])
-    held = [line.fileno() for line in _lifelines]
+        _connect_to_lifeline(baked["lifeline"])
+    held = [line.fileno() for line in _lifeline_sockets]
     if "guard" in baked:
         from pytest_agentproc.fake_agents import guard
 
-        guard.renew_guard()
-    held += _find_harness(baked)
+        guard.renew_lifetime_guard()
+    held += _list_harness_descriptors(baked)
     if fields.get("closed_fds"):
-        birth.close_inherited(held)
+        birth.close_descriptors_except(held)
     if fields.get("subreaper"):
         birth.become_subreaper()
     if fields.get("clear_env"):
-        _execute_again(baked, (parent, index, fields, program))
+        _reexecute_descendant(baked, (parent, index, fields, program))
 
 
-def _execute_again(baked: dict[str, Any], born: Born) -> None:
+def _reexecute_descendant(baked: dict[str, Any], born: ProcessOrigin) -> None:
     lifeline = position = guarded = None
     if "guard" in baked:
         from pytest_agentproc.fake_agents import guard
 
-        guarded = guard.read_state()
-    if _lifelines:
-        lifeline = _lifelines[0].fileno()
+        guarded = guard.read_guard_state()
+    if _lifeline_sockets:
+        lifeline = _lifeline_sockets[0].fileno()
         posix.set_inheritable(lifeline, True)
     if not baked["hub"]:
         from pytest_agentproc.fake_agents import realtime
 
-        position = realtime.read_position()
-    birth.execute_again((*born, lifeline, position, guarded))
+        position = realtime.read_clock_position()
+    birth.reexecute_without_environment((*born, lifeline, position, guarded))
 
 
 def _count_invocation(path: str) -> int:
@@ -224,71 +224,75 @@ def _count_invocation(path: str) -> int:
     return number
 
 
-def _play_on_clock(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program) -> None:
+def _play_virtual_or_real_time(
+    baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program
+) -> None:
     if baked["hub"]:
         _play_in_virtual_time(baked, parent, index, fields, program)
         if index >= 0 or not baked.get("diary"):
-            posix._exit(_BROKEN)
+            posix._exit(_FAULT_EXIT_CODE)
         baked["hub"] = b""
     if not baked["hub"]:
         from pytest_agentproc.fake_agents import realtime
 
-        realtime.play(baked, parent, index, fields, program, _find_harness(baked))
+        realtime.play_in_real_time(baked, parent, index, fields, program, _list_harness_descriptors(baked))
 
 
-def _find_harness(baked: dict[str, Any]) -> list[int]:
+def _list_harness_descriptors(baked: dict[str, Any]) -> list[int]:
     """Give the descriptor that is readable once the harness has ended; none if this fake ends with no harness."""
     if "guard" not in baked:
         return []
     from pytest_agentproc.fake_agents import guard
 
-    return guard.list_descriptors()
+    return guard.list_harness_descriptors()
 
 
 def _play_in_virtual_time(
     baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program
 ) -> None:
     """Play in virtual time; return if there is no virtual run, or if it ends before it lets this process in."""
-    message = wire.encode_hello(baked["token"], parent, index, fields["id"], fields["line"])
+    message = wire.encode_hello_message(baked["token"], parent, index, fields["id"], fields["line"])
     try:
-        link = _connect(baked["hub"])
+        link = _connect_on_own_descriptor(baked["hub"])
         is_seen = parent == 0 and posix.getppid() == baked["host"]
-        stage = _make_stage(link, parent, baked["foreign"], is_seen=is_seen)
+        stage = _make_virtual_stage(link, parent, baked["foreign"], is_seen=is_seen)
         descriptor = stage.epoll.fileno().to_bytes(4, "little")
         link.sendmsg([message], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, descriptor)])
     except (ConnectionError, FileNotFoundError):
         return
-    _ring_at(link)
-    player = Player(program, stage, make_encoder(program))  # the hub has its own work with a hello meanwhile
-    stage.outlive_children()
-    unblock_signals()
+    _send_byte_on_signal(link)
+    player = ScriptPlayer(program, stage, make_encoder(program))  # the hub has its own work with a hello meanwhile
+    stage.end_children_on_fatal_signals()
+    unblock_all_signals()
     if fields.get("stopped"):
-        stop_process()
+        stop_this_process()
     try:
-        _play_by_grants(player, stage, link)
-    except Reborn:
+        _play_by_hub_grants(player, stage, link)
+    except ForkedChildStart:
         stage.epoll.close()  # the parent's, inherited by its fork
         link.close()
         raise
-    except Exception as error:  # noqa: BLE001  # see `play`; the hub hears of it at once
+    except Exception as error:  # noqa: BLE001  # see `play_baked_program`; the hub hears of it at once
         broken = ("q", {"broken": _report_fault(baked, error)})
-        link.send(wire.encode_notes("B", [*stage.take_notes(), broken]))
-        posix._exit(_BROKEN)
+        link.send(wire.encode_notes_message("B", [*stage.take_notes(), broken]))
+        posix._exit(_FAULT_EXIT_CODE)
 
 
-def _make_stage(link: _socket.socket, parent: int, foreign: Sequence[tuple[int, int]], *, is_seen: bool) -> Stage:
+def _make_virtual_stage(
+    link: _socket.socket, parent: int, foreign: Sequence[tuple[int, int]], *, is_seen: bool
+) -> SideEffectStage:
     """Give a stage whose words go to the hub, its death among them unless the hub's process sees that as its parent."""
 
-    def send(form: str, notes: list[Any]) -> None:
-        link.send(wire.encode_notes(form, notes))
+    def send_notes(form: str, notes: list[Any]) -> None:
+        link.send(wire.encode_notes_message(form, notes))
 
-    def tell_death(signum: int, notes: list[Any]) -> None:
-        link.send(wire.encode_death(signum, notes))
+    def report_death(signum: int, notes: list[Any]) -> None:
+        link.send(wire.encode_death_message(signum, notes))
 
-    return Stage(send, None if is_seen else tell_death, parent, foreign)
+    return SideEffectStage(send_notes, None if is_seen else report_death, parent, foreign)
 
 
-def _ring_at(link: _socket.socket) -> None:
+def _send_byte_on_signal(link: _socket.socket) -> None:
     """Have each signal that is caught from now on told at once, by the C code that takes it: one byte, `wire`'s wake.
 
     A handler in Python comes too late: the signal may arrive after the last look at earlier signals and before the call
@@ -299,8 +303,8 @@ def _ring_at(link: _socket.socket) -> None:
     link.setblocking(True)
 
 
-def _play_by_grants(player: Player, stage: Stage, link: _socket.socket) -> None:
-    receive, send, take, load = link.recv, link.send, stage.take_notes, wire.decode_grant
+def _play_by_hub_grants(player: ScriptPlayer, stage: SideEffectStage, link: _socket.socket) -> None:
+    receive, send, take, load = link.recv, link.send, stage.take_notes, wire.decode_grant_message
     while True:
         try:
             message = receive(16)
@@ -308,29 +312,29 @@ def _play_by_grants(player: Player, stage: Stage, link: _socket.socket) -> None:
             message = b""
         if not message:
             if player.grants:
-                posix._exit(_BROKEN)
+                posix._exit(_FAULT_EXIT_CODE)
             return
         now, ready = load(message)
         events = stage.epoll.poll(0) if ready else []
-        player.grant(now, stage.take_signals(), readable=stage.can_read_stdin(events))
-        wants = player.wants
-        until = now if stage.watch_streams(wants) else player.until
-        send(wire.encode_wait(until, wants, take()))
+        player.run_until_parked(now, stage.take_caught_signals(), readable=stage.can_read_stdin(events))
+        wants = player.wanted_streams
+        until = now if stage.watch_streams(wants) else player.earliest_wake_instant
+        send(wire.encode_wait_message(until, wants, take()))
 
 
-def _connect(address: bytes) -> _socket.socket:
+def _connect_on_own_descriptor(address: bytes) -> _socket.socket:
     """Connect, on a descriptor that no script and no client closes."""
     low = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
-    if len(address) <= wire.LONGEST_ADDRESS:
+    if len(address) <= wire.MAX_SOCKET_ADDRESS_BYTES:
         low.connect(address)
     else:
-        _connect_through_folder(low, address)
-    high = fcntl.fcntl(low.fileno(), fcntl.F_DUPFD_CLOEXEC, _HIGH)
+        _connect_to_long_path(low, address)
+    high = fcntl.fcntl(low.fileno(), fcntl.F_DUPFD_CLOEXEC, _FIRST_OWN_DESCRIPTOR)
     low.close()
     return _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET, 0, high)
 
 
-def _connect_through_folder(line: _socket.socket, address: bytes) -> None:
+def _connect_to_long_path(line: _socket.socket, address: bytes) -> None:
     """Connect to a socket whose path is too long for an address."""
     folder, _, name = address.rpartition(b"/")
     number = posix.open(folder, posix.O_PATH | posix.O_DIRECTORY | posix.O_CLOEXEC)
@@ -338,18 +342,18 @@ def _connect_through_folder(line: _socket.socket, address: bytes) -> None:
     posix.close(number)
 
 
-_lifelines: list[_socket.socket] = []
+_lifeline_sockets: list[_socket.socket] = []
 
 
-def _hold_lifeline(address: bytes) -> None:
+def _connect_to_lifeline(address: bytes) -> None:
     """Die by SIGKILL, whatever we do, once the other end has closed: the kernel sends it."""
-    for inherited in _lifelines:
+    for inherited in _lifeline_sockets:
         inherited.close()
-    line = _connect(address)
+    line = _connect_on_own_descriptor(address)
     fcntl.fcntl(line.fileno(), fcntl.F_SETOWN, posix.getpid())
     fcntl.fcntl(line.fileno(), _F_SETSIG, 9)
     fcntl.fcntl(line.fileno(), fcntl.F_SETFL, fcntl.fcntl(line.fileno(), fcntl.F_GETFL) | posix.O_ASYNC)
-    _lifelines[:] = [line]
+    _lifeline_sockets[:] = [line]
     broken = select.poll()
     broken.register(line, 0)
     if broken.poll(0):  # it broke before the signal was asked for, and would never come

@@ -11,55 +11,72 @@ main track; that of a session (`serves`) lives on until stdin ends.
 
 from __future__ import annotations
 
-from pytest_agentproc.fake_agents.glob import matches
-from pytest_agentproc.fake_agents.program import CHUNK, OF_SESSIONS, PIPE, POLITE, READ, count_together, make_descendant
+from pytest_agentproc.fake_agents.glob import matches_glob
+from pytest_agentproc.fake_agents.program import (
+    MAX_STDIN_READ_BYTES,
+    MAX_WRITE_BYTES,
+    POLITE_SIGNALS,
+    SESSION_ONLY_OPS,
+    SIGPIPE,
+    count_chunks_per_grant,
+    make_descendant_program,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
     from typing import Any
 
-    from pytest_agentproc.fake_agents.contracts import Caller, Encoder, Stage, Wait
+    from pytest_agentproc.fake_agents.contracts import Encoder, SideEffectStage, ToolCallingEncoder, TrackWait
     from pytest_agentproc.fake_agents.program import Program, Step
-    from pytest_agentproc.fake_agents.session import Session
+    from pytest_agentproc.fake_agents.session import SessionHandler
 
-    Key = tuple[str, int | None]
+    ReactionKey = tuple[str, int | None]
 
-TIME, BUSY, SPACE, LINE, EOF, SIGNAL, NEVER, WHEN = range(8)  # the first two end at an instant
-_EPIPE = ("epipe", None)
+(
+    WAIT_FOR_INSTANT,
+    WAIT_WHILE_BUSY,
+    WAIT_FOR_ROOM,
+    WAIT_FOR_LINE,
+    WAIT_FOR_EOF,
+    WAIT_FOR_SIGNAL,
+    WAIT_FOREVER,
+    WAIT_FOR_CONDITION,
+) = range(8)  # the first two end at an instant
+_EPIPE_REACTION_KEY = ("epipe", None)
 
-MOST_DRIPS = 25_000
+MAX_DRIPS_PER_PROCESS = 25_000
 """So often the drips of one process print: more is an agent that nothing will ever end."""
 
-MOST_WAITS = 100_000
+MAX_ROOM_WAITS_PER_PROCESS = 100_000
 """So many times one process waits until a stream has room: that is a flood of 6 GiB, or 100 KiB byte by byte."""
 
-MOST_HOPS = 2_000
+MAX_SELF_FORKS = 2_000
 """So many times a process is followed by a fork of itself in virtual time."""
 
 
-class Unplayable(Exception):
+class UnplayableScript(Exception):
     """The script cannot be played; the words say why."""
 
 
-class Endless(Unplayable):
+class EndlessStep(UnplayableScript):
     """A step of the script went on for so long that nothing will end it."""
 
 
-class Track:
+class ScriptTrack:
     """One line of play: a generator and what it waits for."""
 
     __slots__ = ("key", "kind", "since", "steps", "value")
 
-    def __init__(self, steps: Iterator[Wait], key: Key | None = None) -> None:
+    def __init__(self, steps: Iterator[TrackWait], key: ReactionKey | None = None) -> None:
         self.steps = steps
         self.key = key
-        self.kind = TIME
+        self.kind = WAIT_FOR_INSTANT
         self.value: Any = -1
         self.since = -1
 
 
-class Player:
+class ScriptPlayer:
     """Play a program.
 
     Args:
@@ -68,7 +85,7 @@ class Player:
         encoder: the dialect's bytes for say, answer and result.
     """
 
-    def __init__(self, program: Program, stage: Stage, encoder: Encoder) -> None:
+    def __init__(self, program: Program, stage: SideEffectStage, encoder: Encoder) -> None:
         self.program = program
         self.stage = stage
         self.encoder = encoder
@@ -80,27 +97,27 @@ class Player:
         self.uncut: list[bytes] = []
         self.lines: list[bytes] = []
         self.heard = 0
-        self.acting: Key | None = None
-        self.reactions: dict[Key, Sequence[Step]] = {}
+        self.acting: ReactionKey | None = None
+        self.reactions: dict[ReactionKey, Sequence[Step]] = {}
         self.children = self.line = self.drips = self.waits = 0
-        self.most_hops = MOST_HOPS
+        self.most_hops = MAX_SELF_FORKS
         """In real time there is no such number: a process without a pause forks itself as often as the machine can."""
-        self.session: Session | None = None
-        self.main = Track(self._play_main(program["steps"]))
+        self.session: SessionHandler | None = None
+        self.main = ScriptTrack(self._play_main_track(program["steps"]))
         self.tracks = [self.main]
         if program.get("ignores_signals"):
-            for signum in POLITE:
-                stage.catch(signum)
+            for signum in POLITE_SIGNALS:
+                stage.catch_signal(signum)
         if program.get("serves"):
             self._open_session()
 
     def _open_session(self) -> None:
-        from pytest_agentproc.fake_agents.session import Session  # a one-shot fake does not pay for it
+        from pytest_agentproc.fake_agents.session import SessionHandler  # a one-shot fake does not pay for it
 
-        self.session = Session(self, WHEN)
-        self.tracks.insert(0, Track(self.session.answer_requests()))
+        self.session = SessionHandler(self, WAIT_FOR_CONDITION)
+        self.tracks.insert(0, ScriptTrack(self.session.answer_client_requests()))
 
-    def grant(self, now: int, signals: Sequence[int], *, readable: bool) -> None:
+    def run_until_parked(self, now: int, signals: Sequence[int], *, readable: bool) -> None:
         """Run until every track is parked.
 
         Args:
@@ -118,53 +135,53 @@ class Player:
         while moved:
             moved = False
             for track in self.list_tracks():
-                if self._is_ready(track) and track in self.tracks:
+                if self._is_track_ready(track) and track in self.tracks:
                     moved = True
                     self._advance_track(track)
 
-    def list_tracks(self) -> tuple[Track, ...]:
+    def list_tracks(self) -> tuple[ScriptTrack, ...]:
         """Give the tracks in order of appearance."""
         return tuple(self.tracks)
 
     @property
-    def until(self) -> int | None:
+    def earliest_wake_instant(self) -> int | None:
         """The earliest instant that a track waits for, or None."""
         first = None
         for track in self.tracks:
-            if track.kind <= BUSY and track.value is not None and (first is None or track.value < first):
+            if track.kind <= WAIT_WHILE_BUSY and track.value is not None and (first is None or track.value < first):
                 first = track.value
         return first
 
     @property
-    def burns(self) -> bool:
+    def is_burning_cpu(self) -> bool:
         """Whether a track keeps a core busy meanwhile; in virtual time it only waits."""
-        return any(track.kind == BUSY for track in self.tracks)
+        return any(track.kind == WAIT_WHILE_BUSY for track in self.tracks)
 
     @property
-    def wants(self) -> tuple[bool, bool, bool]:
+    def wanted_streams(self) -> tuple[bool, bool, bool]:
         """Which streams would wake a track: (stdin, stdout, stderr)."""
         stdout = stderr = False
         for track in self.tracks:
-            if track.kind == SPACE:
+            if track.kind == WAIT_FOR_ROOM:
                 stdout = stdout or track.value == "stdout"
                 stderr = stderr or track.value == "stderr"
         return (self.reading and not self.at_eof, stdout, stderr)
 
-    def _is_ready(self, track: Track) -> bool:
+    def _is_track_ready(self, track: ScriptTrack) -> bool:
         kind = track.kind
-        if kind <= BUSY:
+        if kind <= WAIT_WHILE_BUSY:
             return track.value is not None and bool(track.value <= self.now)
-        if kind == SPACE:
+        if kind == WAIT_FOR_ROOM:
             return track.since < self.grants and self.stage.can_write(track.value)
-        if kind == LINE:
-            return any(matches(track.value, line) for line in self._cut_lines())
-        if kind == EOF:
+        if kind == WAIT_FOR_LINE:
+            return any(matches_glob(track.value, line) for line in self._split_stdin_lines())
+        if kind == WAIT_FOR_EOF:
             return self.at_eof
-        if kind == WHEN:
+        if kind == WAIT_FOR_CONDITION:
             return bool(track.value())
-        return kind == SIGNAL and track.since < self.heard
+        return kind == WAIT_FOR_SIGNAL and track.since < self.heard
 
-    def _advance_track(self, track: Track) -> None:
+    def _advance_track(self, track: ScriptTrack) -> None:
         self.acting = track.key
         try:
             track.kind, track.value = next(track.steps)
@@ -173,34 +190,34 @@ class Player:
             if track is self.main:
                 self.stage.exit_process(self.code)
             return
-        if track.kind == SPACE:
+        if track.kind == WAIT_FOR_ROOM:
             track.since = self.grants
-        elif track.kind == SIGNAL:
+        elif track.kind == WAIT_FOR_SIGNAL:
             track.since = self.heard
 
     def _handle_signal(self, signum: int) -> None:
-        self.stage.note("s", signum)
+        self.stage.add_note("s", signum)
         self.heard += 1
         self._start_reaction(("signal", signum))
 
     def _read_stdin(self) -> None:
-        data = self.stage.read(READ)
+        data = self.stage.read_stdin(MAX_STDIN_READ_BYTES)
         if data is None:
             return
-        self.stage.note("i", data)
+        self.stage.add_note("i", data)
         self.uncut.append(data)
         self.at_eof = not data
         if self.session is not None and (self.at_eof or b"\n" in data):
             before = len(self.lines)
-            for line in self._cut_lines()[before:]:
-                if self.session.handle_line(line):
+            for line in self._split_stdin_lines()[before:]:
+                if self.session.handle_stdin_line(line):
                     self._start_reaction(("cancel", None))
             if self.at_eof:
-                self.session.note_eof()
+                self.session.note_stdin_end()
         if self.at_eof:
             self._start_reaction(("eof", None))
 
-    def _cut_lines(self) -> list[bytes]:
+    def _split_stdin_lines(self) -> list[bytes]:
         """Give the lines that came; a prompt is cut into them only on request, and few scripts ask."""
         if self.uncut:
             *lines, rest = b"".join(self.uncut).replace(b"\r\n", b"\n").split(b"\n")
@@ -208,25 +225,29 @@ class Player:
             self.lines += [*lines, rest] if self.at_eof and rest else lines
         return self.lines
 
-    def _start_reaction(self, key: Key) -> bool:
+    def _start_reaction(self, key: ReactionKey) -> bool:
         steps = self.reactions.get(key)
         if steps is None:
             return False
         self.tracks = [track for track in self.tracks if track.key != key]
-        self.tracks.append(Track(self.play(steps), key))
+        self.tracks.append(ScriptTrack(self.play_steps(steps), key))
         return True
 
-    def _play_main(self, steps: Sequence[Step]) -> Iterator[Wait]:
-        yield from self.play(steps)
+    def _play_main_track(self, steps: Sequence[Step]) -> Iterator[TrackWait]:
+        yield from self.play_steps(steps)
         if self.session is not None:
-            yield from self.session.serve_until_eof()
+            yield from self.session.serve_until_stdin_ends()
 
-    def play(self, steps: Sequence[Step]) -> Generator[Wait, None, bool]:
+    def play_steps(self, steps: Sequence[Step]) -> Generator[TrackWait, None, bool]:
         """Play steps; return whether one waited for what can never come, so that the track is over."""
         for line, op, args in steps:
             self.line = line
-            self.stage.note("m", (line, op))
-            does = getattr(self.session, "do_" + op) if op in OF_SESSIONS else getattr(self, "_do_" + op)
+            self.stage.add_note("m", (line, op))
+            does = (
+                getattr(self.session, f"play_{op}_step")
+                if op in SESSION_ONLY_OPS
+                else getattr(self, f"_play_{op}_step")
+            )
             try:
                 made = does(*args)
                 if made is not None and (yield from made):
@@ -238,166 +259,176 @@ class Player:
 
     # The action of each op of the program, as a generator if it can wait.
 
-    def _do_say(self, text: str, stop: str | None) -> Iterator[Wait]:
-        return self._write("stdout", self.encoder.say(text, stop, self.now))
+    def _play_say_step(self, text: str, stop: str | None) -> Iterator[TrackWait]:
+        return self._write_stream("stdout", self.encoder.say(text, stop, self.now))
 
-    def _do_answer(self, text: str) -> Iterator[Wait]:
-        return self._write("stdout", self.encoder.answer(text, self.now))
+    def _play_answer_step(self, text: str) -> Iterator[TrackWait]:
+        return self._write_stream("stdout", self.encoder.answer(text, self.now))
 
-    def _do_result(self, fields: dict[str, Any]) -> Iterator[Wait]:
+    def _play_result_step(self, fields: dict[str, Any]) -> Iterator[TrackWait]:
         if fields["is_error"] and self.encoder.error_is_exit:
             self.code = 1
         stream = self.encoder.error_stream if fields["is_error"] else "stdout"
-        return self._write(stream, self.encoder.result(fields, self.now))
+        return self._write_stream(stream, self.encoder.result(fields, self.now))
 
-    def _do_bytes(self, stream: str, data: bytes) -> Iterator[Wait]:
-        return self._write(stream, data)
+    def _play_bytes_step(self, stream: str, data: bytes) -> Iterator[TrackWait]:
+        return self._write_stream(stream, data)
 
-    def _do_flood(self, stream: str, size: int) -> Iterator[Wait]:
-        sizes = range(0, size, CHUNK)
-        return self._emit(stream, (b"x" * min(CHUNK, size - start) for start in sizes), count_together(size))
+    def _play_flood_step(self, stream: str, size: int) -> Iterator[TrackWait]:
+        sizes = range(0, size, MAX_WRITE_BYTES)
+        return self._write_chunks(
+            stream, (b"x" * min(MAX_WRITE_BYTES, size - start) for start in sizes), count_chunks_per_grant(size)
+        )
 
-    def _do_drip(self, stream: str, data: bytes | None, text: str, every: int, until: int | None) -> Iterator[Wait]:
+    def _play_drip_step(
+        self, stream: str, data: bytes | None, text: str, every: int, until: int | None
+    ) -> Iterator[TrackWait]:
         start = self.now
         at = start + every
         while until is None or at <= start + until:
-            yield (TIME, at)
+            yield (WAIT_FOR_INSTANT, at)
             self.drips += 1
-            if self.drips > MOST_DRIPS:
-                raise Endless(f"it printed {MOST_DRIPS} times, and nothing ended it")
-            yield from self._write(stream, self.encoder.say(text, None, self.now) if data is None else data)
+            if self.drips > MAX_DRIPS_PER_PROCESS:
+                raise EndlessStep(f"it printed {MAX_DRIPS_PER_PROCESS} times, and nothing ended it")
+            yield from self._write_stream(stream, self.encoder.say(text, None, self.now) if data is None else data)
             at += every
 
-    def _do_event(self, kind: str, value: Any) -> Iterator[Wait]:
-        return self._write("stdout", self.encoder.events[kind](value, self.now))
+    def _play_event_step(self, kind: str, value: Any) -> Iterator[TrackWait]:
+        return self._write_stream("stdout", self.encoder.events[kind](value, self.now))
 
-    def _do_call(self, tool: str, answered: Sequence[Step], refused: Sequence[Step]) -> Generator[Wait, None, bool]:
+    def _play_call_step(
+        self, tool: str, answered: Sequence[Step], refused: Sequence[Step]
+    ) -> Generator[TrackWait, None, bool]:
         """Call the tool of a server that this agent has started."""
-        caller: Caller = self.encoder  # type: ignore[assignment]
-        call = caller.begin_call(tool)
-        yield (WHEN, call.poll)
+        caller: ToolCallingEncoder = self.encoder  # type: ignore[assignment]
+        call = caller.begin_tool_call(tool)
+        yield (WAIT_FOR_CONDITION, call.poll)
         is_result = caller.keep_answer(tool, call)
-        return (yield from self.play(answered if is_result else refused))
+        return (yield from self.play_steps(answered if is_result else refused))
 
-    def _do_tell(self, names: Sequence[str] | None) -> None:
-        self.stage.note("g", self.stage.read_start_facts(names))
+    def _play_tell_step(self, names: Sequence[str] | None) -> None:
+        self.stage.add_note("g", self.stage.read_start_facts(names))
 
-    def _do_need_terminal(self) -> Iterator[Wait]:
+    def _play_need_terminal_step(self) -> Iterator[TrackWait]:
         """End as a CLI does that can only talk to a human."""
-        if not self.stage.is_terminal():
-            yield from self._write("stderr", b"error: stdin is not a terminal\n")
+        if not self.stage.has_terminal():
+            yield from self._write_stream("stderr", b"error: stdin is not a terminal\n")
             self.stage.exit_process(1)
 
-    def _do_burn_cpu(self, duration: int | None) -> Iterator[Wait]:
-        yield (BUSY, None if duration is None else self.now + duration)
+    def _play_burn_cpu_step(self, duration: int | None) -> Iterator[TrackWait]:
+        yield (WAIT_WHILE_BUSY, None if duration is None else self.now + duration)
 
-    def _do_sleep(self, duration: int | None) -> Iterator[Wait]:
-        yield (NEVER, None) if duration is None else (TIME, self.now + duration)
+    def _play_sleep_step(self, duration: int | None) -> Iterator[TrackWait]:
+        yield (WAIT_FOREVER, None) if duration is None else (WAIT_FOR_INSTANT, self.now + duration)
 
-    def _do_await_signal(self) -> Iterator[Wait]:
-        for signum in POLITE:
-            self.stage.catch(signum)
-        yield (SIGNAL, None)
-        for signum in POLITE:
+    def _play_await_signal_step(self) -> Iterator[TrackWait]:
+        for signum in POLITE_SIGNALS:
+            self.stage.catch_signal(signum)
+        yield (WAIT_FOR_SIGNAL, None)
+        for signum in POLITE_SIGNALS:
             if ("signal", signum) not in self.reactions:
-                self.stage.stop_catching(signum)
+                self.stage.stop_catching_signal(signum)
 
-    def _do_await_eof(self) -> Iterator[Wait]:
-        yield (EOF, None)
+    def _play_await_eof_step(self) -> Iterator[TrackWait]:
+        yield (WAIT_FOR_EOF, None)
 
-    def _do_await_prompt_text(self, error: bytes, code: int) -> Iterator[Wait]:
+    def _play_await_prompt_text_step(self, error: bytes, code: int) -> Iterator[TrackWait]:
         """Wait for a prompt on stdin, as a CLI does that has none among its arguments; without one it ends."""
-        yield (EOF, None)
-        if not self._cut_lines():
-            yield from self._write("stderr", error)
+        yield (WAIT_FOR_EOF, None)
+        if not self._split_stdin_lines():
+            yield from self._write_stream("stderr", error)
             self.stage.exit_process(code)
 
-    def _do_await_stdin(self, pattern: str) -> Iterator[Wait]:
-        while not (found := [index for index, line in enumerate(self._cut_lines()) if matches(pattern, line)]):
-            yield (LINE, pattern)
+    def _play_await_stdin_step(self, pattern: str) -> Iterator[TrackWait]:
+        while not (
+            found := [index for index, line in enumerate(self._split_stdin_lines()) if matches_glob(pattern, line)]
+        ):
+            yield (WAIT_FOR_LINE, pattern)
         del self.lines[: found[0] + 1]
 
-    def _do_await_exit(self, name: str) -> Iterator[Wait]:
-        self.stage.watch(name)
-        yield (WHEN, lambda: self.stage.is_gone(name))
+    def _play_await_exit_step(self, name: str) -> Iterator[TrackWait]:
+        self.stage.watch_process_end(name)
+        yield (WAIT_FOR_CONDITION, lambda: self.stage.has_process_ended(name))
 
-    def _do_stdin(self, what: str) -> None:
+    def _play_stdin_step(self, what: str) -> None:
         self.reading = what == "read"
 
-    def _do_close(self, stream: str) -> None:
+    def _play_close_step(self, stream: str) -> None:
         if stream == "stdin":
             self.reading = False
-        self.stage.close(stream)
+        self.stage.close_stream(stream)
 
-    def _do_when(self, kind: str, value: int | None, steps: Sequence[Step]) -> None:
+    def _play_when_step(self, kind: str, value: int | None, steps: Sequence[Step]) -> None:
         self.reactions[(kind, value)] = steps
         if value is not None:
-            self.stage.catch(value)
+            self.stage.catch_signal(value)
 
-    def _do_meanwhile(self, steps: Sequence[Step]) -> None:
-        self.tracks.append(Track(self.play(steps)))
+    def _play_meanwhile_step(self, steps: Sequence[Step]) -> None:
+        self.tracks.append(ScriptTrack(self.play_steps(steps)))
 
-    def _do_spawn(self, fields: dict[str, Any], steps: Sequence[Step] | None) -> None:
+    def _play_spawn_step(self, fields: dict[str, Any], steps: Sequence[Step] | None) -> None:
         fields = {**fields, "line": self.line}
         if "every" in fields:
             fields["until"] = None if fields["for"] is None else self.now + fields["for"]
         for _ in range(fields.get("heads", 1)):
             self._spawn_child(fields, steps)
 
-    def _do_hop(self, fields: dict[str, Any]) -> Iterator[Wait]:
+    def _play_hop_step(self, fields: dict[str, Any]) -> Iterator[TrackWait]:
         """Live for one interval, and be followed by a fork of itself until the time is over."""
         end, next_hop = fields["until"], self.now + fields["every"]
-        yield (TIME, next_hop if end is None else min(next_hop, end))
+        yield (WAIT_FOR_INSTANT, next_hop if end is None else min(next_hop, end))
         if end is None or self.now < end:
             hops = self.program.get("hops", 0) + 1
             if hops > self.most_hops:
-                raise Endless(f"it forked itself {self.most_hops} times, and nothing ended it")
+                raise EndlessStep(f"it forked itself {self.most_hops} times, and nothing ended it")
             self.program = {**self.program, "hops": hops}
             self._spawn_child({**fields, "how": "new_session"}, None)
         self.stage.exit_process(0)
 
     def _spawn_child(self, fields: dict[str, Any], steps: Sequence[Step] | None) -> None:
-        self.stage.spawn(self.children, fields, make_descendant(self.program, fields, steps))
+        self.stage.spawn_descendant(self.children, fields, make_descendant_program(self.program, fields, steps))
         self.children += 1
 
-    def _do_kill(self, name: str, signum: int) -> None:
-        self.stage.kill(name, signum)
+    def _play_kill_step(self, name: str, signum: int) -> None:
+        self.stage.signal_process(name, signum)
 
-    def _do_exit(self, code: int) -> None:
+    def _play_exit_step(self, code: int) -> None:
         self.stage.exit_process(code)
 
-    def _do_die(self, signum: int) -> None:
-        self.stage.die(signum)
+    def _play_die_step(self, signum: int) -> None:
+        self.stage.die_of_signal(signum)
 
-    def begin_track(self, steps: Iterator[Wait], instant: int) -> Track:
+    def begin_session_track(self, steps: Iterator[TrackWait], instant: int) -> ScriptTrack:
         """Begin a track of the session's own at an instant; give it."""
-        track = Track(steps, ("handshake", None))
+        track = ScriptTrack(steps, ("handshake", None))
         track.value = instant
         self.tracks.append(track)
         return track
 
-    def write(self, data: bytes) -> Iterator[Wait]:
+    def write_stdout(self, data: bytes) -> Iterator[TrackWait]:
         """Write to stdout, as far as there is room; give what is waited for."""
-        return self._write("stdout", data)
+        return self._write_stream("stdout", data)
 
-    def _write(self, stream: str, data: bytes) -> Iterator[Wait]:
+    def _write_stream(self, stream: str, data: bytes) -> Iterator[TrackWait]:
         piece = self.program.get("chunk")
-        size = piece or CHUNK
+        size = piece or MAX_WRITE_BYTES
         chunks = (data[start : start + size] for start in range(0, len(data), size))
-        made = self._emit(stream, chunks, count_together(len(data)) if piece is None else 1)
-        return made if self.session is None or stream != "stdout" else self.session.write_exclusively(made)
+        made = self._write_chunks(stream, chunks, count_chunks_per_grant(len(data)) if piece is None else 1)
+        return made if self.session is None or stream != "stdout" else self.session.write_lines_exclusively(made)
 
-    def _emit(self, stream: str, chunks: Iterable[bytes], together: int) -> Iterator[Wait]:
+    def _write_chunks(self, stream: str, chunks: Iterable[bytes], together: int) -> Iterator[TrackWait]:
         """Write chunks: the first at once if there is room, and then this number together in each further grant."""
         for number, chunk in enumerate(chunks):
             if (number and not number % together) or not self.stage.can_write(stream):
                 self.waits += 1
-                if self.waits > MOST_WAITS:
-                    raise Endless(f"it waited {MOST_WAITS} times for room to write, and nothing ended it")
-                yield (SPACE, stream)
-            if not self.stage.write(stream, chunk):
-                if self.reactions.get(_EPIPE) == []:
+                if self.waits > MAX_ROOM_WAITS_PER_PROCESS:
+                    raise EndlessStep(
+                        f"it waited {MAX_ROOM_WAITS_PER_PROCESS} times for room to write, and nothing ended it"
+                    )
+                yield (WAIT_FOR_ROOM, stream)
+            if not self.stage.write_chunk(stream, chunk):
+                if self.reactions.get(_EPIPE_REACTION_KEY) == []:
                     return  # ignored: the track goes on without its words
-                if self.acting == _EPIPE or not self._start_reaction(_EPIPE):
-                    self.stage.die(PIPE)
-                yield (NEVER, None)
+                if self.acting == _EPIPE_REACTION_KEY or not self._start_reaction(_EPIPE_REACTION_KEY):
+                    self.stage.die_of_signal(SIGPIPE)
+                yield (WAIT_FOREVER, None)

@@ -27,28 +27,28 @@ if TYPE_CHECKING:
     Program = dict[str, Any]
     Step = tuple[int, str, tuple[Any, ...]]
 
-FORMAT = 1
+PROGRAM_FORMAT_VERSION = 1
 
-ENVIRON = 128 * 1024
+MAX_REPORTED_ENVIRON_BYTES = 128 * 1024
 """So many bytes of its environment a fake tells that is asked for all of it."""
 
-CHUNK = 4096
+MAX_WRITE_BYTES = 4096
 """A fake writes at most this many bytes at a time, after the pipe has room: a full pipe parks, it never blocks."""
 
-ROOM = 1 << 16
+PIPE_CAPACITY_BYTES = 1 << 16
 """What a pipe holds. A write of more bytes waits for its reader anyway, and is made of as much in each grant; of a
 smaller one each chunk may be read, and answered, before the next."""
 
-LONGEST = 1024
+MAX_REPORTED_WORD_BYTES = 1024
 """So many bytes of each argument and variable a fake tells: a message of more than 256 KiB cannot be sent."""
 
-FULL = 1 << 16
+MAX_HELD_NOTES_BYTES = 1 << 16
 """Notes of more bytes than this go ahead in a message of their own."""
 
-READ = 65536
+MAX_STDIN_READ_BYTES = 65536
 """A fake takes at most this many bytes from its stdin in one grant."""
 
-OPS = {
+ARGUMENT_NAMES_BY_OP = {
     "tell": ("names",),
     "need_terminal": (),
     "say": ("text", "stop"),
@@ -85,24 +85,24 @@ OPS = {
 }
 """Every op with the names of its arguments."""
 
-OF_SESSIONS = ("handshake", "await_prompt", "await_cancel", "receipt", "acknowledge", "interrupted", "ask")
+SESSION_ONLY_OPS = ("handshake", "await_prompt", "await_cancel", "receipt", "acknowledge", "interrupted", "ask")
 """The ops that only a session can play."""
 
-PARENT = "parent"
+PARENT_NAME = "parent"
 """What a spawned process calls who spawned it."""
 
-LEADERS = ("own_group", "new_session")
+GROUP_LEADING_SPAWN_WAYS = ("own_group", "new_session")
 """The ways of being born that keep the parent and lead a group: a signal to such a child is for the whole group."""
 
-TERM, INT, HUP, PIPE = 15, 2, 1, 13
-POLITE = (TERM, INT, HUP)
+SIGTERM, SIGINT, SIGHUP, SIGPIPE = 15, 2, 1, 13
+POLITE_SIGNALS = (SIGTERM, SIGINT, SIGHUP)
 """The signals that `linger: until signal` waits for and that a deaf process catches and ignores."""
 
-FATAL = (1, 2, 3, 10, 12, 15)
+FATAL_SIGNALS = (1, 2, 3, 10, 12, 15)
 """The signals whose default is death and that a descendant tells of as it dies: its parent is not the supervisor."""
 
 
-def find_argument(program: Program, *names: str) -> str:
+def find_option_value(program: Program, *names: str) -> str:
     """Give the value after the first of these options on the command line, apart or after `=`; "" if none is there."""
     words = program.get("argv", ())
     for place, word in enumerate(words):
@@ -112,20 +112,20 @@ def find_argument(program: Program, *names: str) -> str:
     return ""
 
 
-def make_invocation(program: Program, number: int) -> Program:
+def make_invocation_program(program: Program, number: int) -> Program:
     """Give what one invocation plays, counted from 1, under its own name: agent, agent 2, agent 3."""
-    name = number_name(program["name"], number)
+    name = make_numbered_name(program["name"], number)
     then = program.get("then")
     if number == 1 or not then:
         return {**program, "name": name}
     return {**program, "name": name, "number": number, "steps": then[min(number - 1, len(then)) - 1]}
 
 
-def make_descendant(program: Program, fields: dict[str, Any], steps: Sequence[Step] | None) -> Program:
+def make_descendant_program(program: Program, fields: dict[str, Any], steps: Sequence[Step] | None) -> Program:
     """Give the program of a spawned process: its own script, or living on, or re-forking, for the time it is given."""
     line = fields["line"]
     deaf: list[Step] = (
-        [(line, "when", ("signal", signum, [])) for signum in POLITE] if fields["ignores_signals"] else []
+        [(line, "when", ("signal", signum, [])) for signum in POLITE_SIGNALS] if fields["ignores_signals"] else []
     )
     if "every" in fields:
         play: list[Step] = [(line, "hop", (fields,))]
@@ -139,11 +139,11 @@ def make_descendant(program: Program, fields: dict[str, Any], steps: Sequence[St
     return {**program, **own, "steps": deaf + play}
 
 
-def number_name(name: str, number: int) -> str:
+def make_numbered_name(name: str, number: int) -> str:
     """Name the process by its name and its number among processes of that name."""
     return name if number == 1 else f"{name} {number}"
 
 
-def count_together(size: int) -> int:
+def count_chunks_per_grant(size: int) -> int:
     """Say how many chunks of a write of this size go together in a grant, as long as there is room."""
-    return ROOM // CHUNK if size > ROOM else 1
+    return PIPE_CAPACITY_BYTES // MAX_WRITE_BYTES if size > PIPE_CAPACITY_BYTES else 1

@@ -7,8 +7,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-ALLOW, DENY, CANCELLED = "allow", "deny", "cancelled"
-ANSWERED, REFUSED = "answered", "refused"
+ANSWER_ALLOW, ANSWER_DENY, ANSWER_CANCELLED = "allow", "deny", "cancelled"
+ANSWER_GIVEN, ANSWER_REFUSED = "answered", "refused"
 
 
 class Question:

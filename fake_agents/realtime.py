@@ -18,8 +18,14 @@ import time
 
 from pytest_agentproc.fake_agents import diary
 from pytest_agentproc.fake_agents.dialects import make_encoder
-from pytest_agentproc.fake_agents.player import Player
-from pytest_agentproc.fake_agents.stage import CHILDREN, Stage, block_signals, stop_process, unblock_signals
+from pytest_agentproc.fake_agents.player import ScriptPlayer
+from pytest_agentproc.fake_agents.stage import (
+    STARTED_PROGRAMS,
+    SideEffectStage,
+    block_fatal_signals,
+    stop_this_process,
+    unblock_all_signals,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,46 +33,46 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.fake_agents.program import Program
 
-_HIGH = 200
+_FIRST_OWN_DESCRIPTOR = 200
 """The diary lives up here, out of the way of what a scenario or a client does with low numbers."""
 
-_SLOWEST_START = 60_000_000_000
-_KIND, _FILE = 0o170000, 0o100000
+_MAX_START_NS = 60_000_000_000
+_FILE_TYPE_MASK, _REGULAR_FILE_TYPE = 0o170000, 0o100000
 
-_PAGE = posix.environ.get(b"AGENTPROC_CLOCK")
+_CLOCK_PAGE_PATH = posix.environ.get(b"AGENTPROC_CLOCK")
 """The page of the coordinator that this process lives below: the machine's clock is what stands there."""
 
-_NO_OFFSET, _NOBODY = -1 << 63, bytes(4)
-_DAY = 86_400_000_000_000
+_VIRTUAL_TIME_MARK, _NO_LISTENER_BYTES = -1 << 63, bytes(4)
+_DAY_NS = 86_400_000_000_000
 
 
-def _read_page() -> tuple[int, bool]:
-    """Give how far the clock is ahead of the machine's (`_NO_OFFSET`: time is virtual now), up to a constant.
+def _read_clock_page() -> tuple[int, bool]:
+    """Give how far the clock is ahead of the machine's (`_VIRTUAL_TIME_MARK`: time is virtual now), up to a constant.
 
     And say whether a thread learns that time stands still: see `clock/preload/page.h`.
     """
-    if _PAGE is None:
+    if _CLOCK_PAGE_PATH is None:
         return 0, False
     try:
-        page = posix.open(_PAGE, posix.O_RDONLY | posix.O_CLOEXEC)
+        page = posix.open(_CLOCK_PAGE_PATH, posix.O_RDONLY | posix.O_CLOEXEC)
     except OSError:
         return 0, False
     found = posix.pread(page, 12, 8)
     posix.close(page)
-    return int.from_bytes(found[:8], "little", signed=True), found[8:] != _NOBODY
+    return int.from_bytes(found[:8], "little", signed=True), found[8:] != _NO_LISTENER_BYTES
 
 
-_OFFSET, _HEARD = _read_page()
-_VIRTUAL = _OFFSET == _NO_OFFSET
+_CLOCK_OFFSET_NS, _HAS_STALL_LISTENER = _read_clock_page()
+_IS_VIRTUAL_TIME = _CLOCK_OFFSET_NS == _VIRTUAL_TIME_MARK
 """Nothing is made faster in virtual time. A test in it fails once nobody can move: there no fake needs a lifetime."""
 
 
-def limit_lifetime(limit: int) -> int:
+def choose_lifetime_ns(limit: int) -> int:
     """Give the nanoseconds that a fake may live: in virtual time a day at least, since silences cost nothing."""
-    return max(limit, _DAY) if _VIRTUAL else limit
+    return max(limit, _DAY_NS) if _IS_VIRTUAL_TIME else limit
 
 
-class _Time:
+class _FakeClock:
     """Instants in nanoseconds since the root agent's start; descendants inherit it by their fork.
 
     Args:
@@ -75,31 +81,31 @@ class _Time:
         offset: how far the clock was ahead then.
     """
 
-    def __init__(self, zero: int, scale: float, offset: int = _OFFSET) -> None:
-        self.scale = 1 if _VIRTUAL else scale
+    def __init__(self, zero: int, scale: float, offset: int = _CLOCK_OFFSET_NS) -> None:
+        self.scale = 1 if _IS_VIRTUAL_TIME else scale
         self.zero = zero
-        self.offset = 0 if _VIRTUAL else offset
+        self.offset = 0 if _IS_VIRTUAL_TIME else offset
         self.now = 0
         self.moment = self.zero
         """The machine's instant at which the player was last let go on: nothing that it tells came before."""
 
-    def move_to_now(self, until: int | None) -> int:
+    def advance_to_present(self, until: int | None) -> int:
         """Move to the present instant, or to the awaited one if it has passed; return the lateness."""
         self.moment = time.monotonic_ns()
-        present = self._instant(self.moment)
+        present = self._convert_to_fake_instant(self.moment)
         self.now = present if until is None else min(present, max(until, self.now))
         return present - self.now
 
-    def _instant(self, moment: int) -> int:
+    def _convert_to_fake_instant(self, moment: int) -> int:
         return int((moment - self.zero) * self.scale)
 
-    def milliseconds_until(self, instant: int) -> float:
+    def compute_wait_milliseconds(self, instant: int) -> float:
         """Give the wait that does not end before an instant, in whole milliseconds of the machine."""
-        left = (instant - self._instant(time.monotonic_ns())) / self.scale
+        left = (instant - self._convert_to_fake_instant(time.monotonic_ns())) / self.scale
         return max(0, -(-left // 1_000_000))
 
 
-class _Lifetime:
+class _LifetimeLimit:
     """The end of a process that would wait longer than it may live.
 
     Args:
@@ -114,14 +120,14 @@ class _Lifetime:
         self._debugged = debugged
         self._notice = notice
 
-    def poll(self, epoll: select.epoll, wait: float, line: int, tell: Any) -> list[tuple[int, int]]:
+    def poll_until_lifetime_ends(self, epoll: select.epoll, wait: float, line: int, tell: Any) -> list[tuple[int, int]]:
         """Wait for events as `epoll` does; at the end of this life write that into the diary, and die."""
-        offset = 0 if _VIRTUAL else _read_page()[0]
-        if offset == _NO_OFFSET:
+        offset = 0 if _IS_VIRTUAL_TIME else _read_clock_page()[0]
+        if offset == _VIRTUAL_TIME_MARK:
             return epoll.poll(wait)
         left = (self._end - time.monotonic_ns() + offset) / 1e9
         if left <= 0:
-            if _is_there(self._debugged):
+            if _path_exists(self._debugged):
                 return epoll.poll(wait)
             tell(time.monotonic_ns(), "T", line)
             posix.kill(posix.getpid(), 9)
@@ -132,12 +138,12 @@ class _Lifetime:
         path, words, patience = self._notice
         events = epoll.poll(patience)
         if not events:
-            _say(path, words % line)
+            _write_notice(path, words % line)
             self._notice = None
         return events
 
 
-def _is_there(path: str) -> bool:
+def _path_exists(path: str) -> bool:
     try:
         posix.stat(path)
     except OSError:
@@ -145,13 +151,13 @@ def _is_there(path: str) -> bool:
     return True
 
 
-def _say(path: str, words: str) -> None:
+def _write_notice(path: str, words: str) -> None:
     """Write to what another process has open, unless that is a file, in which it would be overwritten."""
     try:
         number = posix.open(path, posix.O_WRONLY | posix.O_APPEND | posix.O_NONBLOCK | posix.O_NOCTTY | posix.O_CLOEXEC)
     except OSError:  # a socket, or that process has closed it
         return
-    if posix.fstat(number).st_mode & _KIND != _FILE:
+    if posix.fstat(number).st_mode & _FILE_TYPE_MASK != _REGULAR_FILE_TYPE:
         try:  # noqa: SIM105  # an import that a start would pay for
             posix.write(number, words.encode("utf-8", "replace"))
         except OSError:  # a full pipe
@@ -159,66 +165,77 @@ def _say(path: str, words: str) -> None:
     posix.close(number)
 
 
-_times: list[_Time] = []
+_fake_clocks: list[_FakeClock] = []
 
 
-def play(
+def play_in_real_time(
     baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program, harness: list[int]
 ) -> None:
     """Play to the end, and keep a diary if there is a folder for it; `harness` is readable once the harness is gone."""
-    if not _times:
-        _times.append(_Time(_read_start_instant(), baked.get("scale", 1)))
-    times = _times[0]
+    if not _fake_clocks:
+        _fake_clocks.append(_FakeClock(_read_process_start_instant(), baked.get("scale", 1)))
+    times = _fake_clocks[0]
     if fields.get("every") == 0:
-        times.move_to_now(None)  # who forks again and again without a pause has no instants of its own to keep to
+        times.advance_to_present(
+            None
+        )  # who forks again and again without a pause has no instants of its own to keep to
     started = times.zero if index < 0 else time.monotonic_ns()
     book = _open_diary(baked["diary"], is_root=index < 0) if baked.get("diary") else None
-    tell = _discard_entry if book is None else _make_writer(book)
+    tell = _discard_diary_entry if book is None else _make_diary_writer(book)
     tell(started, "H", parent or posix.getppid(), index, fields["id"], fields["line"])
 
-    def send(_form: str, notes: list[Any]) -> None:
+    def send_notes(_form: str, notes: list[Any]) -> None:
         tell(times.moment, "N", notes)
 
-    def tell_death(signum: int, notes: list[Any]) -> None:
+    def report_death(signum: int, notes: list[Any]) -> None:
         tell(time.monotonic_ns(), "D", signum, notes)
 
     life = None
-    if "lifetime" in baked and not _HEARD:
+    if "lifetime" in baked and not _HAS_STALL_LISTENER:
         lifetime, debugged = baked["lifetime"]
-        notice = baked["notice"] if index < 0 and not _VIRTUAL else None  # below a coordinator a wait costs nothing
-        life = _Lifetime(times.zero - times.offset + limit_lifetime(lifetime), debugged, notice)
-    stage = Stage(send, tell_death, parent)
+        notice = (
+            baked["notice"] if index < 0 and not _IS_VIRTUAL_TIME else None
+        )  # below a coordinator a wait costs nothing
+        life = _LifetimeLimit(times.zero - times.offset + choose_lifetime_ns(lifetime), debugged, notice)
+    stage = SideEffectStage(send_notes, report_death, parent)
     if index < 0:  # its encoder may wait for a server, and a signal ends that; a descendant may ignore signals
-        unblock_signals()
-    player = Player(program, stage, make_encoder(program))
+        unblock_all_signals()
+    player = ScriptPlayer(program, stage, make_encoder(program))
     player.most_hops = sys.maxsize
-    for child in CHILDREN:
+    for child in STARTED_PROGRAMS:
         child.is_watched = True
         stage.epoll.register(child.output, select.EPOLLIN | select.EPOLLET)
-    unblock_signals()
+    unblock_all_signals()
     if fields.get("stopped"):
-        stop_process()
+        stop_this_process()
     try:
-        _play(player, stage, times, tell, harness, life)
+        _play_with_signal_pipe(player, stage, times, tell, harness, life)
     finally:  # only a forked child comes here: the diary is its parent's
         if book is not None:
             posix.close(book)
 
 
-def read_position() -> tuple[int, int, int]:
+def read_clock_position() -> tuple[int, int, int]:
     """Give the instant on the machine's clock from which this fake counts, its present instant, and the offset."""
-    return _times[0].zero, _times[0].now, _times[0].offset
+    return _fake_clocks[0].zero, _fake_clocks[0].now, _fake_clocks[0].offset
 
 
-def restore_position(position: tuple[int, int, int], baked: dict[str, Any]) -> None:
+def restore_clock_position(position: tuple[int, int, int], baked: dict[str, Any]) -> None:
     """Count on from where another image of this process had come to."""
     zero, now, offset = position
-    times = _Time(zero, baked.get("scale", 1), offset)
+    times = _FakeClock(zero, baked.get("scale", 1), offset)
     times.now = now
-    _times.append(times)
+    _fake_clocks.append(times)
 
 
-def _play(player: Player, stage: Stage, times: _Time, tell: Any, harness: list[int], life: _Lifetime | None) -> None:
+def _play_with_signal_pipe(
+    player: ScriptPlayer,
+    stage: SideEffectStage,
+    times: _FakeClock,
+    tell: Any,
+    harness: list[int],
+    life: _LifetimeLimit | None,
+) -> None:
     bell, ring = posix.pipe()
     posix.set_blocking(ring, False)
     _signal.set_wakeup_fd(ring)
@@ -235,11 +252,17 @@ def _play(player: Player, stage: Stage, times: _Time, tell: Any, harness: list[i
 
 
 def _play_until_end(
-    player: Player, stage: Stage, times: _Time, tell: Any, bell: int, harness: list[int], life: _Lifetime | None
+    player: ScriptPlayer,
+    stage: SideEffectStage,
+    times: _FakeClock,
+    tell: Any,
+    bell: int,
+    harness: list[int],
+    life: _LifetimeLimit | None,
 ) -> None:
     events: list[tuple[int, int]] = []
     if player.session is None:  # in a session the first steps say how requests are answered, so they come first
-        stage.watch_streams(player.wants)
+        stage.watch_streams(player.wanted_streams)
         events = stage.epoll.poll(0)  # input that is there before the first step is read with it
     latest = 0
     while True:
@@ -247,21 +270,25 @@ def _play_until_end(
             posix.read(bell, 64)
         if harness and any(number == harness[0] for number, _ in events):
             posix.kill(posix.getpid(), 9)
-        late = times.move_to_now(player.until)
-        if late > latest and player.until is not None:
+        late = times.advance_to_present(player.earliest_wake_instant)
+        if late > latest and player.earliest_wake_instant is not None:
             latest = late
             tell(times.moment, "L", late)
-        if _VIRTUAL:
-            block_signals()
-        player.grant(times.now, stage.take_signals(), readable=stage.can_read_stdin(events))
+        if _IS_VIRTUAL_TIME:
+            block_fatal_signals()
+        player.run_until_parked(times.now, stage.take_caught_signals(), readable=stage.can_read_stdin(events))
         if notes := stage.take_notes():
             tell(times.moment, "N", notes)
-        is_ready = stage.watch_streams(player.wants) or player.burns
-        until = player.until
-        wait = 0 if is_ready else -1 if until is None else times.milliseconds_until(until) / 1000
-        if _VIRTUAL:
-            unblock_signals()
-        events = stage.epoll.poll(wait) if life is None else life.poll(stage.epoll, wait, player.line, tell)
+        is_ready = stage.watch_streams(player.wanted_streams) or player.is_burning_cpu
+        until = player.earliest_wake_instant
+        wait = 0 if is_ready else -1 if until is None else times.compute_wait_milliseconds(until) / 1000
+        if _IS_VIRTUAL_TIME:
+            unblock_all_signals()
+        events = (
+            stage.epoll.poll(wait)
+            if life is None
+            else life.poll_until_lifetime_ends(stage.epoll, wait, player.line, tell)
+        )
 
 
 def _open_diary(folder: str, *, is_root: bool) -> int:
@@ -270,34 +297,34 @@ def _open_diary(folder: str, *, is_root: bool) -> int:
     path = f"{folder}/{posix.getpid()}"
     if is_root:
         try:  # noqa: SIM105  # an import that a start would pay for
-            posix.rename(f"{folder}/{diary.SPARE}", path)
+            posix.rename(f"{folder}/{diary.SPARE_FILE_NAME}", path)
         except OSError:  # the agent was started before
             pass
     try:
         low = posix.open(path, flags, 0o600)
     except FileNotFoundError:
         posix._exit(70)
-    high = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, _HIGH)
+    high = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, _FIRST_OWN_DESCRIPTOR)
     posix.close(low)
     return high
 
 
-def _make_writer(book: int) -> Any:
+def _make_diary_writer(book: int) -> Any:
     """Give what writes into a diary: an instant, and the words of an entry."""
 
-    def tell(at: int, *message: Any) -> None:
-        posix.write(book, diary.encode_entry(at, message))
+    def write_entry(at: int, *message: Any) -> None:
+        posix.write(book, diary.encode_diary_entry(at, message))
 
-    return tell
+    return write_entry
 
 
-def _discard_entry(*words: object) -> None:
+def _discard_diary_entry(*words: object) -> None:
     """Write it nowhere: no folder was given for a diary."""
 
 
-def _read_start_instant() -> int:
+def _read_process_start_instant() -> int:
     """Give the instant at which this process was started, on the monotonic clock; never before it was."""
-    if _PAGE is not None:
+    if _CLOCK_PAGE_PATH is not None:
         return time.monotonic_ns()
     with open("/proc/self/stat", "rb", buffering=0) as file:
         ticks = int(file.read(4096).rpartition(b")")[2].split()[19])
@@ -305,4 +332,4 @@ def _read_start_instant() -> int:
     booted = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
     now = time.monotonic_ns()  # read last: a pause between the two makes the start later, and never earlier
     started = (ticks + 1) * tick - (booted - now)
-    return started if now - _SLOWEST_START < started < now else now
+    return started if now - _MAX_START_NS < started < now else now

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class _Context:
+class _JsonScannerOptions:
     """The interface of the scanner's maker."""
 
     strict = False
@@ -23,20 +23,20 @@ class _Context:
     parse_constant = float
 
 
-_scan = _json.make_scanner(_Context())  # type: ignore[arg-type]  # it takes whatever has these names
+_scan_json = _json.make_scanner(_JsonScannerOptions())  # type: ignore[arg-type]  # it takes whatever has these names
 
 
-def parse_request(request: bytes) -> dict[str, Any] | None:
+def parse_json_object(request: bytes) -> dict[str, Any] | None:
     """Give the object that a line holds; None: it holds none."""
     text = request.decode("utf-8", "replace").strip("\ufeff \t\r\n")
     try:
-        found, end = _scan(text, 0)
+        found, end = _scan_json(text, 0)
     except (StopIteration, ValueError, RecursionError, SystemError):  # CPython 3.11 raises the last one for bad JSON
         return None
     return found if isinstance(found, dict) and end == len(text) else None
 
 
-def join_text(content: Any) -> str:
+def join_prompt_text(content: Any) -> str:
     """Give the text of a prompt: a string, or blocks of which some have text."""
     if isinstance(content, str):
         return content

@@ -5,95 +5,97 @@ Owns the desk, the track that answers requests before any other track moves; kno
 
 from __future__ import annotations
 
-from pytest_agentproc.fake_agents.questions import ALLOW, ANSWERED, DENY, REFUSED
+from pytest_agentproc.fake_agents.questions import ANSWER_ALLOW, ANSWER_DENY, ANSWER_GIVEN, ANSWER_REFUSED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
     from typing import Any
 
-    from pytest_agentproc.fake_agents.contracts import Host, Playing, Wait
+    from pytest_agentproc.fake_agents.contracts import SessionEncoder, SessionPlayer, TrackWait
     from pytest_agentproc.fake_agents.program import Step
     from pytest_agentproc.fake_agents.questions import Question
 
-    Opinion = Callable[[], bool]
+    WaitCondition = Callable[[], bool]
 
 
-_EOF = ("eof", None)
-_CONNECTS = 60_000_000_000
+_EOF_REACTION_KEY = ("eof", None)
+_SERVER_CONNECT_LIMIT_NS = 60_000_000_000
 """So long a claude waits for the servers of its client: its first prompt has no turn before."""
-_AT_ONCE = ("after", 0)
+_IMMEDIATE_HANDSHAKE = ("after", 0)
 """How a handshake goes that the script says nothing about."""
 
 
-class Session:
+class SessionHandler:
     """The state of a session's player beside its tracks.
 
     Args:
-        player: the player; its dialect must be a `Host`.
+        player: the player; its dialect must be a `SessionEncoder`.
         when: the kind of wait that ends as soon as a function says so.
     """
 
-    def __init__(self, player: Playing, when: int) -> None:
+    def __init__(self, player: SessionPlayer, when: int) -> None:
         self._player = player
-        self._host: Host = player.encoder  # type: ignore[assignment]
+        self._host: SessionEncoder = player.encoder  # type: ignore[assignment]
         self._when = when
         self._replies: list[bytes] = []
         self._has_heard = False
         self._cancels = self._awaited = 0
-        self._writer: Iterator[Wait] | None = None
-        self._rest: Iterator[Wait] | None = None
+        self._writer: Iterator[TrackWait] | None = None
+        self._rest: Iterator[TrackWait] | None = None
         """The rest of a line whose track was cut within it."""
-        self._handshake: tuple[str, Any] = _AT_ONCE
+        self._handshake: tuple[str, Any] = _IMMEDIATE_HANDSHAKE
         self._is_shaken = False
         """Whether the client asked for a handshake, or it is noted that it began without one."""
 
-    def do_handshake(self, kind: str, value: Any) -> None:
+    def play_handshake_step(self, kind: str, value: Any) -> None:
         """Say how handshakes go from now on: never, after a time, refused, or what they tell."""
         if kind in ("history", "modes", "options"):
             setattr(self._host, kind, value)
             return
         if kind == "version":
             self._host.version = value
-            kind, value = _AT_ONCE
+            kind, value = _IMMEDIATE_HANDSHAKE
         self._handshake = (kind, value)
 
-    def handle_line(self, request: bytes) -> bool:
+    def handle_stdin_line(self, request: bytes) -> bool:
         """Take one line of stdin; return whether it cancels the turn."""
         if not request:
             return False
         self._has_heard = True
         reply, event = self._host.handle_request(request, self._player.now)
         if event == "fault":
-            self._player.stage.write("stderr", reply)
+            self._player.stage.write_chunk("stderr", reply)
             self._player.stage.exit_process(1)
         elif event in ("handshake", "connect"):
             self._is_shaken = True
             self._answer_handshake(request, reply)
             if event == "connect":
                 is_withheld = self._handshake[0] in ("never", "error")
-                self._player.begin_track(self._drop_servers(), self._player.now + (0 if is_withheld else _CONNECTS))
+                self._player.begin_session_track(
+                    self._stop_awaiting_servers(), self._player.now + (0 if is_withheld else _SERVER_CONNECT_LIMIT_NS)
+                )
         elif reply and self._handshake[0] != "never":  # who does not wait for the handshake gets no answer either
             self._replies.append(reply)
         self._cancels += event == "cancel"
-        self._note_news()
-        self._note_no_handshake()
+        self._note_settled_questions()
+        self._note_missing_handshake()
         return event == "cancel"
 
-    def note_eof(self) -> None:
+    def note_stdin_end(self) -> None:
         """Take the end of stdin."""
-        self._host.note_eof()
-        self._note_news()
+        self._host.note_stdin_end()
+        self._note_settled_questions()
 
-    def _note_news(self) -> None:
+    def _note_settled_questions(self) -> None:
         for question in self._host.questions.take_news():
-            self._player.stage.note("q", question.news)
+            self._player.stage.add_note("q", question.news)
 
-    def _note_no_handshake(self) -> None:
+    def _note_missing_handshake(self) -> None:
         """Note that a prompt came first, if the script withholds a handshake that was not requested."""
-        if self._handshake != _AT_ONCE and not self._is_shaken and self._host.has_prompt(1):
+        if self._handshake != _IMMEDIATE_HANDSHAKE and not self._is_shaken and self._host.has_prompt(1):
             self._is_shaken = True
-            self._player.stage.note("q", {"begun_without": "handshake"})
+            self._player.stage.add_note("q", {"begun_without": "handshake"})
 
     def _answer_handshake(self, request: bytes, reply: bytes) -> None:
         kind, value = self._handshake
@@ -102,107 +104,109 @@ class Session:
         elif kind == "after" and value == 0:
             self._replies.append(reply)
         elif kind == "after":
-            self._player.begin_track(self._player.write(reply), self._player.now + value)
+            self._player.begin_session_track(self._player.write_stdout(reply), self._player.now + value)
 
-    def _drop_servers(self) -> Iterator[Wait]:
-        yield from self._player.write(self._host.drop_servers())
+    def _stop_awaiting_servers(self) -> Iterator[TrackWait]:
+        yield from self._player.write_stdout(self._host.drop_servers())
 
-    def answer_requests(self) -> Iterator[Wait]:
+    def answer_client_requests(self) -> Iterator[TrackWait]:
         """Answer the requests that the dialect answers by itself; end the lines that no other track ends, for ever."""
         while True:
-            yield self._wait_for_opinion(lambda: self._has_heard or self._rest is not None)
+            yield self._wait_for_condition(lambda: self._has_heard or self._rest is not None)
             if self._rest is not None:
-                yield from self._finish_lines()
+                yield from self._finish_cut_line()
                 continue
             reply, self._replies, self._has_heard = b"".join(self._replies) + self._host.take_late_answers(), [], False
-            yield from self._player.write(reply)
+            yield from self._player.write_stdout(reply)
 
-    def serve_until_eof(self) -> Iterator[Wait]:
+    def serve_until_stdin_ends(self) -> Iterator[TrackWait]:
         """Live on until stdin ends, unless the script reacts to that; of its tracks the reactions stay."""
         player = self._player
         desk = player.tracks[0]
         player.tracks = [track for track in player.tracks if track in (desk, player.main) or track.key is not None]
-        yield self._wait_for_opinion(self._is_over)
+        yield self._wait_for_condition(self._has_stdin_ended_for_good)
         player.code = self._host.code
 
-    def do_await_prompt(self, number: int) -> Generator[Wait, None, bool]:
+    def play_await_prompt_step(self, number: int) -> Generator[TrackWait, None, bool]:
         """Wait for a prompt and take it in hand; return whether it can never come."""
-        yield self._wait_for_opinion(lambda: self._host.has_prompt(number) or self._is_over())
+        yield self._wait_for_condition(lambda: self._host.has_prompt(number) or self._has_stdin_ended_for_good())
         if not self._host.has_prompt(number):
             return True
-        yield from self._player.write(self._host.begin_prompt(number, self._player.now))
+        yield from self._player.write_stdout(self._host.begin_prompt(number, self._player.now))
         return False
 
-    def do_await_cancel(self) -> Generator[Wait, None, bool]:
+    def play_await_cancel_step(self) -> Generator[TrackWait, None, bool]:
         """Wait for a cancel that was not waited for; return whether it can never come."""
-        yield self._wait_for_opinion(lambda: self._cancels > self._awaited or self._is_over())
+        yield self._wait_for_condition(lambda: self._cancels > self._awaited or self._has_stdin_ended_for_good())
         if self._cancels == self._awaited:
             return True
         self._awaited += 1
         return False
 
-    def do_receipt(self) -> Iterator[Wait]:
+    def play_receipt_step(self) -> Iterator[TrackWait]:
         """Say that the cancel was heard."""
-        return self._player.write(self._host.confirm_cancel())
+        return self._player.write_stdout(self._host.confirm_cancel())
 
-    def do_acknowledge(self) -> Iterator[Wait]:
+    def play_acknowledge_step(self) -> Iterator[TrackWait]:
         """End the cancelled turn."""
-        return self._player.write(self._host.acknowledge(self._player.now))
+        return self._player.write_stdout(self._host.acknowledge(self._player.now))
 
-    def do_interrupted(self) -> Iterator[Wait]:
+    def play_interrupted_step(self) -> Iterator[TrackWait]:
         """End the turn in hand."""
-        return self._player.write(self._host.end_interrupted_turn(self._player.now))
+        return self._player.write_stdout(self._host.end_interrupted_turn(self._player.now))
 
-    def do_ask(
+    def play_ask_step(
         self, fields: dict[str, Any], allowed: Sequence[Step], denied: Sequence[Step], unanswered: Sequence[Step]
-    ) -> Generator[Wait, None, bool]:
+    ) -> Generator[TrackWait, None, bool]:
         """Ask, wait for the answer and play its branch; return whether no answer, or nothing in it, can ever come."""
         question, data = self._host.ask(fields, self._player.now)
-        yield from self._player.write(data)
-        self._player.stage.note("q", question.about)
+        yield from self._player.write_stdout(data)
+        self._player.stage.add_note("q", question.about)
         limit = fields.get("for")
         patience = (
-            None if limit is None else self._player.begin_track(self._give_up(question), self._player.now + limit)
+            None
+            if limit is None
+            else self._player.begin_session_track(self._withdraw_question(question), self._player.now + limit)
         )
-        yield self._wait_for_opinion(lambda: self._is_settled(question))
-        self._note_news()
+        yield self._wait_for_condition(lambda: self._is_question_settled(question))
+        self._note_settled_questions()
         if patience in self._player.tracks and not question.given_up:
             self._player.tracks.remove(patience)  # one that gives up writes its line to the end
         if question.dismissed:
-            self._host.questions.settle(question, DENY)
-            self._note_news()
-        branches = {ALLOW: allowed, ANSWERED: allowed, DENY: denied, REFUSED: denied}
+            self._host.questions.settle(question, ANSWER_DENY)
+            self._note_settled_questions()
+        branches = {ANSWER_ALLOW: allowed, ANSWER_GIVEN: allowed, ANSWER_DENY: denied, ANSWER_REFUSED: denied}
         steps = unanswered if question.given_up else branches.get(question.answer, ())
-        return not question.answer or (yield from self._player.play(steps))
+        return not question.answer or (yield from self._player.play_steps(steps))
 
-    def _is_settled(self, question: Question) -> bool:
+    def _is_question_settled(self, question: Question) -> bool:
         """Say whether it is answered, or cannot be: the end of stdin leaves only the answers of the agent's servers."""
         if question.call is None:
-            return bool(question.answer) or self._is_over()
+            return bool(question.answer) or self._has_stdin_ended_for_good()
         if not question.answer:
             self._host.poll_call(question)
         return bool(question.answer)
 
-    def _give_up(self, question: Question) -> Iterator[Wait]:
+    def _withdraw_question(self, question: Question) -> Iterator[TrackWait]:
         """Take a question back that was not answered in time."""
         data = self._host.give_up(question)
-        self._note_news()
-        yield from self._player.write(data)
+        self._note_settled_questions()
+        yield from self._player.write_stdout(data)
 
-    def write_exclusively(self, writing: Iterator[Wait]) -> Iterator[Wait]:
+    def write_lines_exclusively(self, writing: Iterator[TrackWait]) -> Iterator[TrackWait]:
         """Write whole lines: while one track waits for room, no other begins."""
         while self._writer is not None:
-            yield self._wait_for_opinion(lambda: self._writer is None or self._rest is not None)
+            yield self._wait_for_condition(lambda: self._writer is None or self._rest is not None)
             if self._rest is not None:
-                yield from self._finish_lines()
-        yield from self._write(writing)
+                yield from self._finish_cut_line()
+        yield from self._write_whole_line(writing)
 
-    def _finish_lines(self) -> Iterator[Wait]:
+    def _finish_cut_line(self) -> Iterator[TrackWait]:
         assert self._rest is not None
         rest, self._rest = self._rest, None
-        return self._write(rest)
+        return self._write_whole_line(rest)
 
-    def _write(self, writing: Iterator[Wait]) -> Iterator[Wait]:
+    def _write_whole_line(self, writing: Iterator[TrackWait]) -> Iterator[TrackWait]:
         """Write to the end of the line: if the track is cut before, another one does."""
         self._writer = writing
         try:
@@ -213,8 +217,8 @@ class Session:
             raise
         self._writer = None
 
-    def _is_over(self) -> bool:
-        return self._player.at_eof and _EOF not in self._player.reactions
+    def _has_stdin_ended_for_good(self) -> bool:
+        return self._player.at_eof and _EOF_REACTION_KEY not in self._player.reactions
 
-    def _wait_for_opinion(self, opinion: Opinion) -> tuple[int, Any]:
+    def _wait_for_condition(self, opinion: WaitCondition) -> tuple[int, Any]:
         return (self._when, opinion)

@@ -7,8 +7,16 @@ import select
 import sys
 from _signal import SIG_BLOCK, SIG_DFL, SIG_IGN, SIG_SETMASK, SIG_UNBLOCK, SIGCHLD, pthread_sigmask, signal
 
-from pytest_agentproc.fake_agents.birth import fork, is_alive, wait_for_child
-from pytest_agentproc.fake_agents.program import CHUNK, ENVIRON, FATAL, FULL, LEADERS, LONGEST, PARENT
+from pytest_agentproc.fake_agents.birth import fork_descendant, is_child_alive, wait_for_child
+from pytest_agentproc.fake_agents.program import (
+    FATAL_SIGNALS,
+    GROUP_LEADING_SPAWN_WAYS,
+    MAX_HELD_NOTES_BYTES,
+    MAX_REPORTED_ENVIRON_BYTES,
+    MAX_REPORTED_WORD_BYTES,
+    MAX_WRITE_BYTES,
+    PARENT_NAME,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,16 +25,16 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.fake_agents.program import Program
 
-_NUMBERS = {"stdin": 0, "stdout": 1, "stderr": 2}
-_CODES = {"stdout": "o", "stderr": "e"}
-_IN, _OUT = select.EPOLLIN, select.EPOLLOUT
+_STREAM_DESCRIPTORS = {"stdin": 0, "stdout": 1, "stderr": 2}
+_OUTPUT_NOTE_CODES = {"stdout": "o", "stderr": "e"}
+_READABLE_EVENT, _WRITABLE_EVENT = select.EPOLLIN, select.EPOLLOUT
 
 
-CHILDREN: list[Any] = []
+STARTED_PROGRAMS: list[Any] = []
 """The programs beside the fakes that this process has started: see `children`."""
 
 
-class Reborn(BaseException):
+class ForkedChildStart(BaseException):
     """Unwinds the forked child up to `main`, which starts over with the child's program."""
 
     def __init__(self, parent: int, index: int, fields: dict[str, Any], program: Program) -> None:
@@ -37,26 +45,26 @@ class Reborn(BaseException):
         self.program = program
 
 
-def _is_kept() -> bool:
+def _is_stdin_close_invisible() -> bool:
     """Say whether the close of stdin is invisible: it is a file, or a shell above has it open as well."""
     try:
-        if posix.fstat(0).st_mode & _KIND not in _HEARD:
+        if posix.fstat(0).st_mode & _FILE_TYPE_MASK not in _PIPE_AND_SOCKET_TYPES:
             return True
         return posix.readlink("/proc/self/fd/0") == posix.readlink(f"/proc/{posix.getppid()}/fd/0")
     except OSError:
         return False
 
 
-_KIND = 0o170000
-_HEARD = (0o010000, 0o140000)
+_FILE_TYPE_MASK = 0o170000
+_PIPE_AND_SOCKET_TYPES = (0o010000, 0o140000)
 """Kinds of files of which the other end is told: pipes and sockets."""
 
 
-class Stage:
+class SideEffectStage:
     """The effects of a player on the world.
 
     Args:
-        send: sends notes without parking, as `fake_agents.wire.encode_notes` has it.
+        send: sends notes without parking, as `fake_agents.wire.encode_notes_message` has it.
         tell_death: called with a signal's number before dying of it; None: the parent sees it by itself.
         parent: the pid of the fake that spawned this one; 0 if none did.
         foreign: (device, inode) of a file with a reader outside the experiment: a write there takes its time.
@@ -84,29 +92,35 @@ class Stage:
         self._room = {"stdout": select.poll(), "stderr": select.poll()}
         self._size = 0
         for stream, poll in self._room.items():
-            poll.register(_NUMBERS[stream], select.POLLOUT)
-        self._foreign = {stream for stream, number in _NUMBERS.items() if number and _read_identity(number) in foreign}
-        self.always.update(_NUMBERS[stream] for stream in self._foreign)
+            poll.register(_STREAM_DESCRIPTORS[stream], select.POLLOUT)
+        self._foreign = {
+            stream
+            for stream, number in _STREAM_DESCRIPTORS.items()
+            if number and _read_file_identity(number) in foreign
+        }
+        self.always.update(_STREAM_DESCRIPTORS[stream] for stream in self._foreign)
         if tell_death is not None:
-            for signum in FATAL:
+            for signum in FATAL_SIGNALS:
                 signal(signum, self._handle_fatal_signal)
 
-    def note(self, code: str, data: Any) -> None:
+    def add_note(self, code: str, data: Any) -> None:
         """Keep a note for the record; it travels with the next message."""
         self.notes.append((code, data))
         if isinstance(data, bytes):
             self._size += len(data)
-            if self._size > FULL:
+            if self._size > MAX_HELD_NOTES_BYTES:
                 self._send("N", self.take_notes())
 
     def read_start_facts(self, names: Sequence[str] | None) -> dict[str, Any]:
         """Tell arguments, working directory, and these variables of the environment (None: all), as text."""
-        found = _read_environment() if names is None else {name: posix.environ.get(name.encode()) for name in names}
+        found = (
+            _read_bounded_environment() if names is None else {name: posix.environ.get(name.encode()) for name in names}
+        )
         return {
-            "argv": [_decode_word(word.encode("utf-8", "surrogateescape")) for word in sys.argv[1:101]],
-            "env": {name: None if value is None else _decode_word(value) for name, value in found.items()},
-            "cwd": _decode_word(posix.getcwdb()),
-            "longest": LONGEST,
+            "argv": [_decode_bounded_word(word.encode("utf-8", "surrogateescape")) for word in sys.argv[1:101]],
+            "env": {name: None if value is None else _decode_bounded_word(value) for name, value in found.items()},
+            "cwd": _decode_bounded_word(posix.getcwdb()),
+            "longest": MAX_REPORTED_WORD_BYTES,
         }
 
     def take_notes(self) -> list[Any]:
@@ -124,7 +138,9 @@ class Stage:
                 forever = forever or wanted
             elif wanted != self._armed[number]:
                 try:
-                    self.epoll.register(number, _OUT if number else _IN) if wanted else self.epoll.unregister(number)
+                    self.epoll.register(
+                        number, _WRITABLE_EVENT if number else _READABLE_EVENT
+                    ) if wanted else self.epoll.unregister(number)
                 except PermissionError:  # no poll knows it: it never blocks
                     self.always.add(number)
                     forever = True
@@ -136,7 +152,7 @@ class Stage:
         """Say whether stdin can be read without blocking."""
         return 0 in self.always or (bool(events) and any(number == 0 for number, _ in events))
 
-    def is_terminal(self) -> bool:
+    def has_terminal(self) -> bool:
         """Say whether stdin and stdout are a terminal."""
         return posix.isatty(0) and posix.isatty(1)
 
@@ -144,101 +160,101 @@ class Stage:
         """Say whether a chunk can be written without blocking; a broken pipe can."""
         return stream in self._foreign or bool(self._room[stream].poll(0))
 
-    def write(self, stream: str, data: bytes) -> bool:
+    def write_chunk(self, stream: str, data: bytes) -> bool:
         """Write one chunk; return False if there is no reader any more."""
         try:
             if stream in self._foreign:
-                self._write_all(stream, data)
+                self._write_whole_chunk(stream, data)
             else:
-                posix.write(_NUMBERS[stream], data)
+                posix.write(_STREAM_DESCRIPTORS[stream], data)
         except OSError:
-            self.note("b", stream)
+            self.add_note("b", stream)
             return False
-        self.note(_CODES[stream], data)
-        if stream in self._foreign and len(data) >= CHUNK:
+        self.add_note(_OUTPUT_NOTE_CODES[stream], data)
+        if stream in self._foreign and len(data) >= MAX_WRITE_BYTES:
             self._send("N", self.take_notes())  # it took as long as it took: whoever waits for a word hears one
         return True
 
-    def _write_all(self, stream: str, data: bytes) -> None:
+    def _write_whole_chunk(self, stream: str, data: bytes) -> None:
         """Write all of it in real time, whether or not the descriptor blocks."""
         while data:
             self._room[stream].poll()
             try:
-                data = data[posix.write(_NUMBERS[stream], data) :]
+                data = data[posix.write(_STREAM_DESCRIPTORS[stream], data) :]
             except BlockingIOError:
                 continue
 
-    def read(self, size: int) -> bytes | None:
+    def read_stdin(self, size: int) -> bytes | None:
         """Take what stdin has; b"" is EOF."""
         try:
             return posix.read(0, size)
         except OSError:
             return b""
 
-    def close(self, stream: str) -> None:
+    def close_stream(self, stream: str) -> None:
         """Close a stream for good; the number stays taken, so that nothing else gets it."""
-        number = _NUMBERS[stream]
-        self.forget_stream(number)
-        self.note("c", stream)
-        if number == 0 and _is_kept():
-            self.note("q", {"kept": stream})
+        number = _STREAM_DESCRIPTORS[stream]
+        self.stop_watching_stream(number)
+        self.add_note("c", stream)
+        if number == 0 and _is_stdin_close_invisible():
+            self.add_note("q", {"kept": stream})
         null = posix.open("/dev/null", posix.O_RDWR)
         posix.dup2(null, number)
         posix.close(null)
 
-    def forget_stream(self, number: int) -> None:
+    def stop_watching_stream(self, number: int) -> None:
         """Forget a stream that is about to be closed."""
         if self._armed[number]:
             self.epoll.unregister(number)
             self._armed[number] = False
 
-    def catch(self, signum: int) -> None:
+    def catch_signal(self, signum: int) -> None:
         """Hear a signal from now on instead of dying of it."""
         if signum not in self._caught:
             self._caught.add(signum)
-            signal(signum, self._handle_signal)
+            signal(signum, self._record_signal)
 
-    def stop_catching(self, signum: int) -> None:
+    def stop_catching_signal(self, signum: int) -> None:
         """Die of a signal again."""
         self._caught.discard(signum)
-        is_seen = self._tell_death is None and not CHILDREN
+        is_seen = self._tell_death is None and not STARTED_PROGRAMS
         signal(signum, SIG_DFL if is_seen else self._handle_fatal_signal)
 
-    def outlive_children(self) -> None:
-        """Have a signal that kills this process end the programs of `CHILDREN` first."""
-        for signum in FATAL if CHILDREN else ():
+    def end_children_on_fatal_signals(self) -> None:
+        """Have a signal that kills this process end the programs of `STARTED_PROGRAMS` first."""
+        for signum in FATAL_SIGNALS if STARTED_PROGRAMS else ():
             if signum not in self._caught:
                 signal(signum, self._handle_fatal_signal)
 
     def _handle_fatal_signal(self, signum: int, frame: object) -> None:
-        self.die(signum)
+        self.die_of_signal(signum)
 
-    def _handle_signal(self, signum: int, frame: object) -> None:
+    def _record_signal(self, signum: int, frame: object) -> None:
         self.signals.append(signum)
 
-    def take_signals(self) -> list[int]:
+    def take_caught_signals(self) -> list[int]:
         """Give the signals caught so far, once."""
         signals, self.signals = self.signals, []
         return signals
 
-    def spawn(self, index: int, fields: dict[str, Any], program: Program) -> None:
+    def spawn_descendant(self, index: int, fields: dict[str, Any], program: Program) -> None:
         """Fork a descendant; it is its parent's image and starts over with a program of its own."""
         parent, stays = posix.getpid(), fields.get("zombie")
         if stays:
             signal(SIGCHLD, SIG_DFL)
         if self.notes:  # the fork may wait for another process, and what was done before can be seen meanwhile
             self._send("N", self.take_notes())
-        pid = fork(fields["how"], stops=fields.get("stopped", False))
+        pid = fork_descendant(fields["how"], stops=fields.get("stopped", False))
         if pid == 0:
-            raise Reborn(parent, index, fields, program)
-        self._children[fields["id"]] = pid, fields["how"] in LEADERS
+            raise ForkedChildStart(parent, index, fields, program)
+        self._children[fields["id"]] = pid, fields["how"] in GROUP_LEADING_SPAWN_WAYS
         if stays:
             self._unreaped.add(pid)
-            signal(SIGCHLD, self._reap_children)
-            self._reap_children(SIGCHLD, None)
-        self.note("p", (index, pid, fields["id"], fields["line"]))
+            signal(SIGCHLD, self._reap_dead_children)
+            self._reap_dead_children(SIGCHLD, None)
+        self.add_note("p", (index, pid, fields["id"], fields["line"]))
 
-    def _reap_children(self, signum: int, frame: object) -> None:
+    def _reap_dead_children(self, signum: int, frame: object) -> None:
         """Wait for every dead child, its own and adopted ones, except the intended zombies."""
         pid = posix.getpid()
         with open(f"/proc/{pid}/task/{pid}/children", "rb", buffering=0) as file:
@@ -246,17 +262,17 @@ class Stage:
         for child in children - self._unreaped:
             wait_for_child(child, posix.WNOHANG)
 
-    def watch(self, name: str) -> None:
+    def watch_process_end(self, name: str) -> None:
         """Have the end of a child, or of the parent, wake the player, once."""
         if self._is_parent_or_child(name) and name not in self._ends:
             try:
-                end = posix.pidfd_open(self._pid_of(name))
-            except ProcessLookupError:  # it ended, and was reaped, since the look before: `is_gone` says so
+                end = posix.pidfd_open(self._find_pid(name))
+            except ProcessLookupError:  # it ended, and was reaped, since the look before: `has_process_ended` says so
                 return
             self._ends[name] = end
-            self.epoll.register(end, _IN | select.EPOLLONESHOT)
+            self.epoll.register(end, _READABLE_EVENT | select.EPOLLONESHOT)
 
-    def is_gone(self, name: str) -> bool:
+    def has_process_ended(self, name: str) -> bool:
         """Say whether a process that is watched has ended; one that could not be watched had."""
         end = self._ends.get(name)
         if end is None:
@@ -268,53 +284,53 @@ class Stage:
         posix.close(self._ends.pop(name))
         return True
 
-    def kill(self, name: str, signum: int) -> None:
+    def signal_process(self, name: str, signum: int) -> None:
         """Signal the parent, or a child, with the group if it leads one; the pid of an ended one may be any other's."""
         if self._is_parent_or_child(name):
-            pid, leads = (self._parent, False) if name == PARENT else self._children[name]
+            pid, leads = (self._parent, False) if name == PARENT_NAME else self._children[name]
             try:
                 (posix.killpg if leads else posix.kill)(pid, signum)
             except ProcessLookupError:  # it ended, and was reaped, since the look before
                 return
 
-    def _pid_of(self, name: str) -> int:
-        return self._parent if name == PARENT else self._children[name][0]
+    def _find_pid(self, name: str) -> int:
+        return self._parent if name == PARENT_NAME else self._children[name][0]
 
     def _is_parent_or_child(self, name: str) -> bool:
         """Say whether a process is this one's parent still, or a child that lives."""
-        if name == PARENT:
+        if name == PARENT_NAME:
             return posix.getppid() == self._parent
-        return name in self._children and is_alive(self._pid_of(name))
+        return name in self._children and is_child_alive(self._find_pid(name))
 
     def exit_process(self, code: int) -> None:
         """Exit now, flushing nothing."""
-        _end_children()
+        _end_started_programs()
         self._send("B", [*self.take_notes(), ("x", code)])
         posix._exit(code)
 
-    def die(self, signum: int) -> None:
+    def die_of_signal(self, signum: int) -> None:
         """Die of a signal."""
-        if signum != _KILL:
-            _end_children()
+        if signum != _SIGKILL_NUMBER:
+            _end_started_programs()
         if self._tell_death is None:
             self._send("B", self.take_notes())
         else:
             self._tell_death(signum, self.take_notes())
-        if signum != _KILL:
+        if signum != _SIGKILL_NUMBER:
             signal(signum, SIG_DFL)
             pthread_sigmask(SIG_UNBLOCK, [signum])
         posix.kill(posix.getpid(), signum)
 
 
-_KILL, _STOP = 9, 19
+_SIGKILL_NUMBER, _SIGSTOP_NUMBER = 9, 19
 
 
-def _end_children() -> None:
-    for child in CHILDREN:
-        child.end()
+def _end_started_programs() -> None:
+    for child in STARTED_PROGRAMS:
+        child.end_by_signals()
 
 
-def _read_identity(number: int) -> tuple[int, int]:
+def _read_file_identity(number: int) -> tuple[int, int]:
     try:
         found = posix.fstat(number)
     except OSError:  # it was closed before the start
@@ -322,43 +338,43 @@ def _read_identity(number: int) -> tuple[int, int]:
     return found.st_dev, found.st_ino
 
 
-def _read_environment() -> dict[str, bytes | None]:
+def _read_bounded_environment() -> dict[str, bytes | None]:
     """Give the environment by name, as much as a message holds."""
     found: dict[str, bytes | None] = {}
     size = 0
     for name, value in sorted(posix.environ.items()):
-        size += len(name) + min(len(value), LONGEST)
-        if size > ENVIRON:
+        size += len(name) + min(len(value), MAX_REPORTED_WORD_BYTES)
+        if size > MAX_REPORTED_ENVIRON_BYTES:
             break
         found[name.decode("utf-8", "replace")] = value
     return found
 
 
-def _decode_word(word: bytes) -> str:
-    return word[:LONGEST].decode("utf-8", "replace")
+def _decode_bounded_word(word: bytes) -> str:
+    return word[:MAX_REPORTED_WORD_BYTES].decode("utf-8", "replace")
 
 
-def settle_signals() -> None:
+def reset_signal_handlers() -> None:
     """Begin with default dispositions, and children that leave no zombie."""
     for signum in (1, 2, 3, 10, 12, 14, 15):
         signal(signum, SIG_DFL)
     signal(SIGCHLD, SIG_IGN)
 
 
-def block_signals() -> None:
+def block_fatal_signals() -> None:
     """Let signals wait until this process has done all that it does at this instant.
 
     A supervisor that runs beside the fake may signal it at its first word of an instant. Whether the fake still exited
     by itself in that instant was decided by the machine: it is the agent's turn first.
     """
-    pthread_sigmask(SIG_BLOCK, FATAL)
+    pthread_sigmask(SIG_BLOCK, FATAL_SIGNALS)
 
 
-def unblock_signals() -> None:
+def unblock_all_signals() -> None:
     """Unblock every signal: signals that came meanwhile arrive now."""
     pthread_sigmask(SIG_SETMASK, [])
 
 
-def stop_process() -> None:
+def stop_this_process() -> None:
     """Stop this process, until a signal continues or kills it."""
-    posix.kill(posix.getpid(), _STOP)
+    posix.kill(posix.getpid(), _SIGSTOP_NUMBER)

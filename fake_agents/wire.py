@@ -22,51 +22,51 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-MESSAGE = 1 << 18
+MAX_MESSAGE_BYTES = 1 << 18
 """No message is longer than this."""
 
-TOKEN = 16
+TOKEN_BYTES = 16
 """So many bytes are a token: they stand before all else, so that nothing is decoded without one."""
 
-LONGEST_ADDRESS = 107
+MAX_SOCKET_ADDRESS_BYTES = 107
 """So many bytes of a path fit into the address of a socket."""
 
 
-def encode_hello(token: bytes, parent: int, index: int, name: str, line: int) -> bytes:
+def encode_hello_message(token: bytes, parent: int, index: int, name: str, line: int) -> bytes:
     """Introduce a process: root agents have index -1."""
     return token + marshal.dumps((parent, index, name, line))
 
 
-def decode_hello(message: bytes) -> Any:
+def decode_hello_message(message: bytes) -> Any:
     """Read a hello, once its token is known."""
-    return marshal.loads(memoryview(message)[TOKEN:])
+    return marshal.loads(memoryview(message)[TOKEN_BYTES:])
 
 
-def encode_wait(until: int | None, wants: tuple[bool, bool, bool], notes: list[Any]) -> bytes:
+def encode_wait_message(until: int | None, wants: tuple[bool, bool, bool], notes: list[Any]) -> bytes:
     """Say 'parked until', and for room or data on which of stdin, stdout, stderr."""
     return marshal.dumps(("W", until, wants, notes))
 
 
-def encode_notes(form: str, notes: list[Any]) -> bytes:
+def encode_notes_message(form: str, notes: list[Any]) -> bytes:
     """Send notes without parking: N (more to come) or B (bye)."""
     return marshal.dumps((form, notes))
 
 
-def encode_death(signum: int, notes: list[Any]) -> bytes:
+def encode_death_message(signum: int, notes: list[Any]) -> bytes:
     """Say of which signal this process dies."""
     return marshal.dumps(("D", signum, notes))
 
 
-def encode_grant(now: int, *, ready: bool) -> bytes:
+def encode_grant_message(now: int, *, ready: bool) -> bytes:
     """Let a fake continue."""
     return now.to_bytes(8, "little") + (b"\1" if ready else b"\0")
 
 
-def decode_grant(message: bytes) -> tuple[int, bool]:
+def decode_grant_message(message: bytes) -> tuple[int, bool]:
     """Read a grant."""
     return int.from_bytes(message[:8], "little"), message[8] == 1
 
 
-def decode_message(message: bytes | bytearray) -> Any:
+def decode_fake_message(message: bytes | bytearray) -> Any:
     """Read a fake's message, other than a wake; the bytes after it do not matter."""
     return marshal.loads(message)

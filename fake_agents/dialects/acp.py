@@ -8,13 +8,13 @@ the session. A second prompt waits for its turn.
 from __future__ import annotations
 
 from pytest_agentproc.fake_agents.dialects.json_rpc import INTERNAL, METHOD, PARAMS, Host
-from pytest_agentproc.fake_agents.questions import ALLOW, DENY
+from pytest_agentproc.fake_agents.questions import ANSWER_ALLOW, ANSWER_DENY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from pytest_agentproc.fake_agents.contracts import Events
+    from pytest_agentproc.fake_agents.contracts import EventEncoders
     from pytest_agentproc.fake_agents.program import Program
     from pytest_agentproc.fake_agents.questions import Question
 
@@ -53,7 +53,7 @@ class Encoder(Host):
         self._tools: dict[str, str] = {}
         self._kinds: dict[str, str] = {}
         self._set: dict[tuple[str, str], str] = {}
-        self.events: Events = {
+        self.events: EventEncoders = {
             "delta": self.delta,
             "think": self.think,
             "plan": self.plan,
@@ -226,7 +226,7 @@ class Encoder(Host):
             self._dismiss_question(question)
         else:
             is_allowed = told.get("outcome") == "selected" and told.get("optionId") == _OPTIONS[0]["optionId"]
-            self.questions.settle(question, ALLOW if is_allowed else DENY)
+            self.questions.settle(question, ANSWER_ALLOW if is_allowed else ANSWER_DENY)
 
     def _is_known_session(self, session: Any) -> bool:
         return any(self.prompts[index][1] == session for index in self._open)

@@ -27,14 +27,14 @@ from pytest_agentproc.fake_agents.dialects.claude_forms import (
 from pytest_agentproc.fake_agents.dialects.claude_hooks import DENIED, GIVEN_UP, MOST_BLOCKS, NOTICE, Hooks
 from pytest_agentproc.fake_agents.dialects.claude_servers import Call, Servers
 from pytest_agentproc.fake_agents.lines import Lines
-from pytest_agentproc.fake_agents.objects import encode_line, encode_wide
-from pytest_agentproc.fake_agents.program import find_argument
+from pytest_agentproc.fake_agents.objects import encode_json_line, encode_spaced_json
+from pytest_agentproc.fake_agents.program import find_option_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from pytest_agentproc.fake_agents.contracts import Events
+    from pytest_agentproc.fake_agents.contracts import EventEncoders
     from pytest_agentproc.fake_agents.program import Program
 
 BASE_MS = 1_795_303_786_000
@@ -49,9 +49,9 @@ class Encoder:
 
     def __init__(self, program: Program) -> None:
         self._lines = Lines(program)
-        self._model = program.get("model") or find_argument(program, "--model") or "claude-sonnet-4-5"
-        self._session = find_argument(program, "--session-id", "--resume", "-r") or SESSION
-        self._resumes = bool(find_argument(program, "--resume", "-r"))
+        self._model = program.get("model") or find_option_value(program, "--model") or "claude-sonnet-4-5"
+        self._session = find_option_value(program, "--session-id", "--resume", "-r") or SESSION
+        self._resumes = bool(find_option_value(program, "--resume", "-r"))
         self._streams = "--include-partial-messages" in program.get("argv", ())
         self._is_alone = "final" in program
         self._obeys = program.get("obeys", False)
@@ -72,7 +72,7 @@ class Encoder:
         self._pieces: str | None = None
         self._said = ""
         self._turns = 1
-        self.events: Events = {
+        self.events: EventEncoders = {
             "nested": self.nested,
             "delta": self.delta,
             "think": self.think,
@@ -138,7 +138,7 @@ class Encoder:
         parent, number = fields.get("parent"), fields["id"]
         self._tools[number] = fields
         block = {"type": "tool_use", "id": number, "name": fields["name"], "input": fields["input"]}
-        deltas = [{"type": "input_json_delta", "partial_json": encode_wide(fields["input"])}]
+        deltas = [{"type": "input_json_delta", "partial_json": encode_spaced_json(fields["input"])}]
         events = [*self._begin(), *self._encode_block(parent, block, {"input": {}}, deltas, now)]
         about = {"tool_name": fields["name"], "tool_input": fields["input"], "tool_use_id": number}
         lines, reason = self._run_hooks("PreToolUse", fields["name"], about)
@@ -214,11 +214,11 @@ class Encoder:
         lines, _ = self._hooks.run("SessionStart", source, {"source": source})
         return [*map(self._encode_own_line, lines)]
 
-    def begin_call(self, number: str) -> Call:
+    def begin_tool_call(self, number: str) -> Call:
         """Call the tool of a server that this agent has started, unless a hook has denied it."""
         if number in self._blocked:
             return Call(self._tools[number], None, 0)
-        return self._servers.begin_call(self._tools[number])
+        return self._servers.begin_tool_call(self._tools[number])
 
     def keep_answer(self, number: str, call: Call) -> bool:
         """Keep the answer of a server for the end of the tool; say whether it is a result."""
@@ -247,16 +247,16 @@ class Encoder:
     def event(self, value: dict[str, Any], now: int) -> bytes:
         """Give an event as it stands; a part of a message only if the arguments ask for parts."""
         is_unwanted = self._obeys and not self._streams and value.get("type") == "stream_event"
-        return b"" if is_unwanted else self._lines.join([encode_line(value)])
+        return b"" if is_unwanted else self._lines.join([encode_json_line(value)])
 
     def known_line(self, value: dict[str, Any], now: int) -> bytes:
         """Give a line beside the turns; all but a sign of life name the session."""
         is_anonymous = value["type"] == "keep_alive"
-        return self._lines.join([encode_line(value) if is_anonymous else self._encode_own_line(value)])
+        return self._lines.join([encode_json_line(value) if is_anonymous else self._encode_own_line(value)])
 
     def _encode_own_line(self, value: dict[str, Any]) -> bytes:
         """Give a line with the ids that it has from the session."""
-        return encode_line({**value, "uuid": self._make_uuid(), "session_id": self._session})
+        return encode_json_line({**value, "uuid": self._make_uuid(), "session_id": self._session})
 
     def _begin(self) -> list[bytes]:
         if self._begun:
@@ -266,7 +266,7 @@ class Encoder:
         servers = self._servers.describe_servers(INIT["tools"])  # type: ignore[arg-type]  # a list of names
         started = self._start_session()
         own = {"model": self._model, "uuid": self._make_uuid(), **servers}
-        return [*started, encode_line({**head, **INIT, **own, **self._mark_line("init")})]
+        return [*started, encode_json_line({**head, **INIT, **own, **self._mark_line("init")})]
 
     def _mark_line(self, kind: str) -> dict[str, Any]:
         """Give what a line of that kind has beside its own: nothing where there is but one prompt."""
@@ -351,7 +351,7 @@ class Encoder:
         if not self._streams:
             return []
         asks = {"type": "system", "subtype": "status", "status": "requesting", "session_id": self._session}
-        return [encode_line({**asks, "uuid": self._make_uuid(), **self._mark_line("status")})]
+        return [encode_json_line({**asks, "uuid": self._make_uuid(), **self._mark_line("status")})]
 
     def _close_message(self, parent: str | None, stop: str | None) -> list[bytes]:
         if parent not in self._open:
@@ -377,7 +377,7 @@ class Encoder:
     ) -> bytes:
         head = {"type": "stream_event", "event": part, "session_id": self._session, "parent_tool_use_id": parent}
         mark = self._mark_line(part["type"])
-        return encode_line(
+        return encode_json_line(
             {**head, "uuid": self._make_uuid(), **(more or {}), "api_message_id": number, **mark, **(last or {})}
         )
 
@@ -392,7 +392,7 @@ class Encoder:
             tail = {"subagent_type": asked.get("subagent_type", "general-purpose")}
             tail["task_description"] = asked.get("description", parent)
         when = {"session_id": self._session, "uuid": self._make_uuid(), "timestamp": format_time(now)}
-        return encode_line({**head, **when, **tail, **more, **self._mark_line(kind)})
+        return encode_json_line({**head, **when, **tail, **more, **self._mark_line(kind)})
 
     def _name_agent(self, parent: str) -> str:
         """Name the sub-agent that a tool has started."""
@@ -413,7 +413,7 @@ class Encoder:
         models = {self._model: used} if count else {}
         begun = {"begun_message_ids": self._messages} if self._streams else {}
         times = {"ttft_stream_ms": 1, "time_to_request_ms": 1, "first_content_frame_ms": 1}
-        return encode_line(
+        return encode_json_line(
             {
                 "duration_api_ms": milliseconds,
                 "stop_reason": self._stop,

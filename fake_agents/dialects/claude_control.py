@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pytest_agentproc.fake_agents.dialects.claude_hooks import DENIED
-from pytest_agentproc.fake_agents.objects import encode_line
-from pytest_agentproc.fake_agents.questions import ALLOW, DENY
+from pytest_agentproc.fake_agents.objects import encode_json_line
+from pytest_agentproc.fake_agents.questions import ANSWER_ALLOW, ANSWER_DENY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,9 +44,9 @@ _PENDING: dict[str, Any] = {"pending_permission_requests": [], "pending_user_dia
 
 _RESPONSE = {"stdout": "", "stderr": "", "interrupted": False, "isImage": False, "noOutputExpected": False}
 DECISIONS: dict[tuple[str, str], dict[str, Any]] = {
-    ("permission", ALLOW): {"permission_decision": {"decision": "accept", "source": "user_temporary"}},
-    ("permission", DENY): {"permission_decision": {"decision": "reject", "source": "user_reject"}},
-    ("hook", DENY): DENIED,
+    ("permission", ANSWER_ALLOW): {"permission_decision": {"decision": "accept", "source": "user_temporary"}},
+    ("permission", ANSWER_DENY): {"permission_decision": {"decision": "reject", "source": "user_reject"}},
+    ("hook", ANSWER_DENY): DENIED,
 }
 """What the end of a tool says of the answer."""
 
@@ -54,7 +54,7 @@ DECISIONS: dict[tuple[str, str], dict[str, Any]] = {
 def encode_success(heard: dict[str, Any], response: dict[str, Any], more: dict[str, Any] | None = None) -> bytes:
     """Give the good response to a request of the client's."""
     told = {"subtype": "success", "request_id": heard.get("request_id"), "response": response, **(more or {})}
-    return encode_line({"type": "control_response", "response": told})
+    return encode_json_line({"type": "control_response", "response": told})
 
 
 def encode_initialized(heard: dict[str, Any], asked: dict[str, Any]) -> bytes:
@@ -66,7 +66,7 @@ def encode_initialized(heard: dict[str, Any], asked: dict[str, Any]) -> bytes:
 def encode_failure(heard: dict[str, Any], error: dict[str, Any]) -> bytes:
     """Give the response to a request that fails."""
     told = {"subtype": "error", "request_id": heard.get("request_id"), **error}
-    return encode_line({"type": "control_response", "response": told})
+    return encode_json_line({"type": "control_response", "response": told})
 
 
 def find_asked_tool(fields: dict[str, Any], running: dict[str, dict[str, Any]], questions: Questions) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def _build_hook_input(question: Question, call: dict[str, Any], about: dict[str,
 
 def encode_withdrawal(question: Question) -> bytes:
     """Give the line that takes a question back."""
-    return encode_line({"type": "control_cancel_request", "request_id": question.key})
+    return encode_json_line({"type": "control_cancel_request", "request_id": question.key})
 
 
 def read_answer(question: Question, response: dict[str, Any]) -> str:
@@ -130,12 +130,12 @@ def read_answer(question: Question, response: dict[str, Any]) -> str:
     told = response.get("response")
     told = told if isinstance(told, dict) and response.get("subtype") == "success" else {}
     if question.fields["kind"] == "permission":
-        return ALLOW if told.get("behavior") == "allow" else DENY
+        return ANSWER_ALLOW if told.get("behavior") == "allow" else ANSWER_DENY
     own = told.get("hookSpecificOutput")
     decision = own.get("permissionDecision") if isinstance(own, dict) else None
     is_denied = decision == "deny" or told.get("decision") == "block" or told.get("continue") is False
-    return DENY if is_denied else ALLOW
+    return ANSWER_DENY if is_denied else ANSWER_ALLOW
 
 
 def _encode_request(question: Question, request: dict[str, Any]) -> bytes:
-    return encode_line({"type": "control_request", "request_id": question.key, "request": request})
+    return encode_json_line({"type": "control_request", "request_id": question.key, "request": request})

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import posix
 
-from pytest_agentproc.fake_agents.objects import encode_line
-from pytest_agentproc.fake_agents.requests import parse_request
+from pytest_agentproc.fake_agents.objects import encode_json_line
+from pytest_agentproc.fake_agents.requests import parse_json_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -115,12 +115,14 @@ class Hooks:
     def _run_command(
         self, event: str, subject: str, facts: dict[str, Any], command: str, seconds: float
     ) -> tuple[list[dict[str, Any]], str | None]:
-        from pytest_agentproc.fake_agents.children import run_command  # few agents pay for it
+        from pytest_agentproc.fake_agents.children import run_shell_command  # few agents pay for it
 
         folder = posix.getcwd()
         told = {"session_id": self._session, "transcript_path": f"/home/u/{self._session}.jsonl", "cwd": folder}
         told |= {"hook_event_name": event, **facts}
-        done = run_command(command, encode_line(told) + b"\n", {b"CLAUDE_PROJECT_DIR": folder.encode()}, seconds)
+        done = run_shell_command(
+            command, encode_json_line(told) + b"\n", {b"CLAUDE_PROJECT_DIR": folder.encode()}, seconds
+        )
         name = f"{event}:{subject}" if subject else event
         head = {"hook_id": self._uuid(), "hook_name": name, "hook_event": event}
         code, stdout, stderr = done or (1, "", "")
@@ -183,7 +185,7 @@ def _find_reason(command: str, code: int, stdout: str, stderr: str) -> str | Non
     """Give the reason of a hook that blocks; None: it does not."""
     if code == _BLOCKED:
         return f"[{command}]: {stderr}"
-    answer = parse_request(stdout.encode()) if code == 0 and stdout.startswith("{") else None
+    answer = parse_json_object(stdout.encode()) if code == 0 and stdout.startswith("{") else None
     if answer is None:
         return None
     own = answer.get("hookSpecificOutput")

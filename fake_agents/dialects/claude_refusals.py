@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_agentproc.fake_agents.questions import CANCELLED
+from pytest_agentproc.fake_agents.questions import ANSWER_CANCELLED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def _find_last_question(call: str, questions: Questions) -> Question | None:
 def explain_rejection(call: str, questions: Questions) -> str:
     """Give the output of a tool that an interrupt ended: had it begun, or was it still asked about?"""
     question = _find_last_question(call, questions)
-    return REJECTED if question is not None and question.answer == CANCELLED else REJECTED + _STOPPED
+    return REJECTED if question is not None and question.answer == ANSWER_CANCELLED else REJECTED + _STOPPED
 
 
 def describe_failed_tool(call: str, error: str, questions: Questions, *, is_interrupted: bool) -> dict[str, Any] | None:
@@ -46,7 +46,7 @@ def describe_failed_tool(call: str, error: str, questions: Questions, *, is_inte
         meta = {"id": call, "non_execution_kind": "user-rejected"}
         return {"tool_use_result": "User rejected tool use", "tool_result_meta": [meta]}
     question = _find_last_question(call, questions)
-    if question is None or question.answer not in ("", CANCELLED):
+    if question is None or question.answer not in ("", ANSWER_CANCELLED):
         return None
     if question.given_up:
         return {"tool_use_result": f"Error: {error}"}

@@ -6,9 +6,9 @@ is a control request. The first prompt waits until each server has given its too
 
 from __future__ import annotations
 
-from pytest_agentproc.fake_agents.objects import encode_line
-from pytest_agentproc.fake_agents.program import find_argument
-from pytest_agentproc.fake_agents.requests import join_text, parse_request
+from pytest_agentproc.fake_agents.objects import encode_json_line
+from pytest_agentproc.fake_agents.program import find_option_value
+from pytest_agentproc.fake_agents.requests import join_prompt_text, parse_json_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Servers:
     """
 
     def __init__(self, program: Program, uuid: Callable[[], str]) -> None:
-        config = parse_request(find_argument(program, "--mcp-config").encode()) or {}
+        config = parse_json_object(find_option_value(program, "--mcp-config").encode()) or {}
         given = config.get("mcpServers")
         given = given if isinstance(given, dict) else {}
         self._named = [name for name, of in given.items() if isinstance(of, dict) and of.get("type") == "sdk"]
@@ -126,10 +126,10 @@ class Servers:
         shown = {"display_name": tool.replace("_", " ").capitalize(), "server_display_name": server.name}
         return {"tool_use_meta": [{"id": block["id"], **shown, "tool_name": tool}]}
 
-    def begin_call(self, call: dict[str, Any]) -> Call:
+    def begin_tool_call(self, call: dict[str, Any]) -> Call:
         """Call a tool of a server that claude has started; if no such server has it, the answer is that error."""
         server, tool = _find_tool(self._own, call["name"])
-        return Call(call, server, server.begin_call(tool, call["input"], call["id"]) if server else 0)
+        return Call(call, server, server.begin_tool_call(tool, call["input"], call["id"]) if server else 0)
 
     def encode_call(self, key: str, call: dict[str, Any]) -> tuple[int, bytes] | None:
         """Give the number of a call in its server's session and its control request; None: no server has the tool."""
@@ -161,7 +161,7 @@ class Servers:
 
     def _encode_message(self, server: _Server, message: dict[str, Any], key: str = "") -> bytes:
         request = {"subtype": "mcp_message", "server_name": server.name, "message": message}
-        return encode_line({"type": "control_request", "request_id": key or self._uuid(), "request": request})
+        return encode_json_line({"type": "control_request", "request_id": key or self._uuid(), "request": request})
 
 
 class Call:
@@ -182,14 +182,14 @@ class Call:
     def poll(self) -> bool:
         """Take the answer if it has come; say whether it is there."""
         if self.answer is None:
-            message = self._server.take_answer(self._number)
+            message = self._server.take_call_answer(self._number)
             self.answer = None if message is None else _read_message(message)
         return self.answer is not None
 
     def cancel(self) -> None:
         """Say to the server that its answer is not wanted any more, unless it is there already."""
         if self.answer is None:
-            self._server.cancel(self._number, CANCELLED)
+            self._server.cancel_call(self._number, CANCELLED)
 
 
 def _start_server(program: Program, name: str, config: dict[str, Any]) -> ToolServer:
@@ -225,4 +225,4 @@ def _read_message(message: dict[str, Any]) -> tuple[dict[str, Any] | None, str]:
     result, error = message.get("result"), message.get("error")
     if not isinstance(result, dict):
         return None, str(error.get("message")) if isinstance(error, dict) else "the server gave no result"
-    return (None, join_text(result.get("content"))) if result.get("isError") else (result, "")
+    return (None, join_prompt_text(result.get("content"))) if result.get("isError") else (result, "")

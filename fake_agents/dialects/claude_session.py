@@ -25,8 +25,14 @@ from pytest_agentproc.fake_agents.dialects.claude_refusals import (
 from pytest_agentproc.fake_agents.dialects.claude_servers import UNSENT
 from pytest_agentproc.fake_agents.dialects.claude_servers import read_server_answer as called
 from pytest_agentproc.fake_agents.dialects.claude_turns import Turns
-from pytest_agentproc.fake_agents.questions import ANSWERED, CANCELLED, DENY, REFUSED, Questions
-from pytest_agentproc.fake_agents.requests import parse_request
+from pytest_agentproc.fake_agents.questions import (
+    ANSWER_CANCELLED,
+    ANSWER_DENY,
+    ANSWER_GIVEN,
+    ANSWER_REFUSED,
+    Questions,
+)
+from pytest_agentproc.fake_agents.requests import parse_json_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +60,7 @@ class Encoder(Turns):
 
     def handle_request(self, request: bytes, now: int) -> tuple[bytes, str]:
         """Queue a prompt, answer a control request; an interrupt of a turn is the script's to answer."""
-        heard = parse_request(request)
+        heard = parse_json_object(request)
         if heard is None:
             told = f"Error parsing streaming input line (type=unknown, {len(request)} chars): SyntaxError\n"
             return told.encode(), "fault"
@@ -89,7 +95,7 @@ class Encoder(Turns):
         self._servers.drop_pending()
         return b""
 
-    def note_eof(self) -> None:
+    def note_stdin_end(self) -> None:
         """Note that stdin has ended: an agent that stays for its tasks is not idle."""
         self._is_ended = True
         self._servers.drop_pending()
@@ -103,7 +109,7 @@ class Encoder(Turns):
 
     def refuse(self, request: bytes, error: str) -> bytes:
         """Give the control response that refuses `initialize`."""
-        return self._lines.join_reply([encode_failure(parse_request(request) or {}, {"error": error})])
+        return self._lines.join_reply([encode_failure(parse_json_object(request) or {}, {"error": error})])
 
     def confirm_cancel(self) -> bytes:
         """Give the control response alone: it is received, and the interrupted turn runs to its end."""
@@ -161,24 +167,24 @@ class Encoder(Turns):
         about = {"name": call["name"], "event": "", "message": told[0] if told else 0}
         question = self.questions.ask(key, {**fields, **about}, call["id"], in_turn=self._in_turn)
         if told is None:
-            question.call = self.begin_call(question.tool)
+            question.call = self.begin_tool_call(question.tool)
         return question, self._join_lines([told[1]] if told else [])
 
     def poll_call(self, question: Question) -> None:
         """Take the answer of a server that this agent has started, if it has come."""
         if question.call.poll():
             is_result = self.keep_answer(question.tool, question.call)
-            self.questions.settle(question, ANSWERED if is_result else REFUSED)
+            self.questions.settle(question, ANSWER_GIVEN if is_result else ANSWER_REFUSED)
 
     def _settle_call(self, question: Question, result: dict[str, Any] | None, error: str) -> None:
         """Keep the answer of a server of the client for the end of the tool."""
         is_result = self._keep_result(question.tool, result, error)
-        self.questions.settle(question, ANSWERED if is_result else REFUSED)
+        self.questions.settle(question, ANSWER_GIVEN if is_result else ANSWER_REFUSED)
 
     def give_up(self, question: Question) -> bytes:
         """Take an unanswered question back; give the lines that say so."""
         question.given_up = True
-        self.questions.settle(question, CANCELLED)
+        self.questions.settle(question, ANSWER_CANCELLED)
         return self._join_lines([encode_withdrawal(question)])
 
     def tool(self, fields: dict[str, Any], now: int) -> bytes:
@@ -256,7 +262,7 @@ class Encoder(Turns):
         is_before, call = question.fields["event"] == "PreToolUse", self._calls.get(question.tool)
         if is_before and (kind, answer) in DECISIONS:
             self._decisions[question.tool] = DECISIONS[kind, answer]
-        if is_before and answer == DENY and call is not None:
+        if is_before and answer == ANSWER_DENY and call is not None:
             about = {"tool_name": call["name"], "tool_use_id": call["id"], "tool_input": call["input"]}
             self._denials.append(about)
         return self._encode_state("idle" if self._is_idle else "running") if kind == "permission" else []
@@ -265,7 +271,7 @@ class Encoder(Turns):
         """Take back what was asked within the turn that is interrupted."""
         asked = [question for question in self.questions.list_open() if question.in_turn]
         for question in asked:
-            self.questions.settle(question, CANCELLED)
+            self.questions.settle(question, ANSWER_CANCELLED)
             if question.call is not None:
                 question.call.cancel()
         return [

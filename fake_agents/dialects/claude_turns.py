@@ -10,8 +10,8 @@ from __future__ import annotations
 from pytest_agentproc.fake_agents.dialects import claude
 from pytest_agentproc.fake_agents.dialects.claude_prompts import Prompts
 from pytest_agentproc.fake_agents.dialects.claude_tasks import Tasks, build_origin
-from pytest_agentproc.fake_agents.objects import encode_line
-from pytest_agentproc.fake_agents.requests import parse_request
+from pytest_agentproc.fake_agents.objects import encode_json_line
+from pytest_agentproc.fake_agents.requests import parse_json_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,9 +102,9 @@ class Turns(claude.Encoder):
         """Give the result without a message that comes first when two tasks end together."""
         fields = {"is_error": False, "subtype": "success", "usage": None}
         self._turns = 0
-        made = parse_request(self._encode_result({"result": ""}, "", fields, 0)) or {}
+        made = parse_json_object(self._encode_result({"result": ""}, "", fields, 0)) or {}
         self._index += 1
-        return encode_line({**{key: made[key] for key in _EMPTY_FIRST}, **made})
+        return encode_json_line({**{key: made[key] for key in _EMPTY_FIRST}, **made})
 
     def _mark_line(self, kind: str) -> dict[str, Any]:
         """Say whose turn it is, where the real CLI does."""
@@ -142,7 +142,7 @@ class Turns(claude.Encoder):
             "isReplay": True,
         }
         origin = {"origin": prompt["origin"]} if "origin" in prompt else {}
-        return [encode_line({**head, **own, **origin})]
+        return [encode_json_line({**head, **own, **origin})]
 
     def _announce_running(self) -> list[bytes]:
         if not self._is_idle:
@@ -160,11 +160,11 @@ class Turns(claude.Encoder):
         if uuid is None:
             return []
         told = {"type": "command_lifecycle", "command_uuid": uuid, "state": state}
-        return [encode_line({**told, "uuid": self._make_uuid(), "session_id": self._session})]
+        return [encode_json_line({**told, "uuid": self._make_uuid(), "session_id": self._session})]
 
     def _encode_system_line(self, subtype: str, fields: dict[str, Any]) -> bytes:
         head = {"type": "system", "subtype": subtype, **fields}
-        return encode_line({**head, "uuid": self._make_uuid(), "session_id": self._session})
+        return encode_json_line({**head, "uuid": self._make_uuid(), "session_id": self._session})
 
     def _join_lines(self, events: list[bytes]) -> bytes:
         return self._lines.join(events) if events else b""

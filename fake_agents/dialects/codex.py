@@ -9,14 +9,14 @@ exit code 1.
 from __future__ import annotations
 
 from pytest_agentproc.fake_agents.lines import Lines
-from pytest_agentproc.fake_agents.objects import encode_line
+from pytest_agentproc.fake_agents.objects import encode_json_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from pytest_agentproc.fake_agents.contracts import Events
+    from pytest_agentproc.fake_agents.contracts import EventEncoders
     from pytest_agentproc.fake_agents.program import Program
 
 SESSION = "01a20072-e39f-7280-8216-1a538c0445ff"
@@ -43,7 +43,7 @@ class Encoder:
         self._count = 0
         self._tools: dict[str, dict[str, Any]] = {}
         self._plan: dict[str, Any] | None = None
-        self.events: Events = {
+        self.events: EventEncoders = {
             "begin": self.begin,
             "notice": self.notice,
             "think": self.think,
@@ -80,7 +80,7 @@ class Encoder:
     def notice(self, text: str, now: int) -> bytes:
         """Give an item about a problem that ends nothing; it starts the thread, and not the turn."""
         told = self._build_item("completed", {"type": "error", "message": text})
-        return self._lines.join([*self._open_thread(), encode_line(told)])
+        return self._lines.join([*self._open_thread(), encode_json_line(told)])
 
     def think(self, text: str, now: int) -> bytes:
         """Give a thought."""
@@ -130,18 +130,18 @@ class Encoder:
 
     def event(self, value: dict[str, Any], now: int) -> bytes:
         """Give an event as it stands."""
-        return self._lines.join([encode_line(value)])
+        return self._lines.join([encode_json_line(value)])
 
     def _encode_events(self, *events: dict[str, Any]) -> bytes:
-        return self._lines.join([*self._begin_turn(), *(encode_line(event) for event in events)])
+        return self._lines.join([*self._begin_turn(), *(encode_json_line(event) for event in events)])
 
     def _open_thread(self) -> list[bytes]:
         is_new, self._has_thread = not self._has_thread, True
-        return [encode_line({"type": "thread.started", "thread_id": self._thread})] if is_new else []
+        return [encode_json_line({"type": "thread.started", "thread_id": self._thread})] if is_new else []
 
     def _begin_turn(self) -> list[bytes]:
         opened, is_new, self._has_turn = self._open_thread(), not self._has_turn, True
-        return [*opened, encode_line({"type": "turn.started"})] if is_new else opened
+        return [*opened, encode_json_line({"type": "turn.started"})] if is_new else opened
 
     def _build_item(self, kind: str, told: dict[str, Any]) -> dict[str, Any]:
         number = f"item_{self._count}"

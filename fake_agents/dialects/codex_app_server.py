@@ -12,15 +12,15 @@ A tool named `command_execution` runs a command, every other one is a tool of an
 from __future__ import annotations
 
 from pytest_agentproc.fake_agents.dialects.json_rpc import REQUEST, Host
-from pytest_agentproc.fake_agents.objects import encode_line
-from pytest_agentproc.fake_agents.questions import ALLOW, DENY
-from pytest_agentproc.fake_agents.requests import join_text
+from pytest_agentproc.fake_agents.objects import encode_json_line
+from pytest_agentproc.fake_agents.questions import ANSWER_ALLOW, ANSWER_DENY
+from pytest_agentproc.fake_agents.requests import join_prompt_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from pytest_agentproc.fake_agents.contracts import Events
+    from pytest_agentproc.fake_agents.contracts import EventEncoders
     from pytest_agentproc.fake_agents.program import Program
     from pytest_agentproc.fake_agents.questions import Question
 
@@ -78,7 +78,7 @@ class Encoder(Host):
         self._declined: set[str] = set()
         self._interrupts: list[tuple[str, Any]] = []
         """The turns that are to be interrupted, each with the id of the request."""
-        self.events: Events = {
+        self.events: EventEncoders = {
             "delta": self.delta,
             "think": self.think,
             "plan": self.plan,
@@ -121,7 +121,7 @@ class Encoder(Host):
 
     def _handle_prompt(self, number: Any, method: str, params: dict[str, Any], now: int) -> list[bytes]:
         """Keep a prompt for the script; while a turn is under way the real CLI takes it into that turn."""
-        thread, text = params["threadId"], join_text(params.get("input"))
+        thread, text = params["threadId"], join_prompt_text(params.get("input"))
         turn, expected = self._open.get(thread), params.get("expectedTurnId")
         if method == "turn/steer" and turn != expected:
             told = f"expected active turn id `{expected}` but found `{turn}`" if turn else "no active turn to steer"
@@ -450,8 +450,8 @@ class Encoder(Host):
             self._dismiss_question(question)
         else:
             is_allowed = decision in _ACCEPTS or isinstance(decision, dict)
-            self.questions.settle(question, ALLOW if is_allowed else DENY)
-        if question.answer != ALLOW:
+            self.questions.settle(question, ANSWER_ALLOW if is_allowed else ANSWER_DENY)
+        if question.answer != ANSWER_ALLOW:
             self._declined.add(question.tool)
 
     # Parts of messages.
@@ -471,7 +471,7 @@ class Encoder(Host):
         return self._encode_notice("thread/status/changed", self._add_thread_id({"status": status}), now)
 
     def _encode_notice(self, method: str, params: dict[str, Any], now: int) -> bytes:
-        return encode_line({"method": method, "params": params, "emittedAtMs": _to_milliseconds(now)})
+        return encode_json_line({"method": method, "params": params, "emittedAtMs": _to_milliseconds(now)})
 
     def _add_thread_id(self, told: dict[str, Any]) -> dict[str, Any]:
         return {"threadId": self._hand, **told}

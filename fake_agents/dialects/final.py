@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from pytest_agentproc.fake_agents.contracts import Caller, Events
+    from pytest_agentproc.fake_agents.contracts import EventEncoders, ToolCallingEncoder
     from pytest_agentproc.fake_agents.program import Program
 
 
@@ -25,9 +25,9 @@ class Encoder:
 
     def __init__(self, program: Program) -> None:
         self._form, self.error_stream, self._error = program["final"]
-        self._events: Caller = make_encoder({**program, "encoder": program["encoder"][:-1]})  # type: ignore[assignment]
+        self._events: ToolCallingEncoder = make_encoder({**program, "encoder": program["encoder"][:-1]})  # type: ignore[assignment]
         self._said = self._piece = ""
-        self.events: Events = {name: self._silence(made) for name, made in self._events.events.items()}
+        self.events: EventEncoders = {name: self._silence(made) for name, made in self._events.events.items()}
         if "delta" in self.events:
             self.events = {**self.events, "delta": self._keep_delta}
 
@@ -48,9 +48,9 @@ class Encoder:
             return self._encode_end(made, self._error.replace("{text}", text or "error"))
         return self._encode_end(made, (self._said + self._piece) if text is None else text)
 
-    def begin_call(self, number: str) -> Any:
+    def begin_tool_call(self, number: str) -> Any:
         """Call a tool as the events' encoder does."""
-        return self._events.begin_call(number)
+        return self._events.begin_tool_call(number)
 
     def keep_answer(self, number: str, call: Any) -> bool:
         """Keep the answer of a call as the events' encoder does."""

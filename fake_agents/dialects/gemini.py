@@ -10,15 +10,15 @@ from __future__ import annotations
 import time
 
 from pytest_agentproc.fake_agents.lines import Lines
-from pytest_agentproc.fake_agents.objects import encode_line, encode_pretty
-from pytest_agentproc.fake_agents.program import find_argument
+from pytest_agentproc.fake_agents.objects import encode_indented_json, encode_json_line
+from pytest_agentproc.fake_agents.program import find_option_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from pytest_agentproc.fake_agents.contracts import Encoder as AnyEncoder
-    from pytest_agentproc.fake_agents.contracts import Events
+    from pytest_agentproc.fake_agents.contracts import EventEncoders
     from pytest_agentproc.fake_agents.program import Program
 
 _BASE_MS = 1_795_304_218_000
@@ -44,7 +44,7 @@ class _Text:
 
     def __init__(self, program: Program) -> None:
         self._lines = Lines(program)
-        self.events: Events = {}
+        self.events: EventEncoders = {}
 
     def say(self, text: str, stop: str | None, now: int) -> bytes:
         """Give the bytes of a piece of text."""
@@ -69,9 +69,9 @@ class _Json:
 
     def __init__(self, program: Program) -> None:
         self._lines = Lines(program)
-        self._model = program.get("model") or find_argument(program, "-m", "--model") or _MODEL
+        self._model = program.get("model") or find_option_value(program, "-m", "--model") or _MODEL
         self._said = ""
-        self.events: Events = {}
+        self.events: EventEncoders = {}
 
     def say(self, text: str, stop: str | None, now: int) -> bytes:
         """Keep the text for the object."""
@@ -86,10 +86,10 @@ class _Json:
         """Give the object: with a response, or with an error."""
         if fields["is_error"]:
             error = {"type": "Error", "message": fields["text"] or "error", "code": 1}
-            return encode_pretty({"session_id": SESSION, "error": error}).encode() + b"\n"
+            return encode_indented_json({"session_id": SESSION, "error": error}).encode() + b"\n"
         response = self._said + (fields["text"] or "")
         stats = {**self._build_stats(now // 1_000_000), **(fields["usage"] or {})}
-        made = encode_pretty({"session_id": SESSION, "response": response, "stats": stats})
+        made = encode_indented_json({"session_id": SESSION, "response": response, "stats": stats})
         return self._lines.join(made.encode().split(b"\n"))
 
     def _build_stats(self, duration: int) -> dict[str, Any]:
@@ -113,10 +113,10 @@ class _Stream:
     def __init__(self, program: Program) -> None:
         self._lines = Lines(program)
         self._prompt = program.get("prompt", "")
-        self._model = program.get("model") or find_argument(program, "-m", "--model") or _MODEL
+        self._model = program.get("model") or find_option_value(program, "-m", "--model") or _MODEL
         self._begun = False
         self._tools = 0
-        self.events: Events = {
+        self.events: EventEncoders = {
             "begin": self.begin,
             "delta": self.delta,
             "tool": self.tool,
@@ -169,7 +169,7 @@ class _Stream:
 
     def event(self, value: dict[str, Any], now: int) -> bytes:
         """Give an event as it stands."""
-        return self._lines.join([encode_line(value)])
+        return self._lines.join([encode_json_line(value)])
 
     def _begin(self, now: int) -> list[bytes]:
         if self._begun:
@@ -184,7 +184,7 @@ class _Stream:
         return self._encode_event("message", now, {"role": "assistant", "content": text, "delta": True})
 
     def _encode_event(self, kind: str, now: int, fields: dict[str, Any]) -> bytes:
-        return encode_line({"type": kind, "timestamp": _format_time(now), **fields})
+        return encode_json_line({"type": kind, "timestamp": _format_time(now), **fields})
 
 
 _MODES: dict[str, type[_Text | _Json | _Stream]] = {"text": _Text, "json": _Json, "stream": _Stream}

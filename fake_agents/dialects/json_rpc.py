@@ -7,9 +7,9 @@ in the track that asks.
 from __future__ import annotations
 
 from pytest_agentproc.fake_agents.lines import Lines
-from pytest_agentproc.fake_agents.objects import encode_line
-from pytest_agentproc.fake_agents.questions import ANSWERED, CANCELLED, REFUSED, Questions
-from pytest_agentproc.fake_agents.requests import parse_request
+from pytest_agentproc.fake_agents.objects import encode_json_line
+from pytest_agentproc.fake_agents.questions import ANSWER_CANCELLED, ANSWER_GIVEN, ANSWER_REFUSED, Questions
+from pytest_agentproc.fake_agents.requests import parse_json_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Host:
 
     def handle_request(self, request: bytes, now: int) -> tuple[bytes, str]:
         """Take a line: a request, a notification, or the answer to a request of the agent's."""
-        heard = parse_request(request)
+        heard = parse_json_object(request)
         if heard is None:
             return self._lines.join_reply(self._refuse_unreadable()), ""
         method, params = heard.get("method"), heard.get("params")
@@ -62,7 +62,7 @@ class Host:
         events, event = self._handle_method(heard["id"], method, params, now)
         return self._lines.join_reply(events), event
 
-    def note_eof(self) -> None:
+    def note_stdin_end(self) -> None:
         """Take note that stdin has ended, which changes no line."""
 
     def take_late_answers(self) -> bytes:
@@ -71,7 +71,9 @@ class Host:
 
     def refuse(self, request: bytes, error: str) -> bytes:
         """Give the response that refuses `initialize`."""
-        return self._lines.join_reply([self._encode_error((parse_request(request) or {}).get("id"), INTERNAL, error)])
+        return self._lines.join_reply(
+            [self._encode_error((parse_json_object(request) or {}).get("id"), INTERNAL, error)]
+        )
 
     def has_prompt(self, number: int) -> bool:
         """Say whether the prompt was received."""
@@ -92,7 +94,7 @@ class Host:
         if question is None:
             return []
         if question.fields["kind"] == "request":
-            self.questions.settle(question, REFUSED if "error" in heard else ANSWERED)
+            self.questions.settle(question, ANSWER_REFUSED if "error" in heard else ANSWER_GIVEN)
         else:
             self._settle_permission(question, result if isinstance(result, dict) else {})
         return []
@@ -107,14 +109,14 @@ class Host:
     def _dismiss_question(self, question: Question) -> None:
         """Take the answer that no answer is given, which denies unless the turn is cancelled."""
         question.dismissed = not self._is_cancelled
-        self.questions.settle(question, CANCELLED)
+        self.questions.settle(question, ANSWER_CANCELLED)
 
     def _encode_as_is(self, value: dict[str, Any]) -> bytes:
         """Give a message as it stands, but for an id such as `prompt 1`: that is the id of the prompt's request."""
         word, _, number = str(value.get("id")).partition(" ")
         if word == "prompt" and number.isdecimal() and 1 <= int(number) <= len(self.prompts):
             value = {**value, "id": self.prompts[int(number) - 1][0]}
-        return encode_line(value)
+        return encode_json_line(value)
 
     def _join_lines(self, events: list[bytes]) -> bytes:
         """Give the bytes of these messages; of none, nothing."""
@@ -122,17 +124,17 @@ class Host:
 
     def _encode_request(self, number: Any, method: str, params: dict[str, Any]) -> bytes:
         """Give a request."""
-        return encode_line({**self.header, "id": number, "method": method, "params": params})
+        return encode_json_line({**self.header, "id": number, "method": method, "params": params})
 
     def _encode_notification(self, method: str, params: dict[str, Any]) -> bytes:
         """Give a notification."""
-        return encode_line({**self.header, "method": method, "params": params})
+        return encode_json_line({**self.header, "method": method, "params": params})
 
     def _encode_response(self, number: Any, result: dict[str, Any]) -> bytes:
         """Give a response."""
-        return encode_line({**self.header, "id": number, "result": result})
+        return encode_json_line({**self.header, "id": number, "result": result})
 
     def _encode_error(self, number: Any, code: int, message: str, data: dict[str, Any] | None = None) -> bytes:
         """Give a response that refuses."""
         error = {"code": code, "message": message, **({"data": data} if data else {})}
-        return encode_line({**self.header, "id": number, "error": error})
+        return encode_json_line({**self.header, "id": number, "error": error})

@@ -8,14 +8,14 @@ the answer. An error makes the exit code 1.
 from __future__ import annotations
 
 from pytest_agentproc.fake_agents.lines import Lines
-from pytest_agentproc.fake_agents.objects import encode_line
-from pytest_agentproc.fake_agents.program import find_argument
+from pytest_agentproc.fake_agents.objects import encode_json_line
+from pytest_agentproc.fake_agents.program import find_option_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from pytest_agentproc.fake_agents.contracts import Events
+    from pytest_agentproc.fake_agents.contracts import EventEncoders
     from pytest_agentproc.fake_agents.program import Program
 
 _BASE_MS = 1_795_728_843_000
@@ -31,12 +31,12 @@ class Encoder:
 
     def __init__(self, program: Program) -> None:
         self._lines = Lines(program)
-        self._session = find_argument(program, "-s", "--session") or SESSION
+        self._session = find_option_value(program, "-s", "--session") or SESSION
         self._parts = self._messages = 0
         self._is_open = False
         self._thinks = not program.get("obeys") or "--thinking" in program.get("argv", ())
         self._tools: dict[str, tuple[dict[str, Any], int]] = {}
-        self.events: Events = {
+        self.events: EventEncoders = {
             "begin": self.begin,
             "think": self.think,
             "tool": self.tool,
@@ -93,7 +93,7 @@ class Encoder:
 
     def event(self, value: dict[str, Any], now: int) -> bytes:
         """Give an event as it stands."""
-        return self._lines.join([encode_line(value)])
+        return self._lines.join([encode_json_line(value)])
 
     def _start_step(self, now: int) -> list[bytes]:
         if self._is_open:
@@ -116,7 +116,7 @@ class Encoder:
         return self._encode_line(kind, now, part={**ids, **told})
 
     def _encode_line(self, kind: str, now: int, **told: Any) -> bytes:
-        return encode_line({"type": kind, "timestamp": _to_milliseconds(now), "sessionID": self._session, **told})
+        return encode_json_line({"type": kind, "timestamp": _to_milliseconds(now), "sessionID": self._session, **told})
 
 
 def _build_span(start: int, end: int) -> dict[str, int]:

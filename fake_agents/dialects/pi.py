@@ -8,14 +8,14 @@ for a tool, which comes in one piece.
 from __future__ import annotations
 
 from pytest_agentproc.fake_agents.lines import Lines
-from pytest_agentproc.fake_agents.objects import encode_line, encode_wide
-from pytest_agentproc.fake_agents.program import find_argument
+from pytest_agentproc.fake_agents.objects import encode_json_line, encode_spaced_json
+from pytest_agentproc.fake_agents.program import find_option_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from pytest_agentproc.fake_agents.contracts import Events
+    from pytest_agentproc.fake_agents.contracts import EventEncoders
     from pytest_agentproc.fake_agents.program import Program
 
     Part = tuple[str, dict[str, Any]]
@@ -40,8 +40,8 @@ class Encoder:
     def __init__(self, program: Program) -> None:
         self._lines = Lines(program)
         self._prompt = program.get("prompt", "")
-        self._provider = find_argument(program, "--provider") or "fake"
-        self._model = program.get("model") or find_argument(program, "--model") or "m1"
+        self._provider = find_option_value(program, "--provider") or "fake"
+        self._model = program.get("model") or find_option_value(program, "--model") or "m1"
         self._begun = False
         self._messages: list[dict[str, Any]] = []
         self._open: dict[str, Any] | None = None
@@ -52,7 +52,7 @@ class Encoder:
         """The pieces of that text."""
         self._tools: dict[str, str] = {}
         self._results: list[dict[str, Any]] = []
-        self.events: Events = {
+        self.events: EventEncoders = {
             "begin": self.begin,
             "delta": self.delta,
             "think": self.think,
@@ -93,7 +93,7 @@ class Encoder:
         events = [*self._begin(now), *self._start_message(now), *self._end_text()]
         index = len(self._blocks)
         self._blocks.append({"type": "thinking", "thinking": text})
-        partial = encode_line(self._build_partial())
+        partial = encode_json_line(self._build_partial())
         parts: Parts = (
             ("thinking_start", {}),
             ("thinking_delta", {"delta": text}),
@@ -107,9 +107,11 @@ class Encoder:
         self._tools[number] = name
         events = [*self._begin(now), *self._start_message(now), *self._encode_call(fields)]
         about = {"toolCallId": number, "toolName": name, "args": fields["input"]}
-        events.append(encode_line({"type": "tool_execution_start", **about}))
+        events.append(encode_json_line({"type": "tool_execution_start", **about}))
         if name in _STREAMS:
-            events.append(encode_line({"type": "tool_execution_update", **about, "partialResult": {"content": []}}))
+            events.append(
+                encode_json_line({"type": "tool_execution_update", **about, "partialResult": {"content": []}})
+            )
         return self._lines.join(events)
 
     def _encode_call(self, fields: dict[str, Any]) -> list[bytes]:
@@ -120,19 +122,19 @@ class Encoder:
         """
         text, self._said = self._said, None
         self._blocks += [] if text is None else [_build_text_part(text)]
-        index, args = len(self._blocks), encode_wide(fields["input"])
+        index, args = len(self._blocks), encode_spaced_json(fields["input"])
         call = {"type": "toolCall", "id": fields["id"], "name": fields["name"], "arguments": fields["input"]}
         begun = [*self._blocks, {**call, "partialArgs": args, "streamIndex": 0}]
         self._blocks.append(call)
-        whole = encode_line(self._build_whole("toolUse", {}))
-        ahead, behind = self._build_partial("toolUse", begun), encode_line(self._build_partial("stop", begun))
+        whole = encode_json_line(self._build_whole("toolUse", {}))
+        ahead, behind = self._build_partial("toolUse", begun), encode_json_line(self._build_partial("stop", begun))
         events = [
-            _encode_update(index, ("toolcall_start", {}), encode_line(ahead), behind),
+            _encode_update(index, ("toolcall_start", {}), encode_json_line(ahead), behind),
             _encode_update(
                 index,
                 ("toolcall_delta", {"delta": args}),
-                encode_line({**ahead, "responseModel": _SERVED}),
-                encode_line(ahead),
+                encode_json_line({**ahead, "responseModel": _SERVED}),
+                encode_json_line(ahead),
             ),
             _encode_update(index, ("toolcall_end", {"toolCall": call}), whole, whole),
         ]
@@ -156,12 +158,12 @@ class Encoder:
         self._messages.append(result)
         self._results.append(result)
         told = [{"type": kind, "message": result} for kind in ("message_start", "message_end")]
-        events = [encode_line(event) for event in (end, *told)]
+        events = [encode_json_line(event) for event in (end, *told)]
         if not failed and fields["output"] and about["toolName"] in _STREAMS:
             events.insert(0, self._encode_progress(about, content, asked))
         if not self._tools:
             turn = {"type": "turn_end", "message": asked[0] if asked else None, "toolResults": self._results}
-            events += [encode_line(turn), encode_line({"type": "turn_start"})]
+            events += [encode_json_line(turn), encode_json_line({"type": "turn_start"})]
             self._results = []
         return events
 
@@ -171,11 +173,11 @@ class Encoder:
         calls = asked[0]["content"] if asked else []
         args: dict[str, Any] = next((call["arguments"] for call in calls if call.get("id") == about["toolCallId"]), {})
         partial = {"content": content, "details": {}}
-        return encode_line({"type": "tool_execution_update", **about, "args": args, "partialResult": partial})
+        return encode_json_line({"type": "tool_execution_update", **about, "args": args, "partialResult": partial})
 
     def event(self, value: dict[str, Any], now: int) -> bytes:
         """Give an event as it stands."""
-        return self._lines.join([encode_line(value)])
+        return self._lines.join([encode_json_line(value)])
 
     def _begin(self, now: int) -> list[bytes]:
         if self._begun:
@@ -183,14 +185,14 @@ class Encoder:
         self._begun = True
         return [
             *self._encode_header(),
-            encode_line({"type": "agent_start"}),
-            encode_line({"type": "turn_start"}),
+            encode_json_line({"type": "agent_start"}),
+            encode_json_line({"type": "turn_start"}),
             *self._encode_prompt(now),
         ]
 
     def _encode_header(self) -> list[bytes]:
         header = {"type": "session", "version": 3, "id": SESSION}
-        return [encode_line({**header, "timestamp": "2026-11-21T23:31:13.000Z", "cwd": "/"})]
+        return [encode_json_line({**header, "timestamp": "2026-11-21T23:31:13.000Z", "cwd": "/"})]
 
     def _encode_prompt(self, now: int) -> list[bytes]:
         """Give the prompt's own message."""
@@ -200,13 +202,13 @@ class Encoder:
             "timestamp": self._make_timestamp(now),
         }
         self._messages.append(user)
-        return [encode_line({"type": kind, "message": user}) for kind in ("message_start", "message_end")]
+        return [encode_json_line({"type": kind, "message": user}) for kind in ("message_start", "message_end")]
 
     def _encode_message(self, text: str, stop: str, now: int, more: dict[str, Any]) -> list[bytes]:
         """Give a message, or what is still to come of the one that streams; an error begins as what it is."""
         if "errorMessage" in more and self._open is None:
             self._open = {**self._about(now), **more, "stopReason": stop}
-            return [encode_line({"type": "message_start", "message": self._open}), *self._finish_message(stop, {})]
+            return [encode_json_line({"type": "message_start", "message": self._open}), *self._finish_message(stop, {})]
         events = self._start_message(now)
         if text:
             events += self._encode_piece(text, now)
@@ -217,7 +219,7 @@ class Encoder:
         if self._open is not None:
             return []
         self._open = self._about(now)
-        return [encode_line({"type": "message_start", "message": self._open})]
+        return [encode_json_line({"type": "message_start", "message": self._open})]
 
     def _encode_piece(self, text: str, now: int) -> list[bytes]:
         """Give a piece of text; what came so far goes with it."""
@@ -225,7 +227,7 @@ class Encoder:
         self._said = (self._said or "") + text
         index, partial = (
             len(self._blocks),
-            encode_line(self._build_partial("stop", [*self._blocks, _build_text_part(self._said)])),
+            encode_json_line(self._build_partial("stop", [*self._blocks, _build_text_part(self._said)])),
         )
         parts: Parts = (("text_start", {}), ("text_delta", {"delta": text}))
         return [*events, *(_encode_update(index, part, partial, partial) for part in parts[not is_first :])]
@@ -236,7 +238,7 @@ class Encoder:
             return []
         said, index, self._said = self._said, len(self._blocks), None
         self._blocks.append(_build_text_part(said))
-        state = encode_line(self._build_whole(stop, more or {}) if stop else self._build_partial())
+        state = encode_json_line(self._build_whole(stop, more or {}) if stop else self._build_partial())
         return [_encode_update(index, ("text_end", {"content": said}), state, state)]
 
     def _finish_message(self, stop: str, more: dict[str, Any]) -> list[bytes]:
@@ -244,7 +246,7 @@ class Encoder:
         message = self._build_whole(stop, more)
         self._open, self._blocks = None, []
         self._messages.append(message)
-        return [encode_line({"type": "message_end", "message": message})]
+        return [encode_json_line({"type": "message_end", "message": message})]
 
     def _about(self, now: int) -> dict[str, Any]:
         about = {"api": "openai-completions", "provider": self._provider, "model": self._model, "usage": _NO_USAGE}
@@ -272,11 +274,11 @@ class Encoder:
         return {**message, **more}
 
     def _end_run(self, now: int) -> list[bytes]:
-        return [self._encode_turn_end(), encode_line({"type": "agent_end", "messages": self._messages})]
+        return [self._encode_turn_end(), encode_json_line({"type": "agent_end", "messages": self._messages})]
 
     def _encode_turn_end(self) -> bytes:
         last = self._messages[-1] if self._messages else None
-        return encode_line({"type": "turn_end", "message": last, "toolResults": []})
+        return encode_json_line({"type": "turn_end", "message": last, "toolResults": []})
 
     def _make_timestamp(self, now: int) -> int:
         return _BASE_MS + now // 1_000_000
@@ -289,6 +291,6 @@ def _build_text_part(text: str) -> dict[str, Any]:
 def _encode_update(index: int, part: Part, partial: bytes, message: bytes) -> bytes:
     """Give an update of a message; both of its states are lines already, since a text may be long."""
     kind, fields = part
-    event = encode_line({"type": kind, "contentIndex": index, **fields})[:-1]
+    event = encode_json_line({"type": kind, "contentIndex": index, **fields})[:-1]
     head = b'{"type":"message_update","assistantMessageEvent":' + event
     return head + b',"partial":' + partial + b'},"message":' + message + b"}"

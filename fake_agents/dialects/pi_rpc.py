@@ -8,9 +8,9 @@ Requests after an abort are answered only after the abort.
 from __future__ import annotations
 
 from pytest_agentproc.fake_agents.dialects import pi
-from pytest_agentproc.fake_agents.objects import encode_line
-from pytest_agentproc.fake_agents.questions import ALLOW, DENY, Questions
-from pytest_agentproc.fake_agents.requests import parse_request
+from pytest_agentproc.fake_agents.objects import encode_json_line
+from pytest_agentproc.fake_agents.questions import ANSWER_ALLOW, ANSWER_DENY, Questions
+from pytest_agentproc.fake_agents.requests import parse_json_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Encoder(pi.Encoder):
 
     def handle_request(self, request: bytes, now: int) -> tuple[bytes, str]:
         """Answer a command; an abort of a run is the script's to answer."""
-        command = parse_request(request)
+        command = parse_json_object(request)
         if command is None:
             return self._lines.join_reply([_encode_response({}, "parse", error="Failed to parse command")]), ""
         if command.get("type") == "abort" and self._is_busy:
@@ -73,7 +73,7 @@ class Encoder(pi.Encoder):
         responses, self._responses = self._responses, []
         return self._lines.join(responses) if responses else b""
 
-    def note_eof(self) -> None:
+    def note_stdin_end(self) -> None:
         """Take note that stdin has ended, which changes no line."""
 
     def refuse(self, request: bytes, error: str) -> bytes:
@@ -106,14 +106,16 @@ class Encoder(pi.Encoder):
         name, own = fields["name"], f"00000000-0000-4000-8000-{len(self.questions.asked) + 1:012}"
         question = self.questions.ask(own if fields["id"] is None else fields["id"], fields)
         told = {"type": "extension_ui_request", "id": question.key, "method": "confirm"}
-        return question, self._lines.join([encode_line({**told, "title": name, "message": f"Allow {name}?"})])
+        return question, self._lines.join([encode_json_line({**told, "title": name, "message": f"Allow {name}?"})])
 
     def _handle_answer(self, command: dict[str, Any]) -> None:
         question = self.questions.find_open(command.get("id"))
         if question is None:
             return
         is_allowed = command.get("confirmed") is True and command.get("cancelled") is not True
-        self.questions.settle(question, ALLOW if is_allowed else DENY)  # to an extension cancelled is a no
+        self.questions.settle(
+            question, ANSWER_ALLOW if is_allowed else ANSWER_DENY
+        )  # to an extension cancelled is a no
 
     def _answer_command(self, command: dict[str, Any], now: int) -> list[bytes]:
         kind = str(command.get("type"))
@@ -163,7 +165,7 @@ class Encoder(pi.Encoder):
         return news
 
     def _encode_queue(self) -> bytes:
-        return encode_line({"type": "queue_update", **self._queued})
+        return encode_json_line({"type": "queue_update", **self._queued})
 
     def _encode_header(self) -> list[bytes]:
         return []  # no header in this mode
@@ -177,7 +179,11 @@ class Encoder(pi.Encoder):
         """Go on with what is queued, or end."""
         for queue in ("steering", "followUp"):
             if self._queued[queue]:
-                return [self._encode_turn_end(), encode_line({"type": "turn_start"}), *self._take_queued(queue, now)]
+                return [
+                    self._encode_turn_end(),
+                    encode_json_line({"type": "turn_start"}),
+                    *self._take_queued(queue, now),
+                ]
         self._is_busy = False
         return [*super()._end_run(now), *self._answer_waiting(now)]
 
@@ -203,4 +209,4 @@ def _encode_response(
 ) -> bytes:
     number = {"id": command["id"]} if "id" in command else {}
     more: dict[str, Any] = {"error": error} if error else {} if data is None else {"data": data}
-    return encode_line({**number, "type": "response", "command": kind, "success": not error, **more})
+    return encode_json_line({**number, "type": "response", "command": kind, "success": not error, **more})

@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from pytest_agentproc.fake_agents.contracts import Events
+    from pytest_agentproc.fake_agents.contracts import EventEncoders
     from pytest_agentproc.fake_agents.program import Program
 
 
@@ -20,7 +20,7 @@ class Encoder:
 
     def __init__(self, program: Program) -> None:
         self._lines = Lines(program)
-        self.events: Events = {}
+        self.events: EventEncoders = {}
 
     def say(self, text: str, stop: str | None, now: int) -> bytes:
         """Give the bytes of a piece of text."""

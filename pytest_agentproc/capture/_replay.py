@@ -22,7 +22,7 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_agentproc.fake_agents.dialects import make_encoder
-from pytest_agentproc.fake_agents.player import Player
+from pytest_agentproc.fake_agents.player import ScriptPlayer
 from pytest_agentproc.vocabulary import DIALECTS
 
 if TYPE_CHECKING:
@@ -118,54 +118,54 @@ class ReplayStage:
         """Say how it meets a signal."""
         return "caught" if signum in self.caught else "default"
 
-    def note(self, code: str, data: Any) -> None:
+    def add_note(self, code: str, data: Any) -> None:
         """Keep nothing."""
 
     def read_start_facts(self, names: Sequence[str] | None) -> dict[str, Any]:
         """Tell nothing."""
         return {"argv": [], "env": dict.fromkeys(names or ()), "cwd": "/", "longest": 0}
 
-    def is_terminal(self) -> bool:
+    def has_terminal(self) -> bool:
         return False
 
     def can_write(self, stream: str) -> bool:
         """There is always room."""
         return True
 
-    def write(self, stream: str, data: bytes) -> bool:
+    def write_chunk(self, stream: str, data: bytes) -> bool:
         """Keep the bytes."""
         (self.out if stream == "stdout" else self.err).extend(data)
         self.lines += data.count(b"\n") if stream == "stdout" else 0
         self.record_event("o" if stream == "stdout" else "e", {"bytes": data})
         return True
 
-    def read(self, size: int) -> bytes | None:
+    def read_stdin(self, size: int) -> bytes | None:
         """Give what stdin has."""
         return self.input.popleft() if self.input else None
 
-    def close(self, stream: str) -> None:
+    def close_stream(self, stream: str) -> None:
         """No other process is there to see it."""
 
-    def catch(self, signum: int) -> None:
+    def catch_signal(self, signum: int) -> None:
         """Hear a signal."""
         self.caught.add(signum)
 
-    def stop_catching(self, signum: int) -> None:
+    def stop_catching_signal(self, signum: int) -> None:
         """Die of it again."""
         self.caught.discard(signum)
 
-    def spawn(self, index: int, fields: dict[str, Any], program: dict[str, Any]) -> None:
+    def spawn_descendant(self, index: int, fields: dict[str, Any], program: dict[str, Any]) -> None:
         """Note the descendant; it does nothing here."""
         self.children.append(fields)
 
-    def watch(self, name: str) -> None:
+    def watch_process_end(self, name: str) -> None:
         """It is not there."""
 
-    def is_gone(self, name: str) -> bool:
+    def has_process_ended(self, name: str) -> bool:
         """All processes have ended at once."""
         return True
 
-    def kill(self, name: str, signum: int) -> None:
+    def signal_process(self, name: str, signum: int) -> None:
         """Nobody is there."""
 
     def exit_process(self, code: int) -> None:
@@ -174,7 +174,7 @@ class ReplayStage:
         self.record_event("x", {"code": code})
         raise _ReplayEnded
 
-    def die(self, signum: int) -> None:
+    def die_of_signal(self, signum: int) -> None:
         """Die of a signal."""
         self.ended = -signum
         self.record_event("x", {"signal": Signals(signum).name.removeprefix("SIG")})
@@ -192,14 +192,14 @@ def replay_agent(bound: BoundScenario, argv: Sequence[str], prompt: str, given: 
     """
     stage = ReplayStage()
     program = {**bound.program, "argv": list(argv), "environ": {}, "prompt": prompt}
-    player = Player(program, stage, make_encoder(program))
+    player = ScriptPlayer(program, stage, make_encoder(program))
     coming = deque(given)
     with contextlib.suppress(_ReplayEnded):
         _run_player_to_end(player, stage, coming)
     return stage
 
 
-def _run_player_to_end(player: Player, stage: ReplayStage, coming: deque[AgentInput]) -> None:
+def _run_player_to_end(player: ScriptPlayer, stage: ReplayStage, coming: deque[AgentInput]) -> None:
     now = 0
     for _ in range(_MAX_REPLAY_GRANTS):
         signals: list[int] = []
@@ -207,11 +207,11 @@ def _run_player_to_end(player: Player, stage: ReplayStage, coming: deque[AgentIn
             stage.now = now
             signals = _deliver_agent_input(coming.popleft(), stage)
         stage.now = now
-        player.grant(now, signals, readable=bool(stage.input))
+        player.run_until_parked(now, signals, readable=bool(stage.input))
         if not _is_player_waiting(player, now) or _is_input_due(coming, stage, now):
             continue
         waits = [coming[0].at] if coming and stage.lines >= coming[0].behind else []
-        waits += [] if player.until is None else [player.until]
+        waits += [] if player.earliest_wake_instant is None else [player.earliest_wake_instant]
         if waits:
             now = min(waits)
         elif coming:
@@ -224,8 +224,10 @@ def _is_input_due(coming: deque[AgentInput], stage: ReplayStage, now: int) -> bo
     return bool(coming) and stage.lines >= coming[0].behind and now >= coming[0].at
 
 
-def _is_player_waiting(player: Player, now: int) -> bool:
-    return not any(player.wants[1:]) and (player.until is None or player.until > now)
+def _is_player_waiting(player: ScriptPlayer, now: int) -> bool:
+    return not any(player.wanted_streams[1:]) and (
+        player.earliest_wake_instant is None or player.earliest_wake_instant > now
+    )
 
 
 def _deliver_agent_input(given: AgentInput, stage: ReplayStage) -> list[int]:
@@ -237,7 +239,7 @@ def _deliver_agent_input(given: AgentInput, stage: ReplayStage) -> list[int]:
         "s", {"signal": Signals(given.data).name.removeprefix("SIG"), "met": stage.get_signal_disposition(given.data)}
     )
     if given.data not in stage.caught:
-        stage.die(given.data)
+        stage.die_of_signal(given.data)
     return [given.data]
 
 

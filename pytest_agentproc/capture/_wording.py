@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import ScenarioError
-from pytest_agentproc.fake_agents.objects import encode_line as json_line
+from pytest_agentproc.fake_agents.objects import encode_json_line as json_line
 from pytest_agentproc.scenario import loads
 
 if TYPE_CHECKING:

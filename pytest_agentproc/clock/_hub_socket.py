@@ -163,7 +163,7 @@ class HubListener:
 
     def _receive_hello(self, link: socket.socket, pid: int, tokens: Container[bytes]) -> Iterator[HelloMessage]:
         try:
-            message, descriptors, _, _ = socket.recv_fds(link, wire.MESSAGE, 1)
+            message, descriptors, _, _ = socket.recv_fds(link, wire.MAX_MESSAGE_BYTES, 1)
         except BlockingIOError:
             self._keep_silent_link(link, pid)
             return
@@ -171,10 +171,10 @@ class HubListener:
             message, descriptors = b"", []
         if self._silent.pop(link.fileno(), None) is not None:
             self._epoll.unregister(link)
-        token = message[: wire.TOKEN]
+        token = message[: wire.TOKEN_BYTES]
         # The token is compared as bytes. To decode first would let any process of this user feed the parser.
         if descriptors and token in tokens:
-            yield HelloMessage(link, pid, descriptors[0], token, wire.decode_hello(message))
+            yield HelloMessage(link, pid, descriptors[0], token, wire.decode_hello_message(message))
             return
         link.close()
         # A refused message may have carried descriptors: open ones would be a leak that the sender controls.
@@ -222,7 +222,7 @@ def bind_socket_in(folder: str, name: str, backlog: int) -> tuple[socket.socket,
     try:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
-        if len(path) <= wire.LONGEST_ADDRESS:
+        if len(path) <= wire.MAX_SOCKET_ADDRESS_BYTES:
             listener.bind(path)
         else:
             number = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)

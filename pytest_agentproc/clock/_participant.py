@@ -91,7 +91,7 @@ class Participant:
         """
         self.state = ParticipantState.RUNNING
         try:  # noqa: SIM105  # this is done at every step, and a context manager counts there
-            os.write(self._number, wire.encode_grant(now, ready=ready))
+            os.write(self._number, wire.encode_grant_message(now, ready=ready))
         except OSError:
             pass
 

@@ -18,7 +18,7 @@ from pytest_agentproc.clock._hub_socket import HubListener
 from pytest_agentproc.clock._participant import Participant, ParticipantState
 from pytest_agentproc.clock._wrappers import WrapperRegistry, list_ancestors
 from pytest_agentproc.fake_agents import wire
-from pytest_agentproc.fake_agents.program import number_name
+from pytest_agentproc.fake_agents.program import make_numbered_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,7 +71,7 @@ class ParticipantRegistry:
         self._kept: list[Participant] = []
         """The dead participants that a parent may still have to reap."""
         self._names: Counter[tuple[bytes, str]] = Counter()
-        self._buffer = bytearray(wire.MESSAGE)
+        self._buffer = bytearray(wire.MAX_MESSAGE_BYTES)
         self._roots = 0
         self.agents_started = 0
         """How many fakes the supervisor has started; other programs do not count."""
@@ -111,7 +111,7 @@ class ParticipantRegistry:
             folder: where the hub's socket may be: only this user can enter it. The first one counts.
         """
         self._door.choose_socket_folder(folder)
-        token = secrets.token_bytes(wire.TOKEN)
+        token = secrets.token_bytes(wire.TOKEN_BYTES)
         self._sinks[token] = sink
         return token
 
@@ -226,7 +226,7 @@ class ParticipantRegistry:
             participant.woken = True
             self._rule.request_grant(participant.path)
         else:
-            self._handle_message(participant, wire.decode_message(self._buffer))
+            self._handle_message(participant, wire.decode_fake_message(self._buffer))
 
     def _handle_message(self, participant: Participant, said: tuple[Any, ...]) -> None:
         form = said[0]
@@ -338,7 +338,7 @@ class ParticipantRegistry:
         for birth in sorted(self._births, key=lambda birth: birth.path):
             said = birth.token, birth.name
             self._names[said] += 1
-            birth.name = number_name(birth.name, self._names[said])
+            birth.name = make_numbered_name(birth.name, self._names[said])
             parent = self.participants.get(birth.path[:-1])
             above = "supervisor" if parent is None else parent.name
             born = {"process": birth.name, "seen": True, "pid": birth.pid, "parent": above, "line": birth.line}

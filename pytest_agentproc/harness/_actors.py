@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_agentproc.clock import convert_note_to_event
 from pytest_agentproc.fake_agents.dialects import make_encoder
-from pytest_agentproc.fake_agents.player import Player
-from pytest_agentproc.fake_agents.program import PARENT
+from pytest_agentproc.fake_agents.player import ScriptPlayer
+from pytest_agentproc.fake_agents.program import PARENT_NAME
 from pytest_agentproc.vocabulary import SIGNAL_NUMBER_BY_NAME, format_signal_name
 
 if TYPE_CHECKING:
@@ -260,7 +260,7 @@ class InMemoryProcess:
     """
 
     kin: TreeMember
-    player_type = Player
+    player_type = ScriptPlayer
 
     def __init__(
         self,
@@ -292,7 +292,7 @@ class InMemoryProcess:
 
     # Actions of the player.
 
-    def note(self, code: str, data: Any) -> None:
+    def add_note(self, code: str, data: Any) -> None:
         if code == "m":
             self.model.record_action("m", {"process": self.name, "line": data[0], "step": data[1]})
         else:
@@ -302,39 +302,39 @@ class InMemoryProcess:
         given: dict[str, Any] = self.player.program["given"]
         return {**given, "env": {name: given["env"].get(name) for name in (given["env"] if names is None else names)}}
 
-    def is_terminal(self) -> bool:
+    def has_terminal(self) -> bool:
         return False
 
     def can_write(self, stream: str) -> bool:
         pipe = self.pipes[stream]
         return pipe is None or pipe.is_writable()
 
-    def write(self, stream: str, data: bytes) -> bool:
+    def write_chunk(self, stream: str, data: bytes) -> bool:
         pipe = self.pipes[stream]
         if pipe is not None:
             try:
                 pipe.write(data)
             except BrokenPipeError:
-                self.note("b", stream)
+                self.add_note("b", stream)
                 return False
         self.model.record_action("o" if stream == "stdout" else "e", {"process": self.name, "bytes": data})
         return True
 
-    def read(self, size: int) -> bytes | None:
+    def read_stdin(self, size: int) -> bytes | None:
         pipe = self.pipes["stdin"]
         return b"" if pipe is None else pipe.read(size)
 
-    def close(self, stream: str) -> None:
-        self.note("c", stream)
+    def close_stream(self, stream: str) -> None:
+        self.add_note("c", stream)
         self._release_pipe_end(stream)
 
-    def catch(self, signum: int) -> None:
+    def catch_signal(self, signum: int) -> None:
         self.caught.add(signum)
 
-    def stop_catching(self, signum: int) -> None:
+    def stop_catching_signal(self, signum: int) -> None:
         self.caught.discard(signum)
 
-    def spawn(self, index: int, fields: dict[str, Any], program: dict[str, Any]) -> None:
+    def spawn_descendant(self, index: int, fields: dict[str, Any], program: dict[str, Any]) -> None:
         pipes = {stream: self.pipes[stream] if stream in fields["inherits"] else None for stream in _STREAM_NAMES}
         for stream, pipe in pipes.items():
             if pipe is not None:
@@ -345,24 +345,24 @@ class InMemoryProcess:
         self._spawned[fields["id"]] = child
         self.model.add_process(child)
 
-    def watch(self, name: str) -> None:
+    def watch_process_end(self, name: str) -> None:
         kin = self._find_relative(name)
         if kin is not None:
             self._watched[name] = kin
 
-    def is_gone(self, name: str) -> bool:
+    def has_process_ended(self, name: str) -> bool:
         return self._find_relative(name) is None
 
-    def kill(self, name: str, signum: int) -> None:
+    def signal_process(self, name: str, signum: int) -> None:
         kin = self._find_relative(name)
         if kin is not None:
-            leads = name != PARENT and kin.kin.group is not self.kin.group
+            leads = name != PARENT_NAME and kin.kin.group is not self.kin.group
             for member in list(kin.kin.group) if leads else [kin.kin]:
                 member.process.receive_signal(signum)
 
     def _find_relative(self, name: str) -> InMemoryProcess | None:
         """Find a child that lives, or the parent if it is the parent still."""
-        if name == PARENT:
+        if name == PARENT_NAME:
             above = self.kin.parent
             return None if above is None or above.process.path != self.path[:-1] else above.process
         child = self._spawned.get(name)
@@ -372,7 +372,7 @@ class InMemoryProcess:
         self.end({"code": code})
         raise ProcessEnded
 
-    def die(self, signum: int) -> None:
+    def die_of_signal(self, signum: int) -> None:
         self.end_by_signal(signum)
         raise ProcessEnded
 
@@ -443,8 +443,8 @@ class InMemoryProcess:
         A stream that leads nowhere is ready at once, without a question to any process.
         """
         wakers = [self.has_watched_process_ended] if self._watched else []
-        until, now, pipes = self.player.until, self.model.rule.now, self.pipes
-        wants_stdin, wants_stdout, wants_stderr = self.player.wants
+        until, now, pipes = self.player.earliest_wake_instant, self.model.rule.now, self.pipes
+        wants_stdin, wants_stdout, wants_stderr = self.player.wanted_streams
         if wants_stdin and (pipe := pipes["stdin"]) is not None:
             wakers.append(pipe.is_readable)
         elif wants_stdin:

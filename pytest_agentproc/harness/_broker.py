@@ -24,7 +24,7 @@ def main() -> None:
     harness, lifetime = int(sys.argv[1]), float(sys.argv[2])
     is_virtual, is_heard = read_clock_page()
     is_always_virtual = is_virtual and not is_heard
-    lifetime = max(lifetime, 86_400.0) if is_always_virtual else lifetime  # see `realtime.lifetime_of`
+    lifetime = max(lifetime, 86_400.0) if is_always_virtual else lifetime  # see `realtime.choose_lifetime_ns`
     clock = time.monotonic if is_always_virtual else read_machine_time
     listener = socket.socket(fileno=0)
     try:
@@ -81,7 +81,7 @@ def compute_poll_timeout(ends: list[float]) -> float | None:
 
 
 def read_clock_page() -> tuple[bool, bool]:
-    """Say whether time is virtual now, and whether a test learns that it stands still; see `realtime._read_page`."""
+    """Say whether time is virtual now, and whether a test learns that it stands still, as `realtime` reads it."""
     try:
         with open(os.environ.get("AGENTPROC_CLOCK", ""), "rb", buffering=0) as page:  # noqa: PTH123  # slow to load
             found = page.read(20)[8:]

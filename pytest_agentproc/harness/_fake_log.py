@@ -15,7 +15,7 @@ from pytest_agentproc import machine
 from pytest_agentproc.clock import SystemClock, convert_note_to_event
 from pytest_agentproc.errors import KitError, UsageError
 from pytest_agentproc.fake_agents import diary
-from pytest_agentproc.fake_agents.program import number_name
+from pytest_agentproc.fake_agents.program import make_numbered_name
 from pytest_agentproc.harness._bystanders import (
     is_fake_command,
     read_alive_or_stopped,
@@ -268,7 +268,7 @@ class FakeLog:
 
     def _list_logged_pids(self) -> set[int]:
         """Give the pids that have a log."""
-        return {int(path.name) for path in self.folder.iterdir() if path.name != diary.SPARE}
+        return {int(path.name) for path in self.folder.iterdir() if path.name != diary.SPARE_FILE_NAME}
 
     def _read_when_settled(self) -> list[_ProcessLog]:
         """Read until every end is known, or the time for that is over; a process in its exec is not visible yet.
@@ -302,9 +302,11 @@ class FakeLog:
     def _read_logs(self) -> list[_ProcessLog]:
         """Read all logs: the processes in the order of their births; some may have had the same pid in turn."""
         kept: list[_ProcessLog] = []
-        for path in sorted(path for path in self.folder.iterdir() if path.name != diary.SPARE):  # that one is renamed
+        for path in sorted(
+            path for path in self.folder.iterdir() if path.name != diary.SPARE_FILE_NAME
+        ):  # that one is renamed
             log: _ProcessLog | None = None
-            for at, message in diary.read_entries(path.read_bytes()):
+            for at, message in diary.decode_diary_entries(path.read_bytes()):
                 if message[0] == "H":
                     parent, index, name, line = message[1:]
                     born = _ProcessLog(int(path.name), parent, index, name, line, at)
@@ -318,7 +320,7 @@ class FakeLog:
         names: Counter[str] = Counter()
         for log in kept:
             names[log.name] += 1
-            log.name = number_name(log.name, names[log.name])
+            log.name = make_numbered_name(log.name, names[log.name])
         return kept
 
     def _list_unlogged_pids(self, kept: Collection[int]) -> list[int]:

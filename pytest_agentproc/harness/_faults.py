@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_agentproc.errors import KitError, ScenarioError, ScenarioProblem, UsageError
-from pytest_agentproc.fake_agents.player import Endless
+from pytest_agentproc.fake_agents.player import EndlessStep
 from pytest_agentproc.procfs import iterate_pids, list_threads
 from pytest_agentproc.tree import require_own_proc
 
@@ -211,5 +211,5 @@ def read_expiry(launcher: str, since: int) -> FakeFault | None:
 def describe_model_fault(error: Exception) -> FakeFault:
     """Give what broke in a fake of the model."""
     line, step = vars(error).get("step", (0, ""))
-    is_endless = isinstance(error, Endless)
+    is_endless = isinstance(error, EndlessStep)
     return FakeFault(line, step, str(error) if is_endless else f"{type(error).__name__}: {error}", is_endless)

@@ -122,7 +122,7 @@ class FakeBuilder:
     def make_log_folder(self) -> Path:
         """Make a folder for the logs of one fake's processes; the first folder is ready in advance."""
         folder = Path(tempfile.mkdtemp(prefix="diary-", dir=self.folder))
-        (folder / diary.SPARE).touch(0o600)
+        (folder / diary.SPARE_FILE_NAME).touch(0o600)
         return folder
 
     def write_fake(self, name: str, baked: dict[str, Any], *, spawn_error: str | None = None) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock import HostState, JumpRule, NextMove, SystemClock
 from pytest_agentproc.errors import BrokenFake, Deadlock, Spin
-from pytest_agentproc.fake_agents.program import make_invocation, number_name
+from pytest_agentproc.fake_agents.program import make_invocation_program, make_numbered_name
 from pytest_agentproc.harness._actors import InMemoryPipe, InMemoryProcess, ModelAgent, ProcessEnded, TreeMember
 from pytest_agentproc.harness._faults import describe_model_fault
 from pytest_agentproc.supervisor import (
@@ -107,7 +107,7 @@ class InMemoryModel:
     def start_agent(self, program: dict[str, Any], fake: int, containment: str = "group") -> ModelAgent:
         """Start an agent, as a driver asks for one."""
         pipes: dict[str, InMemoryPipe | None] = {name: self.pipe_type() for name in ("stdin", "stdout", "stderr")}
-        played = make_invocation(program, self._fakes.count(fake) + 1)
+        played = make_invocation_program(program, self._fakes.count(fake) + 1)
         agent = self.process_type(self, (len(self._fakes),), program["name"], 0, played, pipes)
         agent.kin = TreeMember(agent, None, "new_session")
         self._fakes.append(fake)
@@ -213,7 +213,7 @@ class InMemoryModel:
         for process in self.sort_in_spawn_order(self._births):
             said = self._fakes[process.path[0]], process.name
             self._names[said] += 1
-            process.name = number_name(process.name, self._names[said])
+            process.name = make_numbered_name(process.name, self._names[said])
             parent = self.processes.get(process.path[:-1])
             above = "supervisor" if parent is None else parent.name
             self.record_action(
@@ -264,7 +264,7 @@ class InMemoryModel:
         if signals:
             process.signals = []
         try:
-            process.player.grant(rule.now, signals, readable=process.can_read_stdin(asked=asked))
+            process.player.run_until_parked(rule.now, signals, readable=process.can_read_stdin(asked=asked))
         except ProcessEnded:
             return
         except Exception as error:

@@ -9,7 +9,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_agentproc.errors import ClockError, EndlessAgent, Spin
-from pytest_agentproc.fake_agents.program import LONGEST
+from pytest_agentproc.fake_agents.program import MAX_REPORTED_WORD_BYTES
 from pytest_agentproc.harness._model import (
     DEFAULT_REFERENCE_SUBJECT,
     PROMPT_MARK_SEED,
@@ -257,7 +257,7 @@ def _make_spawner(model: InMemoryModel, bound: BoundScenario) -> Callable[[str],
         "argv": [_cut_to_report_length(word) for word in argv],
         "env": env,
         "cwd": SESSION_FOLDER if scenario.is_session else _AGENT_FOLDER,
-        "longest": LONGEST,
+        "longest": MAX_REPORTED_WORD_BYTES,
     }
     environ = {name.encode(): value.encode() for name, value in env.items()}
     own = {"argv": argv, "environ": environ, "prompt": scenario.prompt[:MOST_PROMPT_CHARS_KNOWN], "given": given}
@@ -286,4 +286,4 @@ _AGENT_FOLDER = "/agent"
 
 
 def _cut_to_report_length(word: str) -> str:
-    return word.encode()[:LONGEST].decode(errors="replace")
+    return word.encode()[:MAX_REPORTED_WORD_BYTES].decode(errors="replace")

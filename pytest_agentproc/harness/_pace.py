@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock import LONGEST_POLLING_PERIOD_NS, WAKE_GAP_TOLERANCE_NS, NextMove
 from pytest_agentproc.errors import Spin
-from pytest_agentproc.fake_agents.player import NEVER, TIME, Player
+from pytest_agentproc.fake_agents.player import WAIT_FOR_INSTANT, WAIT_FOREVER, ScriptPlayer
 from pytest_agentproc.harness._actors import InMemoryProcess
 from pytest_agentproc.harness._claims import StepLimitedJumpRule
 from pytest_agentproc.harness._model import DEFAULT_REFERENCE_SUBJECT, InMemoryModel
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
     from pytest_agentproc.clock import HostState, PollingDetector, SpawnPath
-    from pytest_agentproc.fake_agents.contracts import Wait
-    from pytest_agentproc.fake_agents.player import Track
+    from pytest_agentproc.fake_agents.contracts import TrackWait
+    from pytest_agentproc.fake_agents.player import ScriptTrack
     from pytest_agentproc.fake_agents.program import Step
     from pytest_agentproc.harness._faults import FakeFault
     from pytest_agentproc.record import Record
@@ -202,32 +202,32 @@ _NEXT_GRANT_WAIT_KIND = -1
 """The waits of a track between two steps."""
 
 
-class _StepwisePlayer(Player):
+class _StepwisePlayer(ScriptPlayer):
     """A player that parks after each step, at the same instant."""
 
-    def play(self, steps: Sequence[Step]) -> Generator[Wait, None, bool]:
+    def play_steps(self, steps: Sequence[Step]) -> Generator[TrackWait, None, bool]:
         for step in steps:
-            if (yield from super().play([step])):
+            if (yield from super().play_steps([step])):
                 return True
             yield _NEXT_GRANT_WAIT_KIND, self.grants
         return False
 
-    def _do_hop(self, fields: dict[str, Any]) -> Iterator[Wait]:
+    def _play_hop_step(self, fields: dict[str, Any]) -> Iterator[TrackWait]:
         """Live on: for its competitors an agent that re-forks is one process, whatever its number of forks."""
         end = fields["until"]
-        yield (NEVER, None) if end is None else (TIME, end)
+        yield (WAIT_FOREVER, None) if end is None else (WAIT_FOR_INSTANT, end)
         self.stage.exit_process(0)
 
-    def _is_ready(self, track: Track) -> bool:
+    def _is_track_ready(self, track: ScriptTrack) -> bool:
         if track.kind == _NEXT_GRANT_WAIT_KIND:
             return bool(track.value < self.grants)
-        return super()._is_ready(track)
+        return super()._is_track_ready(track)
 
     @property
-    def until(self) -> int | None:
+    def earliest_wake_instant(self) -> int | None:
         if any(track.kind == _NEXT_GRANT_WAIT_KIND for track in self.tracks):
             return self.now
-        return super().until
+        return super().earliest_wake_instant
 
 
 class _StepwiseProcess(InMemoryProcess):

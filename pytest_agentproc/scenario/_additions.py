@@ -40,7 +40,7 @@ _KIT_MODULES_FOR_ENCODERS = tuple(
 """What an encoder of another package may import beside the standard library and its own parts."""
 _REQUIRED_ENCODER_METHODS = ("say", "answer", "result")
 _REQUIRED_SESSION_ENCODER_METHODS = (
-    *("handle_request", "take_late_answers", "note_eof", "refuse"),
+    *("handle_request", "take_late_answers", "note_stdin_end", "refuse"),
     *("has_prompt", "begin_prompt", "acknowledge"),
 )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.fake_agents.program import CHUNK
+from pytest_agentproc.fake_agents.program import MAX_WRITE_BYTES
 from pytest_agentproc.scenario._check import Key, Step
 from pytest_agentproc.scenario._drive import (
     CONTINUES_VALUE_TYPE,
@@ -278,9 +278,9 @@ AGENT_VALUE_TYPE = Either(
             Key("bom", Flag(), "whether a byte order mark comes first"),
             Key(
                 "chunk",
-                Size(low=1, high=CHUNK),
+                Size(low=1, high=MAX_WRITE_BYTES),
                 "the most that it writes at a time, each piece once the one before can be read; "
-                f"if absent {CHUNK} B, and 64 KiB of more than that",
+                f"if absent {MAX_WRITE_BYTES} B, and 64 KiB of more than that",
             ),
             Key("partials", Flag(), "whether claude is asked for partial messages; true if absent"),
             Key("states", Flag(), "whether claude is asked to tell its session's state; false if absent"),

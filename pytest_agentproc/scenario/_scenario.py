@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_agentproc.errors import NotApplicable
-from pytest_agentproc.fake_agents.program import FORMAT
+from pytest_agentproc.fake_agents.program import PROGRAM_FORMAT_VERSION
 from pytest_agentproc.scenario._check import CompileContext, ProgramStep, Step, UsedLimitsRecorder
 from pytest_agentproc.scenario._drive import bind_caller_action, bind_hooks, bind_permission_handler
 from pytest_agentproc.scenario._expect import bind_expected_value
@@ -312,7 +312,7 @@ class Scenario:
             asked.append((0, "need_terminal", ()))
         first, *then = [[*asked, *scope.compile_steps(script)] for script in self.scripts]
         program = {
-            "format": FORMAT,
+            "format": PROGRAM_FORMAT_VERSION,
             "dialect": self.dialect,
             "mode": self.mode,
             "name": self.session or "agent",

@@ -54,8 +54,8 @@ CASES: Mapping[str, tuple[str, bool, str]] = {
 _IN_LINES = """
 def flood(player, stream, size):
     line = b"x" * 1023 + b"\\n"
-    return player._emit(stream, (line * (min(65536, size - start) // 1024) for start in range(0, size, 65536)))
-sys.modules["pytest_agentproc.fake_agents.player"].Player._do_flood = flood
+    return player._write_chunks(stream, (line * (min(65536, size - start) // 1024) for start in range(0, size, 65536)))
+sys.modules["pytest_agentproc.fake_agents.player"].ScriptPlayer._play_flood_step = flood
 module.main("""
 """An addition to a fake that gives its flood lines, which no scenario can do."""
 

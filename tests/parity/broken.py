@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock import HostState, JumpRule, NextMove
-from pytest_agentproc.fake_agents.player import Player, Track
+from pytest_agentproc.fake_agents.player import ScriptPlayer, ScriptTrack
 from pytest_agentproc.harness import InMemoryModel
 from pytest_agentproc.harness._actors import InMemoryPipe, InMemoryProcess, ModelAgent
 from pytest_agentproc.supervisor import Driver
@@ -112,8 +112,8 @@ class TracksFromTheEnd(InMemoryModel):
     """Rule 9: the tracks of a process run from the last to the first."""
 
     class Actor(InMemoryProcess):
-        class Backwards(Player):
-            def list_tracks(self) -> tuple[Track, ...]:
+        class Backwards(ScriptPlayer):
+            def list_tracks(self) -> tuple[ScriptTrack, ...]:
                 return super().list_tracks()[::-1]
 
         player_type = Backwards
@@ -125,8 +125,8 @@ class ReactionsFirst(InMemoryModel):
     """Rule 9: a reaction is put before the tracks that were there."""
 
     class Actor(InMemoryProcess):
-        class Eager(Player):
-            def list_tracks(self) -> tuple[Track, ...]:
+        class Eager(ScriptPlayer):
+            def list_tracks(self) -> tuple[ScriptTrack, ...]:
                 return tuple(sorted(super().list_tracks(), key=lambda track: track.key is None))
 
         player_type = Eager
@@ -174,9 +174,9 @@ class WholeWrites(InMemoryModel):
     """Rule 11: a chunk is as long as its text, and goes out in one grant."""
 
     class Actor(InMemoryProcess):
-        class Whole(Player):
-            def _write(self, stream: str, data: bytes) -> Any:
-                return self._emit(stream, iter([data] if data else []), 1)
+        class Whole(ScriptPlayer):
+            def _write_stream(self, stream: str, data: bytes) -> Any:
+                return self._write_chunks(stream, iter([data] if data else []), 1)
 
         player_type = Whole
 

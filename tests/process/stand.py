@@ -146,7 +146,7 @@ def spin(player, duration):
 def load(code, scope):
     exec(code, scope)
     if scope["__name__"] == "pytest_agentproc.fake_agents.player":
-        scope["Player"]._do_sleep = spin
+        scope["ScriptPlayer"]._play_sleep_step = spin
 exec(marshal.loads(open({boot!r}, "rb").read()), {{"exec": load}})
 """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.fake_agents.player import Player
+from pytest_agentproc.fake_agents.player import ScriptPlayer
 from tests.unit.encoders import encoder
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Book:
     gone: set[str] = field(default_factory=set)
     done: list[tuple[Any, ...]] = field(default_factory=list)
 
-    def note(self, code: str, data: Any) -> None:
+    def add_note(self, code: str, data: Any) -> None:
         """Keep what was heard and read, asked and answered."""
         if code in "isq":
             self.done.append((code, data))
@@ -51,7 +51,7 @@ class Book:
         """Say whether there is room, or no reader to make any."""
         return stream in self.broken or self.room[stream] > 0
 
-    def write(self, stream: str, data: bytes) -> bool:
+    def write_chunk(self, stream: str, data: bytes) -> bool:
         """Take a chunk, unless the stream has no reader."""
         if stream in self.broken:
             return False
@@ -59,39 +59,39 @@ class Book:
         self.done.append((stream, data))
         return True
 
-    def is_terminal(self) -> bool:
+    def has_terminal(self) -> bool:
         """Have none."""
         return False
 
-    def read(self, size: int) -> bytes | None:
+    def read_stdin(self, size: int) -> bytes | None:
         """Give the next read."""
         return self.stdin.pop(0) if self.stdin else None
 
-    def close(self, stream: str) -> None:
+    def close_stream(self, stream: str) -> None:
         """Keep it."""
         self.done.append(("close", stream))
 
-    def catch(self, signum: int) -> None:
+    def catch_signal(self, signum: int) -> None:
         """Keep it."""
         self.done.append(("catch", signum))
 
-    def stop_catching(self, signum: int) -> None:
+    def stop_catching_signal(self, signum: int) -> None:
         """Keep it."""
         self.done.append(("release", signum))
 
-    def spawn(self, index: int, fields: dict[str, Any], program: Program) -> None:
+    def spawn_descendant(self, index: int, fields: dict[str, Any], program: Program) -> None:
         """Keep who is to play what."""
         self.done.append(("spawn", index, fields["id"], [step[1:] for step in program["steps"]]))
 
-    def watch(self, name: str) -> None:
+    def watch_process_end(self, name: str) -> None:
         """Keep it."""
         self.done.append(("watch", name))
 
-    def is_gone(self, name: str) -> bool:
+    def has_process_ended(self, name: str) -> bool:
         """Say whether the test has said so."""
         return name in self.gone
 
-    def kill(self, name: str, signum: int) -> None:
+    def signal_process(self, name: str, signum: int) -> None:
         """Keep it."""
         self.done.append(("kill", name, signum))
 
@@ -100,7 +100,7 @@ class Book:
         self.done.append(("exit", code))
         raise Gone
 
-    def die(self, signum: int) -> None:
+    def die_of_signal(self, signum: int) -> None:
         """Keep the signal, and end."""
         self.done.append(("die", signum))
         raise Gone
@@ -112,7 +112,7 @@ class Play:
     def __init__(self, *steps: tuple[Any, ...], program: Program | None = None, **stage: Any) -> None:
         program = program or {"dialect": "raw", "code": 0, "steps": script(*steps)}
         self.book = Book(**stage)
-        self.player = Player(program, self.book, encoder(program))
+        self.player = ScriptPlayer(program, self.book, encoder(program))
 
     def grant(self, now: int, *signals: int, stdin: bytes | None = None) -> list[tuple[Any, ...]]:
         """Let it continue, with bytes on stdin or without; give what it did."""
@@ -120,7 +120,7 @@ class Play:
         if stdin is not None:
             self.book.stdin.append(stdin)
         try:
-            self.player.grant(now, signals, readable=bool(self.book.stdin))
+            self.player.run_until_parked(now, signals, readable=bool(self.book.stdin))
         except Gone:
             self.player.tracks = []
         return self.book.done

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from pytest_agentproc.fake_agents.program import CHUNK
+from pytest_agentproc.fake_agents.program import MAX_WRITE_BYTES
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import Function
 from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations
@@ -83,22 +83,22 @@ def _sockets() -> tuple[int, int]:
 
 _POURS = """\
 import os
-from pytest_agentproc.fake_agents.program import CHUNK
-from pytest_agentproc.fake_agents.stage import Stage
+from pytest_agentproc.fake_agents.program import MAX_WRITE_BYTES
+from pytest_agentproc.fake_agents.stage import SideEffectStage
 told = []
 about = os.fstat(2)
-stage = Stage(lambda code, notes: told.append((code, notes)), foreign=[(about.st_dev, about.st_ino)])
-for size in (CHUNK, 10, CHUNK):
-    stage.write("stderr", b"x" * size)
+stage = SideEffectStage(lambda code, notes: told.append((code, notes)), foreign=[(about.st_dev, about.st_ino)])
+for size in (MAX_WRITE_BYTES, 10, MAX_WRITE_BYTES):
+    stage.write_chunk("stderr", b"x" * size)
 assert [code for code, _ in told] == ["N", "N"], told
-assert [len(data) for _, notes in told for _, data in notes] == [CHUNK, 10, CHUNK], told
+assert [len(data) for _, notes in told for _, data in notes] == [MAX_WRITE_BYTES, 10, MAX_WRITE_BYTES], told
 """
 
 
 def test_a_word_comes_after_each_chunk_that_may_have_taken_long() -> None:
     """A slow reader of a flood is no agent that runs on."""
     done = subprocess.run([sys.executable, "-c", _POURS], cwd=ROOT, stderr=subprocess.PIPE, check=False, timeout=60)
-    assert (done.returncode, done.stderr) == (0, b"x" * (2 * CHUNK + 10))
+    assert (done.returncode, done.stderr) == (0, b"x" * (2 * MAX_WRITE_BYTES + 10))
 
 
 async def _inheriting(order: RunRequest) -> dict[str, Any]:

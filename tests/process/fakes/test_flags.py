@@ -360,7 +360,7 @@ def test_the_arguments_of_the_kit_ask_for_the_mode_of_the_scenario(name: str, mo
     table = describe_accepted_flags(scenario)["flags"]
     modules = [import_module(name).__name__ for name in DIALECTS[name].list_encoder_modules(mode)]
     program = {"mode": mode, "argv": build_command_line(scenario), "steps": [], "encoder": modules}
-    played, named = flags.apply_arguments(program, table, ())
+    played, named = flags.adapt_program_to_arguments(program, table, ())
     assert (played["mode"], played["steps"], "final" in played, named) == (mode, [], False, "")
 
 

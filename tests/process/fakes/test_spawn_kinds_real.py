@@ -151,7 +151,7 @@ gone_on.register(heard, select.POLLIN)
 for name in ("setsid", "setpgid"):
     leave = getattr(posix, name)
     setattr(posix, name, lambda *group, leave=leave: (gone_on.poll(50), leave(*group)))
-pid = birth.fork(sys.argv[1])
+pid = birth.fork_descendant(sys.argv[1])
 if not pid:
     signal.alarm(9)
     signal.pause()

@@ -351,8 +351,8 @@ def test_a_call_that_could_not_be_sent_waits_for_no_answer(tmp_path: Path) -> No
     """A server that is stopped does not read. It need not have closed a pipe, so no end of it would be seen."""
     server = ToolServer("calc", {"command": str(tmp_path / "missing")}, {}, 1)
     server._child = _Unread()  # type: ignore[assignment]  # noqa: SLF001  # a real one is given up after ten seconds
-    number = server.begin_call("add", {}, "t")
-    assert server.take_answer(number) == {"error": {"message": "Connection closed"}}
+    number = server.begin_tool_call("add", {}, "t")
+    assert server.take_call_answer(number) == {"error": {"message": "Connection closed"}}
 
 
 def test_a_server_that_cannot_be_started_leaves_no_descriptor(tmp_path: Path) -> None:

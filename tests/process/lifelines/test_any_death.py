@@ -227,13 +227,13 @@ from pytest_agentproc.fake_agents import main
 listener = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
 listener.bind(b"")
 listener.listen(8)
-plain = main._connect
+plain = main._connect_on_own_descriptor
 def connect(address):
     line = plain(address)
     listener.close()
     return line
-main._connect = connect
-main._hold_lifeline(listener.getsockname())
+main._connect_on_own_descriptor = connect
+main._connect_to_lifeline(listener.getsockname())
 print("lives on")
 """
     done = subprocess.run(

@@ -193,7 +193,7 @@ def test_a_hello_may_come_late(tmp_path: Path) -> None:
         door.open()
         link.connect(door.address)
         assert list(door.receive_hellos({b"t" * 16})) == []
-        message = wire.encode_hello(b"t" * 16, 7, 1, "helper", 3)
+        message = wire.encode_hello_message(b"t" * 16, 7, 1, "helper", 3)
         socket.send_fds(link, [message], [0])
         [hello] = door.receive_hellos({b"t" * 16})
         hello.link.close()

@@ -24,14 +24,14 @@ import ctypes, signal, sys
 from pytest_agentproc.fake_agents import main
 
 def wait(player, stage, link):
-    stage.catch(signal.SIGTERM)
+    stage.catch_signal(signal.SIGTERM)
     libc, mutex = ctypes.CDLL(None), ctypes.create_string_buffer(128)
     libc.pthread_mutex_lock(mutex)
     link.send(b"ready")
     libc.pthread_mutex_lock(mutex)  # no signal interrupts this, and Python runs no handler meanwhile
 
 signal.alarm(60)
-main._play_by_grants = wait
+main._play_by_hub_grants = wait
 baked = {"hub": bytes.fromhex(sys.argv[1]), "token": b"t" * 16, "foreign": (), "host": 0}
 program = {"name": "agent", "dialect": "raw", "mode": "", "code": 0, "newline": "lf", "serves": False, "steps": []}
 program["encoder"] = ["pytest_agentproc.fake_agents.dialects.raw"]

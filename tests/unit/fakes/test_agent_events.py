@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_agentproc.errors import ScenarioError
-from pytest_agentproc.fake_agents.player import Player
+from pytest_agentproc.fake_agents.player import ScriptPlayer
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.supervisor import Completion
@@ -31,57 +31,57 @@ class _Stage:
         self.notes: list[tuple[str, Any]] = []
         self.left: list[int] = []
 
-    def note(self, code: str, data: Any) -> None:
+    def add_note(self, code: str, data: Any) -> None:
         self.notes.append((code, data))
 
     def read_start_facts(self, names: Any) -> dict[str, Any]:
         return {"names": names}
 
-    def is_terminal(self) -> bool:
+    def has_terminal(self) -> bool:
         return False
 
     def can_write(self, stream: str) -> bool:
         return True
 
-    def write(self, stream: str, data: bytes) -> bool:
+    def write_chunk(self, stream: str, data: bytes) -> bool:
         return False
 
-    def read(self, size: int) -> bytes | None:
+    def read_stdin(self, size: int) -> bytes | None:
         return b""
 
-    def close(self, stream: str) -> None:
-        self.note("c", stream)
+    def close_stream(self, stream: str) -> None:
+        self.add_note("c", stream)
 
-    def catch(self, signum: int) -> None:
-        self.note("catch", signum)
+    def catch_signal(self, signum: int) -> None:
+        self.add_note("catch", signum)
 
-    def stop_catching(self, signum: int) -> None:
-        self.note("release", signum)
+    def stop_catching_signal(self, signum: int) -> None:
+        self.add_note("release", signum)
 
-    def spawn(self, index: int, fields: dict[str, Any], program: dict[str, Any]) -> None:
-        self.note("p", index)
+    def spawn_descendant(self, index: int, fields: dict[str, Any], program: dict[str, Any]) -> None:
+        self.add_note("p", index)
 
-    def watch(self, name: str) -> None:
-        self.note("watch", name)
+    def watch_process_end(self, name: str) -> None:
+        self.add_note("watch", name)
 
-    def is_gone(self, name: str) -> bool:
+    def has_process_ended(self, name: str) -> bool:
         return True
 
-    def kill(self, name: str, signum: int) -> None:
-        self.note("kill", (name, signum))
+    def signal_process(self, name: str, signum: int) -> None:
+        self.add_note("kill", (name, signum))
 
     def exit_process(self, code: int) -> None:
         self.left.append(code)
 
-    def die(self, signum: int) -> None:
+    def die_of_signal(self, signum: int) -> None:
         self.left.append(-signum)
 
 
-def player(steps: str) -> tuple[Player, _Stage]:
+def player(steps: str) -> tuple[ScriptPlayer, _Stage]:
     """Compile steps for a raw agent, and put its player on a stage."""
     text = f"scenario: a\nagent: raw\nscript:\n{steps}"
     program, stage = loads(text).bind(Policy()).program, _Stage()
-    return Player(program, stage, encoder(program)), stage
+    return ScriptPlayer(program, stage, encoder(program)), stage
 
 
 def test_the_steps_that_a_dialect_has_are_the_events_that_its_encoder_has() -> None:
@@ -196,22 +196,22 @@ def test_gemini_prints_a_tool_as_the_real_cli_does() -> None:
 def test_an_agent_without_a_reader_dies_of_it_unless_it_reacts() -> None:
     """SIGPIPE is what a CLI gets whose supervisor let its stdout go."""
     playing, stage = player("  - say: hi\n  - exit: 0\n")
-    playing.grant(0, [], readable=False)
+    playing.run_until_parked(0, [], readable=False)
     assert stage.left == [-13]
     playing, stage = player("  - when: epipe\n    do: [{exit: 9}]\n  - say: hi\n  - exit: 0\n")
-    playing.grant(0, [], readable=False)
+    playing.run_until_parked(0, [], readable=False)
     assert stage.left == [9]
 
 
 def test_a_busy_agent_burns_until_its_time_is_over() -> None:
     """In virtual time it waits as silence does; the fake on the real clock asks whether it burns."""
     playing, stage = player("  - burn_cpu: 2s\n  - meanwhile: []\n  - silence: 1s\n  - burn_cpu: for ever\n")
-    playing.grant(0, [], readable=False)
-    assert (playing.until, playing.burns) == (2_000_000_000, True)
-    playing.grant(2_000_000_000, [], readable=False)
-    assert (playing.until, playing.burns) == (3_000_000_000, False)
-    playing.grant(3_000_000_000, [], readable=False)
-    assert (playing.until, playing.burns, stage.left) == (None, True, [])
+    playing.run_until_parked(0, [], readable=False)
+    assert (playing.earliest_wake_instant, playing.is_burning_cpu) == (2_000_000_000, True)
+    playing.run_until_parked(2_000_000_000, [], readable=False)
+    assert (playing.earliest_wake_instant, playing.is_burning_cpu) == (3_000_000_000, False)
+    playing.run_until_parked(3_000_000_000, [], readable=False)
+    assert (playing.earliest_wake_instant, playing.is_burning_cpu, stage.left) == (None, True, [])
 
 
 GIVEN: tuple[str, dict[str, Any]] = (

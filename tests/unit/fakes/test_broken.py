@@ -42,9 +42,9 @@ def _wrong(name: str) -> ReferenceSupervisor:
 
 @pytest.fixture
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(player, "MOST_DRIPS", 100)
-    monkeypatch.setattr(player, "MOST_HOPS", 20)
-    monkeypatch.setattr(player, "MOST_WAITS", 100)
+    monkeypatch.setattr(player, "MAX_DRIPS_PER_PROCESS", 100)
+    monkeypatch.setattr(player, "MAX_SELF_FORKS", 20)
+    monkeypatch.setattr(player, "MAX_ROOM_WAITS_PER_PROCESS", 100)
 
 
 @pytest.mark.usefixtures("_small")

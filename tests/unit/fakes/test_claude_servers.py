@@ -116,7 +116,7 @@ def test_a_silent_server_holds_the_first_prompt_back_for_a_minute(handshake: tup
     done = play.grant(0, stdin=lines)
     if begins:
         assert not any(b'"init"' in str(entry[1]).encode() for entry in done)
-        assert play.player.until == begins * SECOND
+        assert play.player.earliest_wake_instant == begins * SECOND
         done = play.grant(begins * SECOND)
         assert any(b'"status":"failed"' in entry[1] for entry in done if entry[0] == "stdout")
     assert any(b'"text":"hi"' in entry[1] for entry in done if entry[0] == "stdout")

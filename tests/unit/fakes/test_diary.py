@@ -8,12 +8,12 @@ from pytest_agentproc.fake_agents import diary
 def test_entries_come_back_as_they_were_written() -> None:
     """In their order, with their instants."""
     written = [(1, ("H", 0, -1, "agent", 0)), (2, ("N", [("o", b"\xff"), ("x", 3)]))]
-    data = b"".join(diary.encode_entry(at, message) for at, message in written)
-    assert list(diary.read_entries(data)) == written
+    data = b"".join(diary.encode_diary_entry(at, message) for at, message in written)
+    assert list(diary.decode_diary_entries(data)) == written
 
 
 def test_an_entry_that_was_cut_off_is_left_out() -> None:
     """Wherever a full disk cut it."""
-    whole, last = diary.encode_entry(1, ("N", [])), diary.encode_entry(2, ("N", [("m", (1, "say"))]))
+    whole, last = diary.encode_diary_entry(1, ("N", [])), diary.encode_diary_entry(2, ("N", [("m", (1, "say"))]))
     for size in range(len(last)):
-        assert list(diary.read_entries(whole + last[:size])) == [(1, ("N", []))]
+        assert list(diary.decode_diary_entries(whole + last[:size])) == [(1, ("N", []))]

@@ -34,7 +34,7 @@ def heard(answer: str) -> tuple[str, Any]:
 def test_a_question_is_taken_back_at_its_instant_and_an_answer_behind_it_is_nothing() -> None:
     """Its own branch is played, then the script continues."""
     play = asking()
-    assert (play.player.until, play.grant(4)) == (5, [])
+    assert (play.player.earliest_wake_instant, play.grant(4)) == (5, [])
     note, (stream, line), *words = play.grant(5)
     assert (note, stream, words) == (heard("cancelled"), "stdout", [("stderr", b"late"), ("stderr", b"on")])
     assert json.loads(line) == {"type": "control_cancel_request", "request_id": "q"}
@@ -46,7 +46,7 @@ def test_an_answer_in_time_ends_the_wait(now: int) -> None:
     """At the very instant, too: input that is heard comes first; no process waits for that instant any more."""
     play = asking()
     assert play.grant(now, stdin=ANSWER + b"\n")[1:] == [heard("allow"), ("stderr", b"yes"), ("stderr", b"on")]
-    assert (play.player.until, play.grant(9)) == (None, [])
+    assert (play.player.earliest_wake_instant, play.grant(9)) == (None, [])
 
 
 def test_the_end_of_stdin_ends_the_wait_too() -> None:

@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
-from pytest_agentproc.fake_agents.glob import _matches_bytewise, matches
-from pytest_agentproc.fake_agents.player import Player
-from pytest_agentproc.fake_agents.program import OF_SESSIONS, OPS, POLITE, make_descendant
-from pytest_agentproc.fake_agents.session import Session
+from pytest_agentproc.fake_agents.glob import _matches_glob_bytewise, matches_glob
+from pytest_agentproc.fake_agents.player import ScriptPlayer
+from pytest_agentproc.fake_agents.program import (
+    ARGUMENT_NAMES_BY_OP,
+    POLITE_SIGNALS,
+    SESSION_ONLY_OPS,
+    make_descendant_program,
+)
+from pytest_agentproc.fake_agents.session import SessionHandler
 from tests.unit.bookkeeping import FOR_EVER, INT, PIPE, TERM, Play, out, reacts, say, script
 
 
 def test_the_table_of_ops_is_what_is_played() -> None:
     """The author of a compiler or the reader of a program looks there."""
-    played = [name.removeprefix("_do_") for name in dir(Player) if name.startswith("_do_")]
-    heard = [name.removeprefix("do_") for name in dir(Session) if name.startswith("do_")]
-    assert sorted([*played, *heard]) == sorted(OPS)
-    assert sorted(heard) == sorted(OF_SESSIONS)
+    played = [found[1] for name in dir(ScriptPlayer) if (found := re.fullmatch("_play_(.*)_step", name))]
+    heard = [found[1] for name in dir(SessionHandler) if (found := re.fullmatch("play_(.*)_step", name))]
+    assert sorted([*played, *heard]) == sorted(ARGUMENT_NAMES_BY_OP)
+    assert sorted(heard) == sorted(SESSION_ONLY_OPS)
 
 
 def test_tracks_run_in_order_of_appearance() -> None:
     """Two tracks that wake at one instant always write in the same order."""
     play = Play(("meanwhile", script(("sleep", 5), say("second"))), ("sleep", 5), say("first"), FOR_EVER)
     assert play.grant(0) == []
-    assert play.player.until == 5
+    assert play.player.earliest_wake_instant == 5
     assert play.grant(5) == out("first", "second")
 
 
@@ -33,7 +39,7 @@ def test_a_grant_goes_on_until_every_track_is_parked() -> None:
     """A wait of no time is one turn for each other track and not another grant."""
     play = Play(("meanwhile", script(say("b"))), ("sleep", 0), say("a"), ("sleep", 0), say("c"), FOR_EVER)
     assert play.grant(0) == out("a", "b", "c")
-    assert play.player.until is None
+    assert play.player.earliest_wake_instant is None
 
 
 def test_the_end_of_the_main_track_cuts_the_others() -> None:
@@ -88,7 +94,7 @@ def test_a_reaction_of_nothing_ignores() -> None:
     play = Play(reacts(), FOR_EVER)
     assert play.grant(0) == [("catch", TERM)]
     assert play.grant(1, TERM) == [("s", TERM)]
-    assert play.player.until is None
+    assert play.player.earliest_wake_instant is None
 
 
 @pytest.mark.parametrize(("until", "drops"), [(6, [2, 4, 6]), (5, [2, 4]), (1, []), (None, [2, 4, 6, 8])])
@@ -101,12 +107,12 @@ def test_a_drip_includes_its_end(until: int | None, drops: list[int]) -> None:
 def test_stdin_is_read_unless_the_script_stops_it() -> None:
     """`stdin: stop` leaves the bytes in the pipe, `stdin: read` takes them up again."""
     play = Play(("stdin", "stop"), ("sleep", 5), ("stdin", "read"), FOR_EVER)
-    assert play.player.wants == (True, False, False)
+    assert play.player.wanted_streams == (True, False, False)
     play.grant(0)
-    assert play.player.wants == (False, False, False)
+    assert play.player.wanted_streams == (False, False, False)
     assert play.grant(1, stdin=b"late") == []
     assert play.grant(5) == []
-    assert play.player.wants == (True, False, False)
+    assert play.player.wanted_streams == (True, False, False)
     assert play.grant(6) == [("i", b"late")]
 
 
@@ -114,7 +120,7 @@ def test_a_closed_stdin_is_read_no_more() -> None:
     """Nothing can wake a process through a stream that it has closed."""
     play = Play(("close", "stdin"), FOR_EVER)
     assert play.grant(0) == [("close", "stdin")]
-    assert play.player.wants == (False, False, False)
+    assert play.player.wanted_streams == (False, False, False)
 
 
 def test_waiting_for_the_end_of_stdin_takes_all_bytes_before_it() -> None:
@@ -123,7 +129,7 @@ def test_waiting_for_the_end_of_stdin_takes_all_bytes_before_it() -> None:
     play.grant(0)
     assert play.grant(0, stdin=b"prompt") == [("i", b"prompt")]
     assert play.grant(0, stdin=b"") == [("i", b""), *out("over")]
-    assert play.player.wants == (False, False, False)
+    assert play.player.wanted_streams == (False, False, False)
 
 
 def test_a_reaction_to_the_end_of_stdin_runs() -> None:
@@ -151,13 +157,13 @@ def test_a_line_is_waited_for_once() -> None:
     assert play.grant(0, stdin=b"y\n")[1:] == out("two")
 
 
-@pytest.mark.parametrize("signum", POLITE)
+@pytest.mark.parametrize("signum", POLITE_SIGNALS)
 def test_lingering_until_a_signal_ends_with_any_polite_one(signum: int) -> None:
     """The script continues, and from then on the signals kill again except for those with a reaction."""
     play = Play(reacts(to=INT), ("await_signal",), say("bye"), FOR_EVER)
-    assert play.grant(0)[1:] == [("catch", each) for each in POLITE]
+    assert play.grant(0)[1:] == [("catch", each) for each in POLITE_SIGNALS]
     assert play.grant(5) == []
-    released = [("release", each) for each in POLITE if each != INT]
+    released = [("release", each) for each in POLITE_SIGNALS if each != INT]
     assert play.grant(6, signum) == [("s", signum), *released, *out("bye")]
 
 
@@ -216,7 +222,7 @@ def test_descendants_are_numbered_and_play_what_they_are_given() -> None:
     plain = {"id": "a", "how": "same_group", "inherits": [], "ignores_signals": False, "for": 7}
     deaf = {**plain, "id": "b", "ignores_signals": True}
     play = Play(("spawn", plain, None), ("spawn", deaf, script(say("x"))), FOR_EVER)
-    ignoring: list[tuple[Any, ...]] = [("when", ("signal", signum, [])) for signum in POLITE]
+    ignoring: list[tuple[Any, ...]] = [("when", ("signal", signum, [])) for signum in POLITE_SIGNALS]
     assert play.grant(0) == [
         ("spawn", 0, "a", [("sleep", (7,))]),
         ("spawn", 1, "b", [*ignoring, ("say", ("x", None))]),
@@ -240,7 +246,7 @@ def test_what_reforks_is_spawned_head_by_head_and_follows_itself_until_its_time_
     for born, dies, is_followed in ((1, 3, True), (3, 5, True), (5, 6, False)):
         hop = Play(("hop", begun))
         hop.grant(born)
-        assert hop.player.until == dies
+        assert hop.player.earliest_wake_instant == dies
         next_hop = ("spawn", 0, "h", [("hop", ({**begun, "how": "new_session"},))])
         assert hop.grant(dies) == [*([next_hop] if is_followed else []), ("exit", 0)]
 
@@ -254,25 +260,25 @@ def test_what_reforks_for_ever_never_stops() -> None:
 
 def test_a_deaf_descendant_is_deaf_from_its_birth() -> None:
     """A signal may come before its first grant, above all if it is stopped until then."""
-    spawned = make_descendant(
+    spawned = make_descendant_program(
         {"dialect": "raw"}, {"id": "d", "line": 1, "inherits": [], "ignores_signals": True, "for": None}, None
     )
     play = Play(program=spawned)
-    assert play.book.done == [("catch", signum) for signum in POLITE]
+    assert play.book.done == [("catch", signum) for signum in POLITE_SIGNALS]
     assert play.grant(0, TERM)[0] == ("s", TERM)
 
 
 def test_a_cleared_environment_is_empty_for_the_program_too() -> None:
     """The bytes that a dialect reads from it are not there, for its children neither."""
     fields = {"id": "d", "line": 1, "inherits": [], "ignores_signals": False, "for": None, "clear_env": True}
-    assert make_descendant({"dialect": "raw", "environ": {b"A": b"1"}}, fields, None)["environ"] == {}
+    assert make_descendant_program({"dialect": "raw", "environ": {b"A": b"1"}}, fields, None)["environ"] == {}
 
 
 def test_a_busy_track_waits_like_a_silent_one_and_says_that_it_burns() -> None:
     """In virtual time a burnt core is only a duration; in real time the stage has to know."""
     play = Play(("burn_cpu", 5), say("cool"))
     play.grant(0)
-    assert (play.player.burns, play.player.until) == (True, 5)
+    assert (play.player.is_burning_cpu, play.player.earliest_wake_instant) == (True, 5)
     assert play.grant(5) == [*out("cool"), ("exit", 0)]
 
 
@@ -305,8 +311,8 @@ def test_a_pattern_fits_a_whole_line_whichever_way_it_is_looked_for(
     """A pattern without single bytes that are any is looked for part by part; both ways say the same."""
     for lines, wanted in ((fits, True), (fits_not, False)):
         for line in lines:
-            assert matches(pattern, line.encode()) is wanted, line
-            assert _matches_bytewise(pattern.encode(), line.encode()) is wanted, line
+            assert matches_glob(pattern, line.encode()) is wanted, line
+            assert _matches_glob_bytewise(pattern.encode(), line.encode()) is wanted, line
 
 
 def test_lines_that_came_before_anybody_asked_for_one_are_whole() -> None:

@@ -6,36 +6,47 @@ from typing import Any
 
 import pytest
 
-from pytest_agentproc.fake_agents.program import CHUNK, ROOM
+from pytest_agentproc.fake_agents.program import MAX_WRITE_BYTES, PIPE_CAPACITY_BYTES
 from tests.unit.bookkeeping import Play, out, say, script
 
 
 def test_a_flood_is_one_chunk_a_grant() -> None:
     """Between any two chunks the other side may look, as with a pipe that is full."""
-    play = Play(("flood", "stderr", 2 * CHUNK + 1))
+    play = Play(("flood", "stderr", 2 * MAX_WRITE_BYTES + 1))
     grants = [play.grant(0) for _ in range(3)]
-    assert grants == [[("stderr", b"x" * CHUNK)], [("stderr", b"x" * CHUNK)], [("stderr", b"x"), ("exit", 0)]]
+    assert grants == [
+        [("stderr", b"x" * MAX_WRITE_BYTES)],
+        [("stderr", b"x" * MAX_WRITE_BYTES)],
+        [("stderr", b"x"), ("exit", 0)],
+    ]
 
 
-@pytest.mark.parametrize("step", [("flood", "stdout", ROOM + 1), ("bytes", "stdout", b"x" * (ROOM + 1))])
+@pytest.mark.parametrize(
+    "step", [("flood", "stdout", PIPE_CAPACITY_BYTES + 1), ("bytes", "stdout", b"x" * (PIPE_CAPACITY_BYTES + 1))]
+)
 def test_what_no_pipe_holds_is_written_as_far_as_there_is_room(step: tuple[Any, ...]) -> None:
     """It waits for its reader at a full pipe, and not at each chunk before."""
     play = Play(step, room={"stdout": 10, "stderr": 0})
-    assert play.grant(0) == [("stdout", b"x" * CHUNK)] * 10
+    assert play.grant(0) == [("stdout", b"x" * MAX_WRITE_BYTES)] * 10
     play.book.room["stdout"] = 99
-    assert play.grant(0) == [("stdout", b"x" * CHUNK)] * 6
+    assert play.grant(0) == [("stdout", b"x" * MAX_WRITE_BYTES)] * 6
     assert play.grant(0) == [("stdout", b"x"), ("exit", 0)]
 
 
 def test_a_write_of_what_a_pipe_holds_is_one_chunk_a_grant() -> None:
     """So is every word of an agent's that is not extremely long: a supervisor may act on its beginning."""
-    play = Play(("bytes", "stdout", b"x" * ROOM))
-    assert [play.grant(0) for _ in range(15)] == [[("stdout", b"x" * CHUNK)]] * 15
+    play = Play(("bytes", "stdout", b"x" * PIPE_CAPACITY_BYTES))
+    assert [play.grant(0) for _ in range(15)] == [[("stdout", b"x" * MAX_WRITE_BYTES)]] * 15
 
 
 def test_pieces_of_a_size_of_their_own_stay_apart_however_many_there_are() -> None:
     """The scenario says how its agent writes."""
-    program = {"dialect": "raw", "code": 0, "chunk": 61, "steps": script(("bytes", "stdout", b"x" * (ROOM + 1)))}
+    program = {
+        "dialect": "raw",
+        "code": 0,
+        "chunk": 61,
+        "steps": script(("bytes", "stdout", b"x" * (PIPE_CAPACITY_BYTES + 1))),
+    }
     play = Play(program=program, room={"stdout": 9999, "stderr": 0})
     assert [play.grant(0) for _ in range(3)] == [[("stdout", b"x" * 61)]] * 3
 
@@ -44,7 +55,7 @@ def test_a_write_parks_while_there_is_no_room() -> None:
     """A full pipe must show as 'waits for room', never as a blocked process."""
     play = Play(say("a"), say("b"), room={"stdout": 1, "stderr": 0})
     assert play.grant(0) == out("a")
-    assert (play.player.wants, play.player.until) == ((True, True, False), None)
+    assert (play.player.wanted_streams, play.player.earliest_wake_instant) == ((True, True, False), None)
     assert play.grant(0) == []
     play.book.room["stdout"] = 1
     assert play.grant(0) == [*out("b"), ("exit", 0)]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_agentproc.fake_agents.program import CHUNK
+from pytest_agentproc.fake_agents.program import MAX_WRITE_BYTES
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.vocabulary import Policy
 from tests.unit.bookkeeping import Play
@@ -67,7 +67,7 @@ def test_what_the_dialect_answers_never_comes_into_the_middle_of_a_frame() -> No
     one = play(agent, FRAMES["a huge line"])
     one.book.room["stdout"] = 5
     first = told(one, 0, prompt % 1)
-    assert len(first) > CHUNK
+    assert len(first) > MAX_WRITE_BYTES
     assert first.endswith(b"x")
     assert told(one, 0, request) == b""
     one.book.room["stdout"] = 99

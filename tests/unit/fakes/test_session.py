@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from pytest_agentproc.clock import NextMove
-from pytest_agentproc.fake_agents.program import CHUNK
+from pytest_agentproc.fake_agents.program import MAX_WRITE_BYTES
 from pytest_agentproc.harness import InMemoryModel
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
@@ -83,9 +83,9 @@ def test_the_end_of_a_script_cuts_what_runs_beside_it_but_no_reaction() -> None:
     playing = play(f"{beside}, {{silence: 7s}}")
     playing.grant(0)
     assert said(playing.grant(5 * SECOND)) == ANSWERED[:5]
-    untils = [playing.player.until]
+    untils = [playing.player.earliest_wake_instant]
     playing.grant(7 * SECOND)
-    assert [*untils, playing.player.until] == [7 * SECOND, None]
+    assert [*untils, playing.player.earliest_wake_instant] == [7 * SECOND, None]
     assert said(playing.grant(8 * SECOND, stdin=prompt(1) + request("abort", 2)))[-1] == "response 2"
 
 
@@ -167,7 +167,7 @@ def test_the_model_plays_a_session_as_it_is() -> None:
 
 def test_a_line_is_written_whole_before_the_next_begins() -> None:
     """An answer that comes while a long text waits for room does not stand in the middle of it."""
-    playing = play(f"{{wait_for: prompt 1}}, {{say: {'x' * 3 * CHUNK}}}")
+    playing = play(f"{{wait_for: prompt 1}}, {{say: {'x' * 3 * MAX_WRITE_BYTES}}}")
     playing.grant(0)
     done = playing.grant(1, stdin=prompt(1))
     done += playing.grant(2, stdin=request("abort", 2) + request("get_state", 3))

@@ -32,7 +32,7 @@ def _ends(folder: Path, deaths: list[tuple[int, int]], seen: list[int]) -> list[
     """Give the ends of two agents, born at 0 and 100, of whose deaths the broker told so, and their supervisor so."""
     (folder / "book").mkdir()
     for pid, born in ((FIRST, 0), (SECOND, 100)):
-        (folder / "book" / str(pid)).write_bytes(diary.encode_entry(born, ("H", 0, -1, "agent", 0)))
+        (folder / "book" / str(pid)).write_bytes(diary.encode_diary_entry(born, ("H", 0, -1, "agent", 0)))
     (folder / "deaths").write_text("".join(f"{pid} {at}\n" for pid, at in deaths))
     record = Record({})
     for at in seen:
@@ -57,7 +57,7 @@ def test_an_end_that_nobody_saw_is_when_the_broker_noted_it(tmp_path: Path) -> N
 def test_an_end_that_was_given_once_does_not_move_when_the_broker_reports_it(tmp_path: Path) -> None:
     """A test may ask between a death and the broker's report of it, and compare what it was given."""
     (tmp_path / "book").mkdir()
-    (tmp_path / "book" / str(FIRST)).write_bytes(diary.encode_entry(0, ("H", 0, -1, "agent", 0)))
+    (tmp_path / "book" / str(FIRST)).write_bytes(diary.encode_diary_entry(0, ("H", 0, -1, "agent", 0)))
     (tmp_path / "deaths").touch()
     log, record = FakeLog(tmp_path / "book", tmp_path / "deaths", SystemClock(1, 0)), Record({})
     log.command = str(tmp_path / "agent")
@@ -71,7 +71,7 @@ def test_an_end_that_was_given_once_does_not_move_when_the_broker_reports_it(tmp
 def test_a_line_that_the_broker_is_still_writing_is_no_death(tmp_path: Path) -> None:
     """The log is read while a test runs: half a number is another number."""
     (tmp_path / "book").mkdir()
-    (tmp_path / "book" / str(FIRST)).write_bytes(diary.encode_entry(0, ("H", 0, -1, "agent", 0)))
+    (tmp_path / "book" / str(FIRST)).write_bytes(diary.encode_diary_entry(0, ("H", 0, -1, "agent", 0)))
     (tmp_path / "deaths").write_text(f"{FIRST} 30")
     log = FakeLog(tmp_path / "book", tmp_path / "deaths", SystemClock(1, 0))
     log.command = str(tmp_path / "agent")

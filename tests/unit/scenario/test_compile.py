@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_agentproc.fake_agents.program import make_invocation
+from pytest_agentproc.fake_agents.program import make_invocation_program
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.scenario._steps import STEP_ENTRY_BY_NAME
 from pytest_agentproc.vocabulary import Policy
@@ -297,9 +297,9 @@ def test_scripts_are_those_of_the_invocations() -> None:
 def test_the_last_script_is_played_for_ever() -> None:
     """An invocation beyond the list plays what the last one of the list does, under a name of its own."""
     program: dict[str, Any] = {"name": "pi", "steps": [1], "then": [[2], [3]]}
-    played = [make_invocation(program, number) for number in (1, 2, 3, 4)]
+    played = [make_invocation_program(program, number) for number in (1, 2, 3, 4)]
     assert [(one["name"], one["steps"]) for one in played] == [("pi", [1]), ("pi 2", [2]), ("pi 3", [3]), ("pi 4", [3])]
-    assert make_invocation({"name": "pi", "steps": [1]}, 2) == {"name": "pi 2", "steps": [1]}
+    assert make_invocation_program({"name": "pi", "steps": [1]}, 2) == {"name": "pi 2", "steps": [1]}
 
 
 def test_every_script_tells_what_the_agent_was_given() -> None:
