@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from pytest_agentproc.fake_agents.program import Program, Step
-    from pytest_agentproc.fake_agents.questions import Question, Questions
+    from pytest_agentproc.fake_agents.questions import ClientQuestion, ClientQuestions
 
     EventEncoders = Mapping[str, Callable[[Any, int], bytes]]
     """What a dialect can tell beside text: the name of a step, and the bytes for its value at an instant."""
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
         error_stream: str
         events: EventEncoders
 
-        def say(self, text: str, stop: str | None, now: int) -> bytes:
+        def encode_text(self, text: str, stop: str | None, now: int) -> bytes:
             """Give the bytes of a piece of text."""
 
-        def answer(self, text: str, now: int) -> bytes:
+        def encode_answer(self, text: str, now: int) -> bytes:
             """Give the bytes of the final text and its completion."""
 
-        def result(self, fields: dict[str, Any], now: int) -> bytes:
+        def encode_result(self, fields: dict[str, Any], now: int) -> bytes:
             """Give the bytes of a completion."""
 
     class ToolCallingEncoder(Encoder, Protocol):
         """A dialect whose agent starts servers of its own (claude)."""
 
         def begin_tool_call(self, number: str) -> Any:
-            """Call the tool of a server that the agent has started; `poll` says whether the answer is there."""
+            """Call the tool of a server that the agent has started; `poll_answer` says whether the answer is there."""
 
-        def keep_answer(self, number: str, call: Any) -> bool:
+        def keep_tool_answer(self, number: str, call: Any) -> bool:
             """Keep the answer of a call for the end of the tool; say whether it is a result."""
 
     class SessionEncoder(Encoder, Protocol):
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
         modes: Sequence[str]
         options: Mapping[str, Sequence[str]]
         version: int
-        questions: Questions
+        questions: ClientQuestions
 
         def handle_request(self, request: bytes, now: int) -> tuple[bytes, str]:
             """Take a line of stdin; give the bytes that answer it at once, and a word.
@@ -62,10 +62,10 @@ if TYPE_CHECKING:
             The word is "", "cancel", "fault", "handshake", or "connect": a handshake that names servers of the client.
             """
 
-        def drop_servers(self) -> bytes:
+        def stop_awaiting_servers(self) -> bytes:
             """Wait no longer for the servers of the client; give no bytes (claude)."""
 
-        def poll_call(self, question: Question) -> None:
+        def poll_tool_call(self, question: ClientQuestion) -> None:
             """Take the answer of a server that the agent has started, if it has come (claude)."""
 
         def take_late_answers(self) -> bytes:
@@ -74,28 +74,28 @@ if TYPE_CHECKING:
         def note_stdin_end(self) -> None:
             """Take note that stdin has ended."""
 
-        def refuse(self, request: bytes, error: str) -> bytes:
+        def encode_handshake_refusal(self, request: bytes, error: str) -> bytes:
             """Give the bytes that refuse a handshake."""
 
-        def has_prompt(self, number: int) -> bool:
+        def has_received_prompt(self, number: int) -> bool:
             """Say whether that prompt of the session, counted from 1, was received."""
 
-        def begin_prompt(self, number: int, now: int) -> bytes:
+        def begin_prompt_turn(self, number: int, now: int) -> bytes:
             """Count later words as part of that prompt; give the bytes that begin its turn."""
 
-        def acknowledge(self, now: int) -> bytes:
+        def end_cancelled_turn(self, now: int) -> bytes:
             """Give the bytes that end the turn that was cancelled; none if none was."""
 
-        def confirm_cancel(self) -> bytes:
+        def encode_cancel_receipt(self) -> bytes:
             """Give the bytes that say that a cancel was heard, and end nothing; none if none was (claude)."""
 
         def end_interrupted_turn(self, now: int) -> bytes:
             """Give the bytes that end the turn in hand as a signal interrupts it (claude)."""
 
-        def ask(self, fields: dict[str, Any], now: int) -> tuple[Question, bytes]:
+        def ask_client(self, fields: dict[str, Any], now: int) -> tuple[ClientQuestion, bytes]:
             """Open a question; give the bytes that ask it."""
 
-        def give_up(self, question: Question) -> bytes:
+        def withdraw_question(self, question: ClientQuestion) -> bytes:
             """Take an unanswered question back, in a dialect that can; give the bytes that say so."""
 
     class SideEffectStage(Protocol):

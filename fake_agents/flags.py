@@ -1,6 +1,6 @@
 """Reads a fake's arguments as the real CLI does. Owns the reading; the table of a CLI is `vocabulary`'s, and baked in.
 
-    obey(program, table, known) -> the program that these arguments ask for
+    adapt_program_to_arguments(program, table, known) -> the program that these arguments ask for
 
 An error of the real CLI becomes a program of two steps: print it and exit. A format becomes the encoder that prints it.
 A script cannot become a session's, or a session's script a run's: these arguments are for another script, and
@@ -264,7 +264,7 @@ def _read_json_file(name: str, what: str) -> dict[str, Any] | None:
 
 
 def _find_module_session_id(module: str) -> str:
-    return str(getattr(sys.modules.get(module), "SESSION", ""))
+    return str(getattr(sys.modules.get(module), "SESSION_ID", ""))
 
 
 def _is_uuid(text: str) -> bool:

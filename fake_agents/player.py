@@ -1,12 +1,12 @@
 """Plays a program on a stage, one grant at a time. Owns tracks and reactions; refuses every side effect of its own.
 
-    grant(now) -> the ready tracks run, in order of appearance, repeatedly, until all are parked
-    until      -> the instant at which the earliest of them wants to go on (None: not by time alone)
-    wants      -> the streams whose readiness would wake one of them
+    run_until_parked(now)  -> the ready tracks run, in order of appearance, repeatedly, until all are parked
+    earliest_wake_instant  -> the instant at which the earliest of them wants to go on (None: not by time alone)
+    wanted_streams         -> the streams whose readiness would wake one of them
 
-A track is a generator that yields what it waits for: `(TIME, instant)`, `(BUSY, instant)`, `(SPACE, stream)`,
-`(LINE, pattern)`, `(EOF, None)`, `(SIGNAL, None)`, `(NEVER, None)` or `(WHEN, function)`. The program ends with its
-main track; that of a session (`serves`) lives on until stdin ends.
+A track is a generator that yields what it waits for: the kind of the wait (`WAIT_FOR_INSTANT` and its siblings) and an
+instant, a stream, a pattern, a function or None. The program ends with its main track; that of a session (`serves`)
+lives on until stdin ends.
 """
 
 from __future__ import annotations
@@ -260,16 +260,16 @@ class ScriptPlayer:
     # The action of each op of the program, as a generator if it can wait.
 
     def _play_say_step(self, text: str, stop: str | None) -> Iterator[TrackWait]:
-        return self._write_stream("stdout", self.encoder.say(text, stop, self.now))
+        return self._write_stream("stdout", self.encoder.encode_text(text, stop, self.now))
 
     def _play_answer_step(self, text: str) -> Iterator[TrackWait]:
-        return self._write_stream("stdout", self.encoder.answer(text, self.now))
+        return self._write_stream("stdout", self.encoder.encode_answer(text, self.now))
 
     def _play_result_step(self, fields: dict[str, Any]) -> Iterator[TrackWait]:
         if fields["is_error"] and self.encoder.error_is_exit:
             self.code = 1
         stream = self.encoder.error_stream if fields["is_error"] else "stdout"
-        return self._write_stream(stream, self.encoder.result(fields, self.now))
+        return self._write_stream(stream, self.encoder.encode_result(fields, self.now))
 
     def _play_bytes_step(self, stream: str, data: bytes) -> Iterator[TrackWait]:
         return self._write_stream(stream, data)
@@ -290,7 +290,9 @@ class ScriptPlayer:
             self.drips += 1
             if self.drips > MAX_DRIPS_PER_PROCESS:
                 raise EndlessStep(f"it printed {MAX_DRIPS_PER_PROCESS} times, and nothing ended it")
-            yield from self._write_stream(stream, self.encoder.say(text, None, self.now) if data is None else data)
+            yield from self._write_stream(
+                stream, self.encoder.encode_text(text, None, self.now) if data is None else data
+            )
             at += every
 
     def _play_event_step(self, kind: str, value: Any) -> Iterator[TrackWait]:
@@ -302,8 +304,8 @@ class ScriptPlayer:
         """Call the tool of a server that this agent has started."""
         caller: ToolCallingEncoder = self.encoder  # type: ignore[assignment]
         call = caller.begin_tool_call(tool)
-        yield (WAIT_FOR_CONDITION, call.poll)
-        is_result = caller.keep_answer(tool, call)
+        yield (WAIT_FOR_CONDITION, call.poll_answer)
+        is_result = caller.keep_tool_answer(tool, call)
         return (yield from self.play_steps(answered if is_result else refused))
 
     def _play_tell_step(self, names: Sequence[str] | None) -> None:

@@ -11,7 +11,7 @@ ANSWER_ALLOW, ANSWER_DENY, ANSWER_CANCELLED = "allow", "deny", "cancelled"
 ANSWER_GIVEN, ANSWER_REFUSED = "answered", "refused"
 
 
-class Question:
+class ClientQuestion:
     """One question; `answer` is empty while it is open.
 
     Args:
@@ -40,44 +40,50 @@ class Question:
         self.dismissed = False
 
     @property
-    def about(self) -> dict[str, Any]:
+    def asked_note(self) -> dict[str, Any]:
         """The record's fields about it: its subject, its kind, its number."""
         return {"asked": self.fields["name"], "kind": self.fields["kind"], "number": self.number}
 
     @property
-    def news(self) -> dict[str, Any]:
+    def answered_note(self) -> dict[str, Any]:
         """The record's fields about its answer."""
         return {"answered": self.fields["name"], "answer": self.answer, "number": self.number}
 
 
-class Questions:
+class ClientQuestions:
     """All questions of a session, in order; an answer is that of the first open one with its id."""
 
     def __init__(self) -> None:
-        self.asked: list[Question] = []
-        self._news: list[Question] = []
+        self.asked: list[ClientQuestion] = []
+        self._news: list[ClientQuestion] = []
 
-    def ask(self, key: Any, fields: dict[str, Any], tool: str = "", *, in_turn: bool = False) -> Question:
+    def open_question(
+        self, key: Any, fields: dict[str, Any], tool: str = "", *, in_turn: bool = False
+    ) -> ClientQuestion:
         """Open a question."""
-        question = Question(len(self.asked) + 1, key, fields, tool, in_turn=in_turn)
+        question = ClientQuestion(len(self.asked) + 1, key, fields, tool, in_turn=in_turn)
         self.asked.append(question)
         return question
 
-    def find_open(self, key: Any) -> Question | None:
+    def find_open_question(self, key: Any) -> ClientQuestion | None:
         """Give the first open question with that id, which is of the same type, too."""
-        same = (question for question in self.list_open() if type(question.key) is type(key) and question.key == key)
+        same = (
+            question
+            for question in self.list_open_questions()
+            if type(question.key) is type(key) and question.key == key
+        )
         return next(same, None)
 
-    def list_open(self) -> list[Question]:
+    def list_open_questions(self) -> list[ClientQuestion]:
         """Give the questions that wait for an answer."""
         return [question for question in self.asked if not question.answer]
 
-    def settle(self, question: Question, answer: str) -> None:
+    def settle_question(self, question: ClientQuestion, answer: str) -> None:
         """Take the answer: allow, deny or cancelled; of a request answered or refused."""
         question.answer = answer
         self._news.append(question)
 
-    def take_news(self) -> list[Question]:
+    def take_newly_settled(self) -> list[ClientQuestion]:
         """Give what was answered since the last call."""
         news, self._news = self._news, []
         return news

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.fake_agents.contracts import SessionEncoder, SessionPlayer, TrackWait
     from pytest_agentproc.fake_agents.program import Step
-    from pytest_agentproc.fake_agents.questions import Question
+    from pytest_agentproc.fake_agents.questions import ClientQuestion
 
     WaitCondition = Callable[[], bool]
 
@@ -88,26 +88,26 @@ class SessionHandler:
         self._note_settled_questions()
 
     def _note_settled_questions(self) -> None:
-        for question in self._host.questions.take_news():
-            self._player.stage.add_note("q", question.news)
+        for question in self._host.questions.take_newly_settled():
+            self._player.stage.add_note("q", question.answered_note)
 
     def _note_missing_handshake(self) -> None:
         """Note that a prompt came first, if the script withholds a handshake that was not requested."""
-        if self._handshake != _IMMEDIATE_HANDSHAKE and not self._is_shaken and self._host.has_prompt(1):
+        if self._handshake != _IMMEDIATE_HANDSHAKE and not self._is_shaken and self._host.has_received_prompt(1):
             self._is_shaken = True
             self._player.stage.add_note("q", {"begun_without": "handshake"})
 
     def _answer_handshake(self, request: bytes, reply: bytes) -> None:
         kind, value = self._handshake
         if kind == "error":
-            self._replies.append(self._host.refuse(request, value))
+            self._replies.append(self._host.encode_handshake_refusal(request, value))
         elif kind == "after" and value == 0:
             self._replies.append(reply)
         elif kind == "after":
             self._player.begin_session_track(self._player.write_stdout(reply), self._player.now + value)
 
     def _stop_awaiting_servers(self) -> Iterator[TrackWait]:
-        yield from self._player.write_stdout(self._host.drop_servers())
+        yield from self._player.write_stdout(self._host.stop_awaiting_servers())
 
     def answer_client_requests(self) -> Iterator[TrackWait]:
         """Answer the requests that the dialect answers by itself; end the lines that no other track ends, for ever."""
@@ -129,10 +129,12 @@ class SessionHandler:
 
     def play_await_prompt_step(self, number: int) -> Generator[TrackWait, None, bool]:
         """Wait for a prompt and take it in hand; return whether it can never come."""
-        yield self._wait_for_condition(lambda: self._host.has_prompt(number) or self._has_stdin_ended_for_good())
-        if not self._host.has_prompt(number):
+        yield self._wait_for_condition(
+            lambda: self._host.has_received_prompt(number) or self._has_stdin_ended_for_good()
+        )
+        if not self._host.has_received_prompt(number):
             return True
-        yield from self._player.write_stdout(self._host.begin_prompt(number, self._player.now))
+        yield from self._player.write_stdout(self._host.begin_prompt_turn(number, self._player.now))
         return False
 
     def play_await_cancel_step(self) -> Generator[TrackWait, None, bool]:
@@ -145,11 +147,11 @@ class SessionHandler:
 
     def play_receipt_step(self) -> Iterator[TrackWait]:
         """Say that the cancel was heard."""
-        return self._player.write_stdout(self._host.confirm_cancel())
+        return self._player.write_stdout(self._host.encode_cancel_receipt())
 
     def play_acknowledge_step(self) -> Iterator[TrackWait]:
         """End the cancelled turn."""
-        return self._player.write_stdout(self._host.acknowledge(self._player.now))
+        return self._player.write_stdout(self._host.end_cancelled_turn(self._player.now))
 
     def play_interrupted_step(self) -> Iterator[TrackWait]:
         """End the turn in hand."""
@@ -159,9 +161,9 @@ class SessionHandler:
         self, fields: dict[str, Any], allowed: Sequence[Step], denied: Sequence[Step], unanswered: Sequence[Step]
     ) -> Generator[TrackWait, None, bool]:
         """Ask, wait for the answer and play its branch; return whether no answer, or nothing in it, can ever come."""
-        question, data = self._host.ask(fields, self._player.now)
+        question, data = self._host.ask_client(fields, self._player.now)
         yield from self._player.write_stdout(data)
-        self._player.stage.add_note("q", question.about)
+        self._player.stage.add_note("q", question.asked_note)
         limit = fields.get("for")
         patience = (
             None
@@ -173,23 +175,23 @@ class SessionHandler:
         if patience in self._player.tracks and not question.given_up:
             self._player.tracks.remove(patience)  # one that gives up writes its line to the end
         if question.dismissed:
-            self._host.questions.settle(question, ANSWER_DENY)
+            self._host.questions.settle_question(question, ANSWER_DENY)
             self._note_settled_questions()
         branches = {ANSWER_ALLOW: allowed, ANSWER_GIVEN: allowed, ANSWER_DENY: denied, ANSWER_REFUSED: denied}
         steps = unanswered if question.given_up else branches.get(question.answer, ())
         return not question.answer or (yield from self._player.play_steps(steps))
 
-    def _is_question_settled(self, question: Question) -> bool:
+    def _is_question_settled(self, question: ClientQuestion) -> bool:
         """Say whether it is answered, or cannot be: the end of stdin leaves only the answers of the agent's servers."""
         if question.call is None:
             return bool(question.answer) or self._has_stdin_ended_for_good()
         if not question.answer:
-            self._host.poll_call(question)
+            self._host.poll_tool_call(question)
         return bool(question.answer)
 
-    def _withdraw_question(self, question: Question) -> Iterator[TrackWait]:
+    def _withdraw_question(self, question: ClientQuestion) -> Iterator[TrackWait]:
         """Take a question back that was not answered in time."""
-        data = self._host.give_up(question)
+        data = self._host.withdraw_question(question)
         self._note_settled_questions()
         yield from self._player.write_stdout(data)
 

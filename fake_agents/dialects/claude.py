@@ -11,21 +11,27 @@ from __future__ import annotations
 import time
 
 from pytest_agentproc.fake_agents.dialects.claude_forms import (
-    ABANDONED_USAGE,
-    FAILED,
-    INIT,
-    MESSAGE_USAGE,
-    MODEL_USAGE,
-    NO_STOP,
-    REASONS,
-    SUBAGENT_STATS,
-    UNSTOPPED,
-    USAGE,
-    build_tool_result,
-    describe_permission,
+    ABANDONED_MESSAGE_USAGE,
+    EMPTY_STOP_FIELDS,
+    FAILED_MESSAGE_FIELDS,
+    INIT_LINE_FIELDS,
+    MESSAGE_TOKEN_USAGE,
+    MODEL_TOKEN_USAGE,
+    RESULT_TOKEN_USAGE,
+    TERMINAL_REASONS_BY_SUBTYPE,
+    UNFINISHED_MESSAGE_FIELDS,
+    ZERO_SUBAGENT_COUNTS,
+    build_tool_result_block,
+    describe_unasked_permission,
 )
-from pytest_agentproc.fake_agents.dialects.claude_hooks import DENIED, GIVEN_UP, MOST_BLOCKS, NOTICE, Hooks
-from pytest_agentproc.fake_agents.dialects.claude_servers import Call, Servers
+from pytest_agentproc.fake_agents.dialects.claude_hooks import (
+    BLOCK_LIMIT_LINES,
+    HOOK_DENIAL_FIELDS,
+    MAX_STOP_HOOK_BLOCKS,
+    STOP_HOOK_NOTICE_LINE,
+    ShellHooks,
+)
+from pytest_agentproc.fake_agents.dialects.claude_servers import McpServers, ServerToolCall
 from pytest_agentproc.fake_agents.lines import Lines
 from pytest_agentproc.fake_agents.objects import encode_json_line, encode_spaced_json
 from pytest_agentproc.fake_agents.program import find_option_value
@@ -37,8 +43,8 @@ if TYPE_CHECKING:
     from pytest_agentproc.fake_agents.contracts import EventEncoders
     from pytest_agentproc.fake_agents.program import Program
 
-BASE_MS = 1_795_303_786_000
-SESSION = "7399a635-bc22-4a28-86d3-700ddd9547d5"
+START_UNIX_MS = 1_795_303_786_000
+SESSION_ID = "7399a635-bc22-4a28-86d3-700ddd9547d5"
 
 
 class Encoder:
@@ -50,7 +56,7 @@ class Encoder:
     def __init__(self, program: Program) -> None:
         self._lines = Lines(program)
         self._model = program.get("model") or find_option_value(program, "--model") or "claude-sonnet-4-5"
-        self._session = find_option_value(program, "--session-id", "--resume", "-r") or SESSION
+        self._session = find_option_value(program, "--session-id", "--resume", "-r") or SESSION_ID
         self._resumes = bool(find_option_value(program, "--resume", "-r"))
         self._streams = "--include-partial-messages" in program.get("argv", ())
         self._is_alone = "final" in program
@@ -60,8 +66,8 @@ class Encoder:
         self._messages: list[str] = []
         self._open: dict[str | None, tuple[str, int]] = {}
         self._tools: dict[str, dict[str, Any]] = {}
-        self._servers = Servers(program, self._make_uuid)
-        self._hooks = Hooks(program, self._session, self._make_uuid)
+        self._servers = McpServers(program, self._make_uuid)
+        self._hooks = ShellHooks(program, self._session, self._make_uuid)
         self._has_started = False
         self._results: dict[str, dict[str, Any]] = {}
         self._decisions: dict[str, dict[str, Any]] = {}
@@ -73,83 +79,86 @@ class Encoder:
         self._said = ""
         self._turns = 1
         self.events: EventEncoders = {
-            "nested": self.nested,
-            "delta": self.delta,
-            "think": self.think,
-            "tool": self.tool,
-            "tool_done": self.tool_done,
-            "event": self.event,
-            "line": self.known_line,
+            "nested": self.encode_subagent_text,
+            "delta": self.encode_text_delta,
+            "think": self.encode_thought,
+            "tool": self.encode_tool_start,
+            "tool_done": self.encode_tool_end,
+            "event": self.encode_raw_event,
+            "line": self.encode_line_beside_turns,
         }
 
-    def say(self, text: str, stop: str | None, now: int) -> bytes:
+    def encode_text(self, text: str, stop: str | None, now: int) -> bytes:
         """Give a block of text, or the rest of the one of which pieces were told; a stop reason closes its message."""
-        events = self._begin()
+        events = self._encode_opening_events()
         if text or self._pieces is None:
-            events += self._encode_piece(text, now)
-        events += self._end_text(now)
+            events += self._encode_text_piece(text, now)
+        events += self._end_open_text(now)
         return self._lines.join([*events, *(self._close_message(None, stop) if stop else [])])
 
-    def answer(self, text: str, now: int) -> bytes:
+    def encode_answer(self, text: str, now: int) -> bytes:
         """Give the last message and the result."""
-        said = self.say(text, "end_turn", now)
-        return said + self.result({"text": None, "is_error": False, "usage": None}, now)
+        said = self.encode_text(text, "end_turn", now)
+        return said + self.encode_result({"text": None, "is_error": False, "usage": None}, now)
 
-    def result(self, fields: dict[str, Any], now: int) -> bytes:
+    def encode_result(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the result; its text is the last one said if it has none of its own."""
-        events = [*self._begin(), *self._end_text(now), *self._close_message(None, "end_turn")]
+        events = [*self._encode_opening_events(), *self._end_open_text(now), *self._close_message(None, "end_turn")]
         subtype, text = fields.get("subtype", "success"), fields["text"]
         if subtype != "success":
             told: dict[str, Any] = {"errors": [text or subtype]}
-            reason = REASONS.get(subtype, subtype.removeprefix("error_"))
+            reason = TERMINAL_REASONS_BY_SUBTYPE.get(subtype, subtype.removeprefix("error_"))
         elif fields["is_error"]:
             text, reason, self._stop = text or "API Error", "api_error", "stop_sequence"
-            events.append(self._encode_failure(text, now))
+            events.append(self._encode_api_failure(text, now))
             told = {"api_error_status": 400, "api_error_type": "invalid_request_error", "result": text}
         else:
             reason = "completed"
-            events += self._run_stop_hooks(now)
+            events += self._run_turn_end_hooks(now)
             told = {"api_error_status": None, "result": self._said if text is None else text, "ttft_ms": 1}
-        events.append(self._encode_result(told, reason, {**fields, "subtype": subtype}, now))
+        events.append(self._encode_result_line(told, reason, {**fields, "subtype": subtype}, now))
         return self._lines.join(events)
 
-    def delta(self, text: str, now: int) -> bytes:
+    def encode_text_delta(self, text: str, now: int) -> bytes:
         """Give a piece of a text that the next text ends, or whatever else does."""
-        return self._lines.join([*self._begin(), *self._encode_piece(text, now)])
+        return self._lines.join([*self._encode_opening_events(), *self._encode_text_piece(text, now)])
 
-    def nested(self, fields: dict[str, Any], now: int) -> bytes:
+    def encode_subagent_text(self, fields: dict[str, Any], now: int) -> bytes:
         """Give a text of a sub-agent's; a stop reason closes its message."""
         parent, text, stop = fields["parent"], fields["text"], fields.get("stop")
         deltas = [{"type": "text_delta", "text": text}]
-        events = [*self._begin(), *self._encode_block(parent, {**_NO_TEXT, "text": text}, {"text": ""}, deltas, now)]
+        events = [
+            *self._encode_opening_events(),
+            *self._encode_whole_block(parent, {**_EMPTY_TEXT_BLOCK, "text": text}, {"text": ""}, deltas, now),
+        ]
         return self._lines.join([*events, *(self._close_message(parent, stop) if stop else [])])
 
-    def think(self, thought: str | dict[str, Any], now: int) -> bytes:
+    def encode_thought(self, thought: str | dict[str, Any], now: int) -> bytes:
         """Give a thought, or a sub-agent's."""
         parent = None if isinstance(thought, str) else thought["parent"]
         text = thought if isinstance(thought, str) else thought["text"]
         block = {"type": "thinking", "thinking": text, "signature": "c2ln"}
         deltas = [{"type": "thinking_delta", "thinking": text}, {"type": "signature_delta", "signature": "c2ln"}]
-        events = self._encode_block(parent, block, {"thinking": "", "signature": ""}, deltas, now)
-        return self._lines.join([*self._begin(), *events])
+        events = self._encode_whole_block(parent, block, {"thinking": "", "signature": ""}, deltas, now)
+        return self._lines.join([*self._encode_opening_events(), *events])
 
-    def tool(self, fields: dict[str, Any], now: int) -> bytes:
+    def encode_tool_start(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the block that asks for a tool; it closes its message unless more are to come."""
         parent, number = fields.get("parent"), fields["id"]
         self._tools[number] = fields
         block = {"type": "tool_use", "id": number, "name": fields["name"], "input": fields["input"]}
         deltas = [{"type": "input_json_delta", "partial_json": encode_spaced_json(fields["input"])}]
-        events = [*self._begin(), *self._encode_block(parent, block, {"input": {}}, deltas, now)]
+        events = [*self._encode_opening_events(), *self._encode_whole_block(parent, block, {"input": {}}, deltas, now)]
         about = {"tool_name": fields["name"], "tool_input": fields["input"], "tool_use_id": number}
-        lines, reason = self._run_hooks("PreToolUse", fields["name"], about)
+        lines, reason = self._run_event_hooks("PreToolUse", fields["name"], about)
         if reason is not None:
             self._blocked[number] = f"PreToolUse:{fields['name']} hook error: {reason}"
-            self._decisions[number] = DENIED
+            self._decisions[number] = HOOK_DENIAL_FIELDS
             self._denials.append(about)
         events += [] if fields.get("more") else self._close_message(parent, "tool_use")
         return self._lines.join([*events, *lines])
 
-    def tool_done(self, fields: dict[str, Any], now: int) -> bytes:
+    def encode_tool_end(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the result of a tool: that of a hook which denied it, the script's, or else its server's."""
         if fields["id"] in self._blocked:
             fields = {**fields, "output": "", "error": self._blocked[fields["id"]], "refused": False}
@@ -162,12 +171,12 @@ class Encoder:
         more = self._describe_tool_outcome(number, output, failed=failed)
         if fields.get("refused"):
             more = {"tool_use_result": f"Error: {output}"}
-        message = {"role": "user", "content": [build_tool_result(fields, tool.get("name", ""))]}
-        hooks = [] if number in self._blocked else self._run_end_hooks(fields, tool, more["tool_use_result"])
-        line = self._encode_line("user", message, tool.get("parent"), now, more)
-        return self._lines.join([*self._begin(), *hooks, line])
+        message = {"role": "user", "content": [build_tool_result_block(fields, tool.get("name", ""))]}
+        hooks = [] if number in self._blocked else self._run_tool_end_hooks(fields, tool, more["tool_use_result"])
+        line = self._encode_message_line("user", message, tool.get("parent"), now, more)
+        return self._lines.join([*self._encode_opening_events(), *hooks, line])
 
-    def _run_end_hooks(self, fields: dict[str, Any], tool: dict[str, Any], response: Any) -> list[bytes]:
+    def _run_tool_end_hooks(self, fields: dict[str, Any], tool: dict[str, Any], response: Any) -> list[bytes]:
         """Run the hooks of a tool's end; their answers are for the model alone."""
         event = "PostToolUse" if fields["error"] is None else "PostToolUseFailure"
         end = (
@@ -176,56 +185,58 @@ class Encoder:
             else {"error": fields["error"], "is_interrupt": False}
         )
         about = {"tool_name": tool.get("name", ""), "tool_input": tool.get("input", {}), "tool_use_id": fields["id"]}
-        return self._run_hooks(event, tool.get("name", ""), {**about, **end, "duration_ms": 0})[0]
+        return self._run_event_hooks(event, tool.get("name", ""), {**about, **end, "duration_ms": 0})[0]
 
-    def _run_stop_hooks(self, now: int) -> list[bytes]:
+    def _run_turn_end_hooks(self, now: int) -> list[bytes]:
         """Run the hooks of the turn's end. As long as one blocks, claude says its last words again."""
         events: list[bytes] = []
-        for blocks in range(MOST_BLOCKS):
+        for blocks in range(MAX_STOP_HOOK_BLOCKS):
             said = {"stop_hook_active": blocks > 0, "last_assistant_message": self._said}
-            lines, reason = self._run_hooks("Stop", "", {**said, "background_tasks": [], "session_crons": []})
+            lines, reason = self._run_event_hooks("Stop", "", {**said, "background_tasks": [], "session_crons": []})
             events += lines
             if reason is None:
                 return events
             block = {"type": "text", "text": f"Stop hook feedback:\n{reason}"}
             more = {"isSynthetic": True}
-            events.append(self._encode_line("user", {"role": "user", "content": [block]}, None, now, more))
-            events += [] if blocks else [self._encode_own_line(NOTICE)]
+            events.append(self._encode_message_line("user", {"role": "user", "content": [block]}, None, now, more))
+            events += [] if blocks else [self._encode_line_with_ids(STOP_HOOK_NOTICE_LINE)]
             self._turns += 1
-            if blocks + 1 < MOST_BLOCKS:
-                events += [*self._encode_piece(self._said, now), *self._end_text(now)]
+            if blocks + 1 < MAX_STOP_HOOK_BLOCKS:
+                events += [*self._encode_text_piece(self._said, now), *self._end_open_text(now)]
                 events += self._close_message(None, "end_turn")
         self._said = ""
-        return [*events, *map(self._encode_own_line, GIVEN_UP)]
+        return [*events, *map(self._encode_line_with_ids, BLOCK_LIMIT_LINES)]
 
-    def _run_hooks(self, event: str, subject: str, facts: dict[str, Any]) -> tuple[list[bytes], str | None]:
+    def _run_event_hooks(self, event: str, subject: str, facts: dict[str, Any]) -> tuple[list[bytes], str | None]:
         """Run the hooks of an event; give the lines about them, and the reason if one blocks."""
         about: dict[str, Any] = {"permission_mode": "default", "effort": {"level": "medium"}}
         about["prompt_id"] = f"00000000-0000-4000-9000-{self._taken:012}"
-        lines, reason = self._hooks.run(event, subject, {**about, **facts})
-        return [*map(self._encode_own_line, lines)], reason
+        lines, reason = self._hooks.run_event_hooks(event, subject, {**about, **facts})
+        return [*map(self._encode_line_with_ids, lines)], reason
 
-    def _start_session(self) -> list[bytes]:
+    def _run_session_start_hooks(self) -> list[bytes]:
         """Run the hooks of the session's start, once."""
         if self._has_started:
             return []
         self._has_started = True
         source = "resume" if self._resumes else "startup"
-        lines, _ = self._hooks.run("SessionStart", source, {"source": source})
-        return [*map(self._encode_own_line, lines)]
+        lines, _ = self._hooks.run_event_hooks("SessionStart", source, {"source": source})
+        return [*map(self._encode_line_with_ids, lines)]
 
-    def begin_tool_call(self, number: str) -> Call:
+    def begin_tool_call(self, number: str) -> ServerToolCall:
         """Call the tool of a server that this agent has started, unless a hook has denied it."""
         if number in self._blocked:
-            return Call(self._tools[number], None, 0)
+            return ServerToolCall(self._tools[number], None, 0)
         return self._servers.begin_tool_call(self._tools[number])
 
-    def keep_answer(self, number: str, call: Call) -> bool:
+    def keep_tool_answer(self, number: str, call: ServerToolCall) -> bool:
         """Keep the answer of a server for the end of the tool; say whether it is a result."""
         assert call.answer is not None
-        return self._keep_result(number, *call.answer, is_refused=call.is_refused)
+        return self._keep_tool_result(number, *call.answer, is_refused=call.is_refused)
 
-    def _keep_result(self, number: str, result: dict[str, Any] | None, error: str, *, is_refused: bool = False) -> bool:
+    def _keep_tool_result(
+        self, number: str, result: dict[str, Any] | None, error: str, *, is_refused: bool = False
+    ) -> bool:
         made = {"error": error, "refused": is_refused} if result is None else {"output": result.get("content") or []}
         self._results[number] = made
         return result is not None
@@ -236,91 +247,96 @@ class Encoder:
         shown = output if isinstance(output, list) else told
         return {
             "tool_use_result": f"Error: {output}" if failed else shown,
-            "tool_result_meta": [{"id": number, **self._describe_decision(number)}],
+            "tool_result_meta": [{"id": number, **self._describe_tool_permission(number)}],
         }
 
-    def _describe_decision(self, number: str) -> dict[str, Any]:
+    def _describe_tool_permission(self, number: str) -> dict[str, Any]:
         """Say why a tool may run: the client allowed it, or was not asked."""
         tool = self._tools.get(number, {})
-        return self._decisions.get(number) or describe_permission(tool.get("name", ""), tool.get("allowed_by"))
+        return self._decisions.get(number) or describe_unasked_permission(tool.get("name", ""), tool.get("allowed_by"))
 
-    def event(self, value: dict[str, Any], now: int) -> bytes:
+    def encode_raw_event(self, value: dict[str, Any], now: int) -> bytes:
         """Give an event as it stands; a part of a message only if the arguments ask for parts."""
         is_unwanted = self._obeys and not self._streams and value.get("type") == "stream_event"
         return b"" if is_unwanted else self._lines.join([encode_json_line(value)])
 
-    def known_line(self, value: dict[str, Any], now: int) -> bytes:
+    def encode_line_beside_turns(self, value: dict[str, Any], now: int) -> bytes:
         """Give a line beside the turns; all but a sign of life name the session."""
         is_anonymous = value["type"] == "keep_alive"
-        return self._lines.join([encode_json_line(value) if is_anonymous else self._encode_own_line(value)])
+        return self._lines.join([encode_json_line(value) if is_anonymous else self._encode_line_with_ids(value)])
 
-    def _encode_own_line(self, value: dict[str, Any]) -> bytes:
+    def _encode_line_with_ids(self, value: dict[str, Any]) -> bytes:
         """Give a line with the ids that it has from the session."""
         return encode_json_line({**value, "uuid": self._make_uuid(), "session_id": self._session})
 
-    def _begin(self) -> list[bytes]:
+    def _encode_opening_events(self) -> list[bytes]:
         if self._begun:
             return []
         self._begun = True
         head = {"type": "system", "subtype": "init", "cwd": "/", "session_id": self._session}
-        servers = self._servers.describe_servers(INIT["tools"])  # type: ignore[arg-type]  # a list of names
-        started = self._start_session()
+        servers = self._servers.describe_servers(INIT_LINE_FIELDS["tools"])  # type: ignore[arg-type]  # a list of names
+        started = self._run_session_start_hooks()
         own = {"model": self._model, "uuid": self._make_uuid(), **servers}
-        return [*started, encode_json_line({**head, **INIT, **own, **self._mark_line("init")})]
+        return [*started, encode_json_line({**head, **INIT_LINE_FIELDS, **own, **self._build_line_marks("init")})]
 
-    def _mark_line(self, kind: str) -> dict[str, Any]:
+    def _build_line_marks(self, kind: str) -> dict[str, Any]:
         """Give what a line of that kind has beside its own: nothing where there is but one prompt."""
         return {}
 
-    def _encode_piece(self, text: str, now: int) -> list[bytes]:
-        events = self._open_block(None, _NO_TEXT, now) if self._streams and self._pieces is None else []
+    def _encode_text_piece(self, text: str, now: int) -> list[bytes]:
+        events = self._start_block(None, _EMPTY_TEXT_BLOCK, now) if self._streams and self._pieces is None else []
         self._pieces = (self._pieces or "") + text
-        return [*events, *self._encode_deltas(None, [{"type": "text_delta", "text": text}])]
+        return [*events, *self._encode_block_deltas(None, [{"type": "text_delta", "text": text}])]
 
-    def _end_text(self, now: int, more: dict[str, Any] | None = None) -> list[bytes]:
+    def _end_open_text(self, now: int, more: dict[str, Any] | None = None) -> list[bytes]:
         """Give the whole line of the text of which pieces were told, and the end of its block if there are parts."""
         if self._pieces is None:
             return []
-        events = [] if self._streams else self._open_block(None, _NO_TEXT, now)
+        events = [] if self._streams else self._start_block(None, _EMPTY_TEXT_BLOCK, now)
         self._said, self._pieces = self._pieces, None
-        return [*events, *self._end_block(None, {**_NO_TEXT, "text": self._said}, now, more)]
+        return [*events, *self._end_block(None, {**_EMPTY_TEXT_BLOCK, "text": self._said}, now, more)]
 
-    def _abandon_message(self, now: int) -> tuple[list[bytes], list[bytes]]:
+    def _abandon_open_message(self, now: int) -> tuple[list[bytes], list[bytes]]:
         """End the open message as an interrupt does; give the lines before and after the line about that."""
-        text = self._end_text(now, {"aborted": True})
+        text = self._end_open_text(now, {"aborted": True})
         if None not in self._open or not self._streams:
             self._open.pop(None, None)
             return text, []
         number, index = self._open.pop(None)
-        delta = {"type": "message_delta", "context_management": None, "delta": NO_STOP, "usage": ABANDONED_USAGE}
+        delta = {
+            "type": "message_delta",
+            "context_management": None,
+            "delta": EMPTY_STOP_FIELDS,
+            "usage": ABANDONED_MESSAGE_USAGE,
+        }
         left = {"abandoned_blocks": {"api_message_id": number, "from_block_index": index}}
         ends = [
-            self._encode_part(None, number, delta),
-            self._encode_part(None, number, {"type": "message_stop"}, {}, left),
+            self._encode_stream_event(None, number, delta),
+            self._encode_stream_event(None, number, {"type": "message_stop"}, {}, left),
         ]
         return text[:1], [*text[1:], *ends]
 
-    def _encode_block(
+    def _encode_whole_block(
         self, parent: str | None, block: dict[str, Any], empty: dict[str, Any], deltas: list[dict[str, Any]], now: int
     ) -> list[bytes]:
         """Give one block, after a text that is not ended yet."""
-        events = [] if parent else self._end_text(now)
-        events += self._open_block(parent, {**block, **empty}, now)
-        return [*events, *self._encode_deltas(parent, deltas), *self._end_block(parent, block, now)]
+        events = [] if parent else self._end_open_text(now)
+        events += self._start_block(parent, {**block, **empty}, now)
+        return [*events, *self._encode_block_deltas(parent, deltas), *self._end_block(parent, block, now)]
 
-    def _open_block(self, parent: str | None, block: dict[str, Any], now: int) -> list[bytes]:
+    def _start_block(self, parent: str | None, block: dict[str, Any], now: int) -> list[bytes]:
         """Begin a block, and a message if none is open."""
         events = [] if parent in self._open else self._start_message(parent)
         number, index = self._open[parent]
         begin = {"type": "content_block_start", "index": index, "content_block": block}
-        return [*events, self._encode_part(parent, number, begin)] if self._streams else events
+        return [*events, self._encode_stream_event(parent, number, begin)] if self._streams else events
 
-    def _encode_deltas(self, parent: str | None, deltas: list[dict[str, Any]]) -> list[bytes]:
+    def _encode_block_deltas(self, parent: str | None, deltas: list[dict[str, Any]]) -> list[bytes]:
         if not self._streams:
             return []
         number, index = self._open[parent]
         parts = [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
-        return [self._encode_part(parent, number, part) for part in parts]
+        return [self._encode_stream_event(parent, number, part) for part in parts]
 
     def _end_block(
         self, parent: str | None, block: dict[str, Any], now: int, more: dict[str, Any] | None = None
@@ -328,30 +344,38 @@ class Encoder:
         """Give the whole line of a block, which comes before its end."""
         number, index = self._open[parent]
         self._open[parent] = (number, index + 1)
-        message = {**self._about(number), "content": [block], **UNSTOPPED, "context_management": None}
-        about = self._servers.describe_tool(block) if block["type"] == "tool_use" else {}
-        whole = self._encode_line("assistant", message, parent, now, {**(more or {}), **about})
+        message = {
+            **self._build_message_head(number),
+            "content": [block],
+            **UNFINISHED_MESSAGE_FIELDS,
+            "context_management": None,
+        }
+        about = self._servers.describe_server_tool(block) if block["type"] == "tool_use" else {}
+        whole = self._encode_message_line("assistant", message, parent, now, {**(more or {}), **about})
         end = {"type": "content_block_stop", "index": index}
-        return [whole, self._encode_part(parent, number, end)] if self._streams else [whole]
+        return [whole, self._encode_stream_event(parent, number, end)] if self._streams else [whole]
 
     def _start_message(self, parent: str | None) -> list[bytes]:
         self._number += 1
         number = f"msg_{self._number:02}"
         self._messages.append(number)
         self._open[parent] = (number, 0)
-        events = self._announce_request() if parent is None else []
+        events = self._announce_model_request() if parent is None else []
         if not self._streams:
             return events
-        message = {**self._about(number), "content": [], **UNSTOPPED}
+        message = {**self._build_message_head(number), "content": [], **UNFINISHED_MESSAGE_FIELDS}
         start = {"type": "message_start", "message": message}
-        return [*events, self._encode_part(parent, number, start, {"ttft_ms": 1, "thinking_display": "updates"})]
+        return [
+            *events,
+            self._encode_stream_event(parent, number, start, {"ttft_ms": 1, "thinking_display": "updates"}),
+        ]
 
-    def _announce_request(self) -> list[bytes]:
+    def _announce_model_request(self) -> list[bytes]:
         """Say that the model is asked for a message."""
         if not self._streams:
             return []
         asks = {"type": "system", "subtype": "status", "status": "requesting", "session_id": self._session}
-        return [encode_json_line({**asks, "uuid": self._make_uuid(), **self._mark_line("status")})]
+        return [encode_json_line({**asks, "uuid": self._make_uuid(), **self._build_line_marks("status")})]
 
     def _close_message(self, parent: str | None, stop: str | None) -> list[bytes]:
         if parent not in self._open:
@@ -361,13 +385,13 @@ class Encoder:
         if not self._streams:
             return []
         delta = {"stop_reason": stop, "stop_sequence": None}
-        parts = ({"type": "message_delta", "delta": delta, "usage": MESSAGE_USAGE}, {"type": "message_stop"})
-        return [self._encode_part(parent, number, part) for part in parts]
+        parts = ({"type": "message_delta", "delta": delta, "usage": MESSAGE_TOKEN_USAGE}, {"type": "message_stop"})
+        return [self._encode_stream_event(parent, number, part) for part in parts]
 
-    def _about(self, number: str) -> dict[str, Any]:
+    def _build_message_head(self, number: str) -> dict[str, Any]:
         return {"id": number, "type": "message", "role": "assistant", "model": self._model}
 
-    def _encode_part(
+    def _encode_stream_event(
         self,
         parent: str | None,
         number: str,
@@ -376,40 +400,47 @@ class Encoder:
         last: dict[str, Any] | None = None,
     ) -> bytes:
         head = {"type": "stream_event", "event": part, "session_id": self._session, "parent_tool_use_id": parent}
-        mark = self._mark_line(part["type"])
+        mark = self._build_line_marks(part["type"])
         return encode_json_line(
             {**head, "uuid": self._make_uuid(), **(more or {}), "api_message_id": number, **mark, **(last or {})}
         )
 
-    def _encode_line(
+    def _encode_message_line(
         self, kind: str, message: dict[str, Any], parent: str | None, now: int, more: dict[str, Any]
     ) -> bytes:
         head: dict[str, Any] = {"type": kind, "message": message, "parent_tool_use_id": parent}
         tail: dict[str, Any] = {}
         if parent is not None:
             asked = self._tools.get(parent, {}).get("input", {})
-            head["agent_id"] = self._name_agent(parent)
+            head["agent_id"] = self._find_subagent_id(parent)
             tail = {"subagent_type": asked.get("subagent_type", "general-purpose")}
             tail["task_description"] = asked.get("description", parent)
-        when = {"session_id": self._session, "uuid": self._make_uuid(), "timestamp": format_time(now)}
-        return encode_json_line({**head, **when, **tail, **more, **self._mark_line(kind)})
+        when = {"session_id": self._session, "uuid": self._make_uuid(), "timestamp": format_timestamp(now)}
+        return encode_json_line({**head, **when, **tail, **more, **self._build_line_marks(kind)})
 
-    def _name_agent(self, parent: str) -> str:
+    def _find_subagent_id(self, parent: str) -> str:
         """Name the sub-agent that a tool has started."""
         return "a1c38911bda2f6eeb"
 
-    def _encode_failure(self, text: str, now: int) -> bytes:
+    def _encode_api_failure(self, text: str, now: int) -> bytes:
         """Give the message that claude writes itself when its model cannot be reached."""
         own = {"content": [{"type": "text", "text": text}], "context_management": None}
-        message = {"diagnostics": None, "id": self._make_uuid(), **FAILED, **own}
+        message = {"diagnostics": None, "id": self._make_uuid(), **FAILED_MESSAGE_FIELDS, **own}
         more = {"error": "unknown", "is_api_error_message": True, "api_error_status": 400}
-        return self._encode_line("assistant", message, None, now, {**more, "api_error_type": "invalid_request_error"})
+        return self._encode_message_line(
+            "assistant", message, None, now, {**more, "api_error_type": "invalid_request_error"}
+        )
 
-    def _encode_result(self, told: dict[str, Any], reason: str, fields: dict[str, Any], now: int) -> bytes:
+    def _encode_result_line(self, told: dict[str, Any], reason: str, fields: dict[str, Any], now: int) -> bytes:
         count, milliseconds = len(self._messages), now // 1_000_000
-        order = USAGE if count else {"output_tokens_details": None, **USAGE}
+        order = RESULT_TOKEN_USAGE if count else {"output_tokens_details": None, **RESULT_TOKEN_USAGE}
         usage = {**order, "input_tokens": 10 * count, "output_tokens": 5 * count, **(fields["usage"] or {})}
-        used = {**MODEL_USAGE, "inputTokens": 10 * count, "outputTokens": 5 * count, "canonicalModel": self._model}
+        used = {
+            **MODEL_TOKEN_USAGE,
+            "inputTokens": 10 * count,
+            "outputTokens": 5 * count,
+            "canonicalModel": self._model,
+        }
         models = {self._model: used} if count else {}
         begun = {"begun_message_ids": self._messages} if self._streams else {}
         times = {"ttft_stream_ms": 1, "time_to_request_ms": 1, "first_content_frame_ms": 1}
@@ -425,8 +456,8 @@ class Encoder:
                 **({"terminal_reason": reason} if reason else {}),
                 "fast_mode_state": "off",
                 "fast_mode_disabled_reason": "sdk_opt_in_required",
-                **self._mark_line("origin"),
-                "subagent_stats": {**SUBAGENT_STATS, **self._subagents},
+                **self._build_line_marks("origin"),
+                "subagent_stats": {**ZERO_SUBAGENT_COUNTS, **self._subagents},
                 "safety_stops": 0,
                 "is_error": fields["is_error"],
                 "num_turns": self._turns,
@@ -437,7 +468,7 @@ class Encoder:
                 "uuid": self._make_uuid(),
                 **(begun if "api_error_type" not in told else {}),
                 **(times if "ttft_ms" in told else {}),
-                **self._mark_line("result"),
+                **self._build_line_marks("result"),
                 "queued_turn_count": 0,
                 "result_index": self._index,
                 **({} if self._is_alone else {"model_usage_since_last_result": models}),
@@ -449,10 +480,10 @@ class Encoder:
         return f"00000000-0000-4000-8000-{self._count:012}"
 
 
-_NO_TEXT = {"type": "text", "text": ""}
+_EMPTY_TEXT_BLOCK = {"type": "text", "text": ""}
 
 
-def format_time(now: int) -> str:
+def format_timestamp(now: int) -> str:
     """Give the time of day at an instant."""
-    seconds, milliseconds = divmod(BASE_MS + now // 1_000_000, 1000)
+    seconds, milliseconds = divmod(START_UNIX_MS + now // 1_000_000, 1000)
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{milliseconds:03}Z"

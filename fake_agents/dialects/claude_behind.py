@@ -20,5 +20,5 @@ class Encoder(claude_session.Encoder):
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
-        self._open_turn([self._prompts.queue_prompt({}, 0)], None)
+        self._begin_turn([self._prompts.queue_prompt({}, 0)], None)
         self._prompts.waiting.clear()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_agentproc.fake_agents.dialects.claude_hooks import DENIED
+from pytest_agentproc.fake_agents.dialects.claude_hooks import HOOK_DENIAL_FIELDS
 from pytest_agentproc.fake_agents.objects import encode_json_line
 from pytest_agentproc.fake_agents.questions import ANSWER_ALLOW, ANSWER_DENY
 
@@ -10,10 +10,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from pytest_agentproc.fake_agents.questions import Question, Questions
+    from pytest_agentproc.fake_agents.questions import ClientQuestion, ClientQuestions
 
 
-_INITIALIZED: dict[str, Any] = {
+_INITIALIZE_RESULT: dict[str, Any] = {
     "commands": [],
     "agents": [],
     "output_style": "default",
@@ -40,36 +40,40 @@ _INITIALIZED: dict[str, Any] = {
     "session_state": "idle",
     "capabilities": [],
 }
-_PENDING: dict[str, Any] = {"pending_permission_requests": [], "pending_user_dialog_requests": []}
+_NO_PENDING_REQUESTS: dict[str, Any] = {"pending_permission_requests": [], "pending_user_dialog_requests": []}
 
-_RESPONSE = {"stdout": "", "stderr": "", "interrupted": False, "isImage": False, "noOutputExpected": False}
-DECISIONS: dict[tuple[str, str], dict[str, Any]] = {
+_EMPTY_TOOL_RESPONSE = {"stdout": "", "stderr": "", "interrupted": False, "isImage": False, "noOutputExpected": False}
+TOOL_DECISION_FIELDS: dict[tuple[str, str], dict[str, Any]] = {
     ("permission", ANSWER_ALLOW): {"permission_decision": {"decision": "accept", "source": "user_temporary"}},
     ("permission", ANSWER_DENY): {"permission_decision": {"decision": "reject", "source": "user_reject"}},
-    ("hook", ANSWER_DENY): DENIED,
+    ("hook", ANSWER_DENY): HOOK_DENIAL_FIELDS,
 }
 """What the end of a tool says of the answer."""
 
 
-def encode_success(heard: dict[str, Any], response: dict[str, Any], more: dict[str, Any] | None = None) -> bytes:
+def encode_success_response(
+    heard: dict[str, Any], response: dict[str, Any], more: dict[str, Any] | None = None
+) -> bytes:
     """Give the good response to a request of the client's."""
     told = {"subtype": "success", "request_id": heard.get("request_id"), "response": response, **(more or {})}
     return encode_json_line({"type": "control_response", "response": told})
 
 
-def encode_initialized(heard: dict[str, Any], asked: dict[str, Any]) -> bytes:
+def encode_initialize_response(heard: dict[str, Any], asked: dict[str, Any]) -> bytes:
     """Give the answer to `initialize`; it speaks of hooks if there are any."""
-    told = {key: value for key, value in _INITIALIZED.items() if key != "hooks_applied" or asked.get("hooks")}
-    return encode_success(heard, told, _PENDING)
+    told = {key: value for key, value in _INITIALIZE_RESULT.items() if key != "hooks_applied" or asked.get("hooks")}
+    return encode_success_response(heard, told, _NO_PENDING_REQUESTS)
 
 
-def encode_failure(heard: dict[str, Any], error: dict[str, Any]) -> bytes:
+def encode_failure_response(heard: dict[str, Any], error: dict[str, Any]) -> bytes:
     """Give the response to a request that fails."""
     told = {"subtype": "error", "request_id": heard.get("request_id"), **error}
     return encode_json_line({"type": "control_response", "response": told})
 
 
-def find_asked_tool(fields: dict[str, Any], running: dict[str, dict[str, Any]], questions: Questions) -> dict[str, Any]:
+def find_asked_tool(
+    fields: dict[str, Any], running: dict[str, dict[str, Any]], questions: ClientQuestions
+) -> dict[str, Any]:
     """Find the tool that a question is about, which runs: one not asked about before, else the last, else a new one.
 
     A permission is asked for a tool of its name; a hook hears about any tool.
@@ -86,7 +90,7 @@ def find_asked_tool(fields: dict[str, Any], running: dict[str, dict[str, Any]], 
     return (fresh[:1] or able[-1:] or [unseen])[0]
 
 
-def encode_question(question: Question, call: dict[str, Any], about: dict[str, Any]) -> bytes:
+def encode_question_request(question: ClientQuestion, call: dict[str, Any], about: dict[str, Any]) -> bytes:
     """Give the request: whether the tool may be used, or what a hook says to it.
 
     Args:
@@ -96,16 +100,16 @@ def encode_question(question: Question, call: dict[str, Any], about: dict[str, A
     """
     if question.fields["kind"] == "hook":
         request = {"subtype": "hook_callback", "callback_id": question.fields["name"]}
-        return _encode_request(
+        return _encode_control_request(
             question, {**request, "input": _build_hook_input(question, call, about), "tool_use_id": call["id"]}
         )
     told = {"tool_name": call["name"], "display_name": call["name"], "input": call["input"]}
     about_it = {key: call["input"][key] for key in ("description",) if key in call["input"]}
     more = {"permission_suggestions": [], **question.fields.get("told", {}), "tool_use_id": call["id"]}
-    return _encode_request(question, {"subtype": "can_use_tool", **told, **about_it, **more})
+    return _encode_control_request(question, {"subtype": "can_use_tool", **told, **about_it, **more})
 
 
-def _build_hook_input(question: Question, call: dict[str, Any], about: dict[str, Any]) -> dict[str, Any]:
+def _build_hook_input(question: ClientQuestion, call: dict[str, Any], about: dict[str, Any]) -> dict[str, Any]:
     event = question.fields["event"]
     session = about["session_id"]
     told = {"session_id": session, "transcript_path": f"/home/u/{session}.jsonl", "cwd": "/"}
@@ -116,16 +120,16 @@ def _build_hook_input(question: Question, call: dict[str, Any], about: dict[str,
     told |= {"tool_name": call["name"], "tool_input": call["input"]}
     if event == "PreToolUse":
         return {**told, "tool_use_id": call["id"]}
-    response = {**_RESPONSE, "stdout": question.fields.get("output", ""), **about["response"]}
+    response = {**_EMPTY_TOOL_RESPONSE, "stdout": question.fields.get("output", ""), **about["response"]}
     return {**told, "tool_response": response, "tool_use_id": call["id"], "duration_ms": 0}
 
 
-def encode_withdrawal(question: Question) -> bytes:
+def encode_question_withdrawal(question: ClientQuestion) -> bytes:
     """Give the line that takes a question back."""
     return encode_json_line({"type": "control_cancel_request", "request_id": question.key})
 
 
-def read_answer(question: Question, response: dict[str, Any]) -> str:
+def read_question_answer(question: ClientQuestion, response: dict[str, Any]) -> str:
     """Read an answer. Every answer except "allow" denies the tool, an error too; a hook's no denies the tool."""
     told = response.get("response")
     told = told if isinstance(told, dict) and response.get("subtype") == "success" else {}
@@ -137,5 +141,5 @@ def read_answer(question: Question, response: dict[str, Any]) -> str:
     return ANSWER_DENY if is_denied else ANSWER_ALLOW
 
 
-def _encode_request(question: Question, request: dict[str, Any]) -> bytes:
+def _encode_control_request(question: ClientQuestion, request: dict[str, Any]) -> bytes:
     return encode_json_line({"type": "control_request", "request_id": question.key, "request": request})

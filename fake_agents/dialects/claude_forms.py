@@ -7,8 +7,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-_PLUGIN = "cc-plugin-agents-md"
-INIT = {
+_PLUGIN_NAME = "cc-plugin-agents-md"
+INIT_LINE_FIELDS = {
     "tools": ["Task", "Bash"],
     "mcp_servers": [],
     "model": "",
@@ -20,7 +20,7 @@ INIT = {
     "output_style": "default",
     "agents": ["claude", "Explore"],
     "skills": ["deep-research", "dataviz"],
-    "plugins": [{"name": _PLUGIN, "path": "builtin", "source": f"{_PLUGIN}@builtin"}],
+    "plugins": [{"name": _PLUGIN_NAME, "path": "builtin", "source": f"{_PLUGIN_NAME}@builtin"}],
     "capabilities": ["interrupt_receipt_v1", "interrupt_cancel_queued_v1", "msg_lifecycle_v1"],
     "analytics_disabled": True,
     "product_feedback_disabled": True,
@@ -37,14 +37,14 @@ INIT = {
     "ultrathink_typed_raises": False,
     "view_mode": "default",
 }
-MESSAGE_USAGE = {
+MESSAGE_TOKEN_USAGE = {
     "input_tokens": 10,
     "output_tokens": 5,
     "cache_creation_input_tokens": 0,
     "cache_read_input_tokens": 0,
 }
-UNSTOPPED = {"stop_reason": None, "stop_sequence": None, "usage": MESSAGE_USAGE}
-USAGE = {
+UNFINISHED_MESSAGE_FIELDS = {"stop_reason": None, "stop_sequence": None, "usage": MESSAGE_TOKEN_USAGE}
+RESULT_TOKEN_USAGE = {
     "input_tokens": 0,
     "cache_creation_input_tokens": 0,
     "cache_read_input_tokens": 0,
@@ -58,7 +58,7 @@ USAGE = {
     "speed": "standard",
     "fallback_credit": None,
 }
-MODEL_USAGE = {
+MODEL_TOKEN_USAGE = {
     "inputTokens": 0,
     "outputTokens": 0,
     "cacheReadInputTokens": 0,
@@ -74,7 +74,7 @@ MODEL_USAGE = {
     "provider": "firstParty",
     "costBasis": "list",
 }
-SUBAGENT_STATS = {
+ZERO_SUBAGENT_COUNTS = {
     "spawned": 0,
     "requested": {"background": 0, "foreground": 0, "unset": 0},
     "started_in_background": 0,
@@ -86,7 +86,7 @@ SUBAGENT_STATS = {
     "refused": {"depth_limit": 0, "concurrency_limit": 0, "budget": 0},
     "by_type": {},
 }
-_FAILED_USAGE = {
+_FAILED_MESSAGE_USAGE = {
     "output_tokens_details": None,
     "input_tokens": 0,
     "output_tokens": 0,
@@ -100,9 +100,13 @@ _FAILED_USAGE = {
     "speed": None,
     "fallback_credit": None,
 }
-REASONS = {"success": "completed", "error_during_execution": "aborted_streaming", "error_max_turns": "max_turns"}
-NO_STOP = {"container": None, "stop_details": None, "stop_reason": None, "stop_sequence": None}
-ABANDONED_USAGE = {
+TERMINAL_REASONS_BY_SUBTYPE = {
+    "success": "completed",
+    "error_during_execution": "aborted_streaming",
+    "error_max_turns": "max_turns",
+}
+EMPTY_STOP_FIELDS = {"container": None, "stop_details": None, "stop_reason": None, "stop_sequence": None}
+ABANDONED_MESSAGE_USAGE = {
     "output_tokens_details": {"thinking_tokens": 0},
     "cache_creation_input_tokens": 0,
     "cache_read_input_tokens": 0,
@@ -112,7 +116,7 @@ ABANDONED_USAGE = {
     "server_tool_use": {"web_search_requests": 0, "web_fetch_requests": 0},
     "fallback_credit": None,
 }
-FAILED = {
+FAILED_MESSAGE_FIELDS = {
     "container": None,
     "model": "<synthetic>",
     "role": "assistant",
@@ -120,21 +124,23 @@ FAILED = {
     "stop_reason": "stop_sequence",
     "stop_sequence": "",
     "type": "message",
-    "usage": _FAILED_USAGE,
+    "usage": _FAILED_MESSAGE_USAGE,
 }
 """The message that claude writes itself, but for its id and its text."""
 
-_AGENTS = ("Task", "Agent")
-_REASONS = {"subcommands": "subcommandResults"}
+_SUBAGENT_TOOL_NAMES = ("Task", "Agent")
+_PERMISSION_REASON_TYPES = {"subcommands": "subcommandResults"}
 
 
-def describe_permission(name: str, allowed_by: str | None) -> dict[str, Any]:
+def describe_unasked_permission(name: str, allowed_by: str | None) -> dict[str, Any]:
     """Say why a tool of that name may run without a question; sub-agents may run without a reason."""
-    reason = {} if name in _AGENTS else {"reason_type": _REASONS.get(allowed_by or "", "rule")}
+    reason = (
+        {} if name in _SUBAGENT_TOOL_NAMES else {"reason_type": _PERMISSION_REASON_TYPES.get(allowed_by or "", "rule")}
+    )
     return {"permission_decision": {"decision": "accept", "source": "config", **reason}}
 
 
-def build_tool_result(fields: dict[str, Any], name: str) -> dict[str, Any]:
+def build_tool_result_block(fields: dict[str, Any], name: str) -> dict[str, Any]:
     """Give the block that reports to the model how a tool of that name has ended."""
     number, error, output = fields["id"], fields["error"], fields["output"]
     if error is not None:

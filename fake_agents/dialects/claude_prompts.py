@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     Prompt = dict[str, Any]
 
 
-_MARKED = ("init", "status", "message_start", "assistant", "result")
-_AGAIN = ("init", "status")
+_MARKED_LINE_KINDS = ("init", "status", "message_start", "assistant", "result")
+_ALWAYS_MARKED_LINE_KINDS = ("init", "status")
 """The lines of a turn that are marked each time; of the others the first one is."""
 
 
-class Prompts:
+class PromptQueue:
     """The queue of prompts. A turn has one in hand, and those that it swallowed; a background turn has none."""
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class Prompts:
         """Begin a turn; a turn that is not the prompt's own leaves the prompt in hand, and not replayed."""
         self.hand, self._unreplayed, self._marked = hand, list(hand) if is_own else [], set()
 
-    def swallow_waiting(self) -> list[int]:
+    def swallow_waiting_prompts(self) -> list[int]:
         """Have the turn take what waits."""
         swallowed, self.waiting = self.waiting, []
         self.hand += swallowed
@@ -47,25 +47,25 @@ class Prompts:
         self._swallowed.update(swallowed)
         return swallowed
 
-    def take_unreplayed(self) -> list[Prompt]:
+    def take_unreplayed_prompts(self) -> list[Prompt]:
         """Give what the turn has taken up since the last call."""
         unreplayed, self._unreplayed = self._unreplayed, []
         return [self._came[index] for index in unreplayed]
 
-    def find_uuid(self, index: int) -> str | None:
+    def find_prompt_uuid(self, index: int) -> str | None:
         """Give the prompt's own uuid, if its line had one."""
         return self._came[index].get("uuid")
 
     def list_queued_uuids(self) -> list[str]:
         """Give the uuids of what waits."""
-        return [uuid for uuid in map(self.find_uuid, self.waiting) if uuid is not None]
+        return [uuid for uuid in map(self.find_prompt_uuid, self.waiting) if uuid is not None]
 
-    def build_marks(self, kind: str, epoch: int) -> dict[str, Any]:
+    def build_line_marks(self, kind: str, epoch: int) -> dict[str, Any]:
         """Give the fields of such a line about the prompts in hand; instants count from a time of day, in ms."""
-        uuids = [uuid for uuid in map(self.find_uuid, self.hand) if uuid is not None]
-        if not uuids or kind not in _MARKED or kind in self._marked:
+        uuids = [uuid for uuid in map(self.find_prompt_uuid, self.hand) if uuid is not None]
+        if not uuids or kind not in _MARKED_LINE_KINDS or kind in self._marked:
             return {}
-        if kind in _AGAIN:
+        if kind in _ALWAYS_MARKED_LINE_KINDS:
             return {"user_message_uuids": uuids}
         self._marked.add(kind)
         told: dict[str, Any] = {"user_message_uuid": uuids[0], "user_message_uuids": uuids}

@@ -8,17 +8,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from pytest_agentproc.fake_agents.questions import Question, Questions
+    from pytest_agentproc.fake_agents.questions import ClientQuestion, ClientQuestions
 
 
-ABORTED = "[ede_diagnostic] result_type=user last_content_type=n/a stop_reason="
+ABORTED_TURN_ERROR_PREFIX = "[ede_diagnostic] result_type=user last_content_type=n/a stop_reason="
 """What the result of an interrupted turn says, with its stop reason behind it."""
 
-REJECTED = (
+REJECTED_TOOL_TEXT = (
     "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the "
     "new_string was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed."
 )
-_STOPPED = (
+_STOPPED_TOOL_TEXT = (
     " Correction to the text above: this call was stopped while running, not refused before it ran. It may have run in "
     "part or in full, and its changes may have been written. No permission prompt was involved. Work it started "
     "elsewhere (a remote command, a background process) may still be running, so check before starting the same work "
@@ -26,7 +26,7 @@ _STOPPED = (
 )
 
 
-def _find_last_question(call: str, questions: Questions) -> Question | None:
+def _find_last_question(call: str, questions: ClientQuestions) -> ClientQuestion | None:
     """Find the last question that was asked before that tool began."""
     before = [
         question for question in questions.asked if question.tool == call and question.fields["event"] == "PreToolUse"
@@ -34,13 +34,19 @@ def _find_last_question(call: str, questions: Questions) -> Question | None:
     return before[-1] if before else None
 
 
-def explain_rejection(call: str, questions: Questions) -> str:
+def explain_tool_rejection(call: str, questions: ClientQuestions) -> str:
     """Give the output of a tool that an interrupt ended: had it begun, or was it still asked about?"""
     question = _find_last_question(call, questions)
-    return REJECTED if question is not None and question.answer == ANSWER_CANCELLED else REJECTED + _STOPPED
+    return (
+        REJECTED_TOOL_TEXT
+        if question is not None and question.answer == ANSWER_CANCELLED
+        else REJECTED_TOOL_TEXT + _STOPPED_TOOL_TEXT
+    )
 
 
-def describe_failed_tool(call: str, error: str, questions: Questions, *, is_interrupted: bool) -> dict[str, Any] | None:
+def describe_failed_tool(
+    call: str, error: str, questions: ClientQuestions, *, is_interrupted: bool
+) -> dict[str, Any] | None:
     """Give the extra fields at the end of a failed tool; None: only the fields of any failure."""
     if is_interrupted:
         meta = {"id": call, "non_execution_kind": "user-rejected"}

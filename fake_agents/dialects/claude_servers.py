@@ -18,41 +18,41 @@ if TYPE_CHECKING:
     from pytest_agentproc.fake_agents.program import Program
     from pytest_agentproc.fake_agents.tool_servers import ToolServer
 
-_PENDING, _CONNECTED, _FAILED = "pending", "connected", "failed"
-_BEGUN = "notifications/initialized"
-_CLIENT = {
+_PENDING_STATE, _CONNECTED_STATE, _FAILED_STATE = "pending", "connected", "failed"
+_INITIALIZED_METHOD = "notifications/initialized"
+_CLIENT_INFO = {
     "name": "claude-code",
     "title": "Claude Code",
     "description": "Anthropic's agentic coding tool",
     "websiteUrl": "https://claude.com/claude-code",
     "version": "2.1.330",
 }
-_HELLO: dict[str, Any] = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": _CLIENT}
-_ABILITIES = {"roots": {"listChanged": True}, "elicitation": {"form": {}, "url": {}}}
+_INITIALIZE_PARAMS: dict[str, Any] = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": _CLIENT_INFO}
+_CLIENT_CAPABILITIES = {"roots": {"listChanged": True}, "elicitation": {"form": {}, "url": {}}}
 """The abilities of claude that a started server may use."""
 
-_LIMIT, _LONGEST = 30_000, 2**31 - 1
+_DEFAULT_TIMEOUT_MS, _MAX_TIMEOUT_MS = 30_000, 2**31 - 1
 """The milliseconds that a server has for an answer if `MCP_TIMEOUT` says nothing, and the most that it can say."""
 
-CANCELLED = "AbortError: remote-cancel"
-UNSENT = (
+CALL_CANCEL_REASON = "AbortError: remote-cancel"
+UNANSWERED_CALL_ERROR = (
     "The tool call was interrupted before a result was received. It may or may not have completed on the server — "
     "verify before assuming it succeeded, and retry if needed."
 )
 """The error of a call that stdin's end leaves without an answer."""
 
 
-class _Server:
+class _ClientServer:
     __slots__ = ("messages", "name", "state", "tools")
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.state = _PENDING
+        self.state = _PENDING_STATE
         self.tools: list[str] = []
         self.messages = 0
 
 
-class Servers:
+class McpServers:
     """All servers of an agent, its own ones started.
 
     Args:
@@ -67,42 +67,49 @@ class Servers:
         self._named = [name for name, of in given.items() if isinstance(of, dict) and of.get("type") == "sdk"]
         self._uuid = uuid
         self._errors = [*program.get("server_errors", {}).values()]
-        self._own = [_start_server(program, *server) for server in program.get("servers", {}).items()]
-        self._servers: dict[str, _Server] = {}
-        self._handshakes: dict[str, tuple[_Server, str]] = {}
+        self._own = [_start_tool_server(program, *server) for server in program.get("servers", {}).items()]
+        self._servers: dict[str, _ClientServer] = {}
+        self._handshakes: dict[str, tuple[_ClientServer, str]] = {}
 
-    def connect(self, asked: dict[str, Any]) -> list[bytes]:
+    def begin_client_handshakes(self, asked: dict[str, Any]) -> list[bytes]:
         """Give the first message to each server that the arguments or `initialize` name."""
         more = asked.get("sdkMcpServers")
         names = [*self._named, *(more if isinstance(more, list) else ())]
-        self._servers = {str(name): _Server(str(name)) for name in names}
-        return [self._encode_handshake(server, "initialize", _HELLO) for server in self._servers.values()]
+        self._servers = {str(name): _ClientServer(str(name)) for name in names}
+        return [
+            self._encode_handshake_message(server, "initialize", _INITIALIZE_PARAMS)
+            for server in self._servers.values()
+        ]
 
     def handle_handshake_answer(self, key: Any, response: dict[str, Any]) -> list[bytes]:
         """Take the answer to a message of a handshake; give the messages that follow."""
         server, method = self._handshakes.pop(key, (None, ""))
-        if server is None or server.state != _PENDING:
+        if server is None or server.state != _PENDING_STATE:
             return []
         result, _ = read_server_answer(response)
         if result is None:
-            server.state = _FAILED
+            server.state = _FAILED_STATE
             return []
         if method != "tools/list":
-            return [self._encode_handshake(server, "tools/list" if method == _BEGUN else _BEGUN)]
+            return [
+                self._encode_handshake_message(
+                    server, "tools/list" if method == _INITIALIZED_METHOD else _INITIALIZED_METHOD
+                )
+            ]
         tools = result.get("tools")
         server.tools = [str(tool.get("name")) for tool in tools if isinstance(tool, dict)] if tools else []
-        server.state = _CONNECTED
+        server.state = _CONNECTED_STATE
         return []
 
-    def drop_pending(self) -> None:
+    def fail_pending_servers(self) -> None:
         """Wait no longer for servers that have not given their tools."""
         for server in self._servers.values():
-            server.state = _FAILED if server.state == _PENDING else server.state
+            server.state = _FAILED_STATE if server.state == _PENDING_STATE else server.state
 
     @property
-    def are_pending(self) -> bool:
+    def has_pending_servers(self) -> bool:
         """Whether a server has not given its tools, and may still do so."""
-        return any(server.state == _PENDING for server in self._servers.values())
+        return any(server.state == _PENDING_STATE for server in self._servers.values())
 
     def describe_servers(self, tools: list[str]) -> dict[str, Any]:
         """Give the fields of `init` about servers and tools, if there are servers, or mistakes in their entries."""
@@ -111,60 +118,74 @@ class Servers:
         servers: list[Any] = [*self._own, *self._servers.values()]
         more = [f"mcp__{server.name}__{tool}" for server in servers for tool in server.tools or ()]
         listed = [
-            {"name": server.name, "status": _FAILED if server.tools is None else _CONNECTED, "source": "dynamic"}
+            {
+                "name": server.name,
+                "status": _FAILED_STATE if server.tools is None else _CONNECTED_STATE,
+                "source": "dynamic",
+            }
             for server in self._own
         ]
         listed += [{"name": server.name, "status": server.state, "source": "sdk"} for server in self._servers.values()]
         errors = {"mcp_server_errors": self._errors} if self._errors else {}
         return {"tools": [*tools, *more], "mcp_servers": listed, **errors}
 
-    def describe_tool(self, block: dict[str, Any]) -> dict[str, Any]:
+    def describe_server_tool(self, block: dict[str, Any]) -> dict[str, Any]:
         """Give the field of a message about a tool of a server."""
-        server, tool = _find_tool([*self._own, *self._servers.values()], str(block["name"]))
+        server, tool = _find_server_tool([*self._own, *self._servers.values()], str(block["name"]))
         if server is None:
             return {}
         shown = {"display_name": tool.replace("_", " ").capitalize(), "server_display_name": server.name}
         return {"tool_use_meta": [{"id": block["id"], **shown, "tool_name": tool}]}
 
-    def begin_tool_call(self, call: dict[str, Any]) -> Call:
+    def begin_tool_call(self, call: dict[str, Any]) -> ServerToolCall:
         """Call a tool of a server that claude has started; if no such server has it, the answer is that error."""
-        server, tool = _find_tool(self._own, call["name"])
-        return Call(call, server, server.begin_tool_call(tool, call["input"], call["id"]) if server else 0)
+        server, tool = _find_server_tool(self._own, call["name"])
+        return ServerToolCall(call, server, server.begin_tool_call(tool, call["input"], call["id"]) if server else 0)
 
-    def encode_call(self, key: str, call: dict[str, Any]) -> tuple[int, bytes] | None:
+    def encode_tool_call(self, key: str, call: dict[str, Any]) -> tuple[int, bytes] | None:
         """Give the number of a call in its server's session and its control request; None: no server has the tool."""
-        server, tool = _find_tool([*self._servers.values()], call["name"])
+        server, tool = _find_server_tool([*self._servers.values()], call["name"])
         if server is None:
             return None
         number = server.messages
         meta = {"claudecode/toolUseId": call["id"], "progressToken": number}
         given = {"name": tool, "arguments": call["input"], "_meta": meta}
-        return number, self._encode_message(server, self._number_request(server, "tools/call", given), key)
+        return number, self._encode_server_message(
+            server, self._build_numbered_request(server, "tools/call", given), key
+        )
 
-    def encode_cancel(self, name: str, number: int) -> bytes:
+    def encode_call_cancel(self, name: str, number: int) -> bytes:
         """Give the message that cancels the call of a tool of that name."""
-        server, _ = _find_tool([*self._servers.values()], name)
+        server, _ = _find_server_tool([*self._servers.values()], name)
         assert server is not None
-        about = {"requestId": number, "reason": CANCELLED}
-        return self._encode_message(server, {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": about})
+        about = {"requestId": number, "reason": CALL_CANCEL_REASON}
+        return self._encode_server_message(
+            server, {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": about}
+        )
 
-    def _encode_handshake(self, server: _Server, method: str, params: dict[str, Any] | None = None) -> bytes:
+    def _encode_handshake_message(
+        self, server: _ClientServer, method: str, params: dict[str, Any] | None = None
+    ) -> bytes:
         key = self._uuid()
         self._handshakes[key] = server, method
-        is_note = method == _BEGUN
-        message = {"jsonrpc": "2.0", "method": method} if is_note else self._number_request(server, method, params)
-        return self._encode_message(server, message, key)
+        is_note = method == _INITIALIZED_METHOD
+        message = (
+            {"jsonrpc": "2.0", "method": method} if is_note else self._build_numbered_request(server, method, params)
+        )
+        return self._encode_server_message(server, message, key)
 
-    def _number_request(self, server: _Server, method: str, params: dict[str, Any] | None) -> dict[str, Any]:
+    def _build_numbered_request(
+        self, server: _ClientServer, method: str, params: dict[str, Any] | None
+    ) -> dict[str, Any]:
         number, server.messages = server.messages, server.messages + 1
         return {"method": method, **({"params": params} if params else {}), "jsonrpc": "2.0", "id": number}
 
-    def _encode_message(self, server: _Server, message: dict[str, Any], key: str = "") -> bytes:
+    def _encode_server_message(self, server: _ClientServer, message: dict[str, Any], key: str = "") -> bytes:
         request = {"subtype": "mcp_message", "server_name": server.name, "message": message}
         return encode_json_line({"type": "control_request", "request_id": key or self._uuid(), "request": request})
 
 
-class Call:
+class ServerToolCall:
     """A call of a tool; `answer` is None until its server has answered: then a result or None, and the error.
 
     Args:
@@ -179,30 +200,30 @@ class Call:
         error = f"Error: No such tool available: {call['name']}"
         self.answer: tuple[dict[str, Any] | None, str] | None = (None, error) if server is None else None
 
-    def poll(self) -> bool:
+    def poll_answer(self) -> bool:
         """Take the answer if it has come; say whether it is there."""
         if self.answer is None:
             message = self._server.take_call_answer(self._number)
-            self.answer = None if message is None else _read_message(message)
+            self.answer = None if message is None else _read_mcp_answer(message)
         return self.answer is not None
 
-    def cancel(self) -> None:
+    def cancel_if_unanswered(self) -> None:
         """Say to the server that its answer is not wanted any more, unless it is there already."""
         if self.answer is None:
-            self._server.cancel_call(self._number, CANCELLED)
+            self._server.cancel_call(self._number, CALL_CANCEL_REASON)
 
 
-def _start_server(program: Program, name: str, config: dict[str, Any]) -> ToolServer:
+def _start_tool_server(program: Program, name: str, config: dict[str, Any]) -> ToolServer:
     from pytest_agentproc.fake_agents.tool_servers import ToolServer  # few agents pay for it
 
     # The real CLI takes the digits at the begin, and has a limit of its own if they are no positive number.
     given = program["environ"].get(b"MCP_TIMEOUT", b"").strip()
     digits = given[: len(given) - len(given.lstrip(b"0123456789"))]
-    limit = min(int(digits or b"0"), _LONGEST) or _LIMIT
-    return ToolServer(name, config, {**_HELLO, "capabilities": _ABILITIES}, limit / 1000)
+    limit = min(int(digits or b"0"), _MAX_TIMEOUT_MS) or _DEFAULT_TIMEOUT_MS
+    return ToolServer(name, config, {**_INITIALIZE_PARAMS, "capabilities": _CLIENT_CAPABILITIES}, limit / 1000)
 
 
-def _find_tool(servers: list[Any], name: str) -> tuple[Any, str]:
+def _find_server_tool(servers: list[Any], name: str) -> tuple[Any, str]:
     """Find the connected server that has a tool, and the tool's own name."""
     for server in servers:
         tool = name.removeprefix(f"mcp__{server.name}__")
@@ -217,10 +238,10 @@ def read_server_answer(response: dict[str, Any]) -> tuple[dict[str, Any] | None,
     message = told.get("mcp_response") if isinstance(told, dict) else None
     if response.get("subtype") != "success" or not isinstance(message, dict):
         return None, str(response.get("error", "the host gave no answer of MCP"))
-    return _read_message(message)
+    return _read_mcp_answer(message)
 
 
-def _read_message(message: dict[str, Any]) -> tuple[dict[str, Any] | None, str]:
+def _read_mcp_answer(message: dict[str, Any]) -> tuple[dict[str, Any] | None, str]:
     """Read an answer of MCP. A tool reports its error within its result."""
     result, error = message.get("result"), message.get("error")
     if not isinstance(result, dict):

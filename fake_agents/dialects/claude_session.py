@@ -7,30 +7,30 @@ runs is swallowed by that turn, and has no result of its own; so is the end of a
 from __future__ import annotations
 
 from pytest_agentproc.fake_agents.dialects.claude_control import (
-    DECISIONS,
-    encode_failure,
-    encode_initialized,
-    encode_question,
-    encode_success,
-    encode_withdrawal,
+    TOOL_DECISION_FIELDS,
+    encode_failure_response,
+    encode_initialize_response,
+    encode_question_request,
+    encode_question_withdrawal,
+    encode_success_response,
     find_asked_tool,
-    read_answer,
+    read_question_answer,
 )
 from pytest_agentproc.fake_agents.dialects.claude_refusals import (
-    ABORTED,
-    REJECTED,
+    ABORTED_TURN_ERROR_PREFIX,
+    REJECTED_TOOL_TEXT,
     describe_failed_tool,
-    explain_rejection,
+    explain_tool_rejection,
 )
-from pytest_agentproc.fake_agents.dialects.claude_servers import UNSENT
+from pytest_agentproc.fake_agents.dialects.claude_servers import UNANSWERED_CALL_ERROR
 from pytest_agentproc.fake_agents.dialects.claude_servers import read_server_answer as called
-from pytest_agentproc.fake_agents.dialects.claude_turns import Turns
+from pytest_agentproc.fake_agents.dialects.claude_turns import TurnEncoder
 from pytest_agentproc.fake_agents.questions import (
     ANSWER_CANCELLED,
     ANSWER_DENY,
     ANSWER_GIVEN,
     ANSWER_REFUSED,
-    Questions,
+    ClientQuestions,
 )
 from pytest_agentproc.fake_agents.requests import parse_json_object
 
@@ -39,23 +39,27 @@ if TYPE_CHECKING:
     from typing import Any
 
     from pytest_agentproc.fake_agents.program import Program
-    from pytest_agentproc.fake_agents.questions import Question
+    from pytest_agentproc.fake_agents.questions import ClientQuestion
 
-_WITHOUT_DATA = ("set_permission_mode", "set_model")
+_REQUESTS_WITHOUT_DATA = ("set_permission_mode", "set_model")
 
 
-class Encoder(Turns):
+class Encoder(TurnEncoder):
     """Encode a conversation: answers and questions to the client, its interrupts, the tasks after it."""
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
-        self.questions = Questions()
+        self.questions = ClientQuestions()
         self._calls: dict[str, dict[str, Any]] = {}
         self._interrupts: list[dict[str, Any]] = []
         self._receipts = self._cut = 0
         self._reports: dict[str, str] = {}
         self._folded: list[dict[str, Any]] = []
-        more = {"task": self.task, "task_done": self.task_done, "background_turn": self.background_turn}
+        more = {
+            "task": self.encode_task_start,
+            "task_done": self.encode_task_end,
+            "background_turn": self.begin_background_turn,
+        }
         self.events = {**self.events, **more}
 
     def handle_request(self, request: bytes, now: int) -> tuple[bytes, str]:
@@ -64,84 +68,84 @@ class Encoder(Turns):
         if heard is None:
             told = f"Error parsing streaming input line (type=unknown, {len(request)} chars): SyntaxError\n"
             return told.encode(), "fault"
-        started = self._lines.join_reply(self._start_session())
-        reply, event = self._answer_line(heard, now)
+        started = self._lines.join_reply(self._run_session_start_hooks())
+        reply, event = self._handle_client_line(heard, now)
         return started + reply, event
 
-    def _answer_line(self, heard: dict[str, Any], now: int) -> tuple[bytes, str]:
+    def _handle_client_line(self, heard: dict[str, Any], now: int) -> tuple[bytes, str]:
         if heard.get("type") in ("user", "control_response"):
             is_prompt = heard["type"] == "user"
             return self._lines.join_reply(
-                self._queue_prompt(heard, now) if is_prompt else self._handle_decision(heard.get("response"))
+                self._queue_prompt(heard, now) if is_prompt else self._handle_control_response(heard.get("response"))
             ), ""
         asked = heard.get("request")
         if heard.get("type") != "control_request" or not isinstance(asked, dict):
             return b"", ""  # a sign of life
-        if asked.get("subtype") == "interrupt" and (self._in_turn or self._prompts.waiting):
+        if asked.get("subtype") == "interrupt" and (self._is_in_turn or self._prompts.waiting):
             self._interrupts.append(heard)
             self._cut = self._ends
-            return self._lines.join_reply(self._withdraw_questions()), "cancel"
+            return self._lines.join_reply(self._withdraw_turn_questions()), "cancel"
         if asked.get("subtype") != "initialize":
-            return self._lines.join_reply(self._answer_request(heard, asked, now)), ""
-        events = [*self._servers.connect(asked), encode_initialized(heard, asked)]
-        return self._lines.join_reply(events), "connect" if self._servers.are_pending else "handshake"
+            return self._lines.join_reply(self._answer_control_request(heard, asked, now)), ""
+        events = [*self._servers.begin_client_handshakes(asked), encode_initialize_response(heard, asked)]
+        return self._lines.join_reply(events), "connect" if self._servers.has_pending_servers else "handshake"
 
-    def has_prompt(self, number: int) -> bool:
+    def has_received_prompt(self, number: int) -> bool:
         """Say whether the prompt was received; the first one waits for the servers of the client."""
-        return not self._servers.are_pending and super().has_prompt(number)
+        return not self._servers.has_pending_servers and super().has_received_prompt(number)
 
-    def drop_servers(self) -> bytes:
+    def stop_awaiting_servers(self) -> bytes:
         """Wait no longer for the servers of the client."""
-        self._servers.drop_pending()
+        self._servers.fail_pending_servers()
         return b""
 
     def note_stdin_end(self) -> None:
         """Note that stdin has ended: an agent that stays for its tasks is not idle."""
         self._is_ended = True
-        self._servers.drop_pending()
-        for question in self.questions.list_open():
+        self._servers.fail_pending_servers()
+        for question in self.questions.list_open_questions():
             if question.fields["kind"] == "request" and question.call is None:
-                self._settle_call(question, None, UNSENT)
+                self._settle_server_call(question, None, UNANSWERED_CALL_ERROR)
 
     def take_late_answers(self) -> bytes:
         """Give nothing: all is answered at once."""
         return b""
 
-    def refuse(self, request: bytes, error: str) -> bytes:
+    def encode_handshake_refusal(self, request: bytes, error: str) -> bytes:
         """Give the control response that refuses `initialize`."""
-        return self._lines.join_reply([encode_failure(parse_json_object(request) or {}, {"error": error})])
+        return self._lines.join_reply([encode_failure_response(parse_json_object(request) or {}, {"error": error})])
 
-    def confirm_cancel(self) -> bytes:
+    def encode_cancel_receipt(self) -> bytes:
         """Give the control response alone: it is received, and the interrupted turn runs to its end."""
-        return self._join_lines(self._encode_owed_responses())
+        return self._join_lines(self._encode_owed_interrupt_responses())
 
-    def acknowledge(self, now: int) -> bytes:
+    def end_cancelled_turn(self, now: int) -> bytes:
         """Give the control response, what the interrupt leaves of the turn, and its error result."""
         if not self._interrupts:
             return b""
         waiting = self._prompts.waiting
-        made = b"" if self._in_turn or not waiting else self.begin_prompt(waiting[0] + 1, now)
-        events = self._encode_owed_responses()
+        made = b"" if self._is_in_turn or not waiting else self.begin_prompt_turn(waiting[0] + 1, now)
+        events = self._encode_owed_interrupt_responses()
         self._interrupts, self._receipts = [], 0
-        if self._cut == self._ends and self._in_turn:  # else the turn ended before, by itself
-            events += [*self._replay_unseen(), *self._abort_turn(now), *self._end_turn()]
+        if self._cut == self._ends and self._is_in_turn:  # else the turn ended before, by itself
+            events += [*self._replay_new_prompts(), *self._abort_turn(now), *self._end_turn()]
         return made + self._join_lines(events)
 
-    def result(self, fields: dict[str, Any], now: int) -> bytes:
+    def encode_result(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the result; an interrupt that the prompt's own result crosses is answered after it, as claude does."""
         is_own = not self._run
-        made = super().result(fields, now)
-        return made + (self.confirm_cancel() if is_own else b"")
+        made = super().encode_result(fields, now)
+        return made + (self.encode_cancel_receipt() if is_own else b"")
 
     def end_interrupted_turn(self, now: int) -> bytes:
         """Give the rest of the turn after a signal, and its error result; after that claude exits silently."""
-        if not self._in_turn:
+        if not self._is_in_turn:
             return b""
-        events = [*self._replay_unseen(), *self._abort_turn(now, by_signal=True)]
+        events = [*self._replay_new_prompts(), *self._abort_turn(now, by_signal=True)]
         self._end_turn()
         return self._join_lines(events)
 
-    def ask(self, fields: dict[str, Any], now: int) -> tuple[Question, bytes]:
+    def ask_client(self, fields: dict[str, Any], now: int) -> tuple[ClientQuestion, bytes]:
         """Open a question about the running tool, or about an unseen one; give the control request."""
         if fields["kind"] == "request":
             return self._call_server_tool(fields)
@@ -149,140 +153,143 @@ class Encoder(Turns):
         if fields["event"] == "Stop":
             call = {"id": self._make_uuid()}
         key = self._make_uuid() if fields["id"] is None else fields["id"]
-        question = self.questions.ask(key, fields, call["id"], in_turn=self._in_turn)
-        state = self._encode_state("requires_action") if fields["kind"] == "permission" else []
-        started = self._tasks.find_started_by(call["id"])
+        question = self.questions.open_question(key, fields, call["id"], in_turn=self._is_in_turn)
+        state = self._encode_session_state("requires_action") if fields["kind"] == "permission" else []
+        started = self._tasks.find_task_started_by(call["id"])
         about: dict[str, Any] = {
             "session_id": self._session,
             "prompt_id": f"00000000-0000-4000-9000-{self._taken:012}",
             "said": self._said,
         }
-        about |= {"tasks": self._tasks.describe_running(), "response": {"backgroundTaskId": started} if started else {}}
-        return question, self._join_lines([*state, encode_question(question, call, about)])
+        about |= {
+            "tasks": self._tasks.describe_running_tasks(),
+            "response": {"backgroundTaskId": started} if started else {},
+        }
+        return question, self._join_lines([*state, encode_question_request(question, call, about)])
 
-    def _call_server_tool(self, fields: dict[str, Any]) -> tuple[Question, bytes]:
+    def _call_server_tool(self, fields: dict[str, Any]) -> tuple[ClientQuestion, bytes]:
         """Call the tool of a server that a tool of the script names."""
         call, key = self._calls[fields["tool"]], fields["id"] or self._make_uuid()
-        told = None if fields["tool"] in self._blocked else self._servers.encode_call(key, call)
+        told = None if fields["tool"] in self._blocked else self._servers.encode_tool_call(key, call)
         about = {"name": call["name"], "event": "", "message": told[0] if told else 0}
-        question = self.questions.ask(key, {**fields, **about}, call["id"], in_turn=self._in_turn)
+        question = self.questions.open_question(key, {**fields, **about}, call["id"], in_turn=self._is_in_turn)
         if told is None:
             question.call = self.begin_tool_call(question.tool)
         return question, self._join_lines([told[1]] if told else [])
 
-    def poll_call(self, question: Question) -> None:
+    def poll_tool_call(self, question: ClientQuestion) -> None:
         """Take the answer of a server that this agent has started, if it has come."""
-        if question.call.poll():
-            is_result = self.keep_answer(question.tool, question.call)
-            self.questions.settle(question, ANSWER_GIVEN if is_result else ANSWER_REFUSED)
+        if question.call.poll_answer():
+            is_result = self.keep_tool_answer(question.tool, question.call)
+            self.questions.settle_question(question, ANSWER_GIVEN if is_result else ANSWER_REFUSED)
 
-    def _settle_call(self, question: Question, result: dict[str, Any] | None, error: str) -> None:
+    def _settle_server_call(self, question: ClientQuestion, result: dict[str, Any] | None, error: str) -> None:
         """Keep the answer of a server of the client for the end of the tool."""
-        is_result = self._keep_result(question.tool, result, error)
-        self.questions.settle(question, ANSWER_GIVEN if is_result else ANSWER_REFUSED)
+        is_result = self._keep_tool_result(question.tool, result, error)
+        self.questions.settle_question(question, ANSWER_GIVEN if is_result else ANSWER_REFUSED)
 
-    def give_up(self, question: Question) -> bytes:
+    def withdraw_question(self, question: ClientQuestion) -> bytes:
         """Take an unanswered question back; give the lines that say so."""
         question.given_up = True
-        self.questions.settle(question, ANSWER_CANCELLED)
-        return self._join_lines([encode_withdrawal(question)])
+        self.questions.settle_question(question, ANSWER_CANCELLED)
+        return self._join_lines([encode_question_withdrawal(question)])
 
-    def tool(self, fields: dict[str, Any], now: int) -> bytes:
+    def encode_tool_start(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the block that asks for a tool."""
         self._calls[fields["id"]] = fields
         if fields.get("parent") is None:
             self._running.append(fields["id"])
-        return super().tool(fields, now)
+        return super().encode_tool_start(fields, now)
 
-    def tool_done(self, fields: dict[str, Any], now: int) -> bytes:
+    def encode_tool_end(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the result of a tool; it carries the prompts that came meanwhile, unless the turn has no owner.
 
         The ends of tasks that were folded into the turn are carried, too.
         """
-        started = self._tasks.find_started_by(fields["id"])
+        started = self._tasks.find_task_started_by(fields["id"])
         if started and not fields["output"]:
-            fields = {**fields, "output": self._tasks.describe_output(started)}
-        made = super().tool_done(fields, now)
+            fields = {**fields, "output": self._tasks.describe_launch_output(started)}
+        made = super().encode_tool_end(fields, now)
         self._calls.pop(fields["id"], None)
         if fields["id"] not in self._running:
             return made
         self._running.remove(fields["id"])
         carried, self._folded = self._folded, []
-        made += self._join_lines([event for line in carried for event in self._replay_prompt(line)])
+        made += self._join_lines([event for line in carried for event in self._encode_prompt_replay(line)])
         if not self._prompts.hand or self._run:
-            return made + self._join_lines(self._ask_model())
-        swallowed = [] if self._is_aborting else self._prompts.swallow_waiting()
-        events = [event for index in swallowed for event in self._encode_lifecycle(index, "started")]
-        return made + self._join_lines([*events, *self._ask_model()])
+            return made + self._join_lines(self._announce_early_model_request())
+        swallowed = [] if self._is_aborting else self._prompts.swallow_waiting_prompts()
+        events = [event for index in swallowed for event in self._encode_prompt_lifecycle(index, "started")]
+        return made + self._join_lines([*events, *self._announce_early_model_request()])
 
-    def task(self, fields: dict[str, Any], now: int) -> bytes:
+    def encode_task_start(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the task's start; around it the start and the end of its tool, unless the end is a step of its own."""
         if "tool" in fields:
             call = self._calls.get(fields["tool"], {"id": fields["tool"], "input": {}})
-            return self._encode_and_count(self._tasks.start_task(fields, call))
+            return self._encode_task_change(self._tasks.start_task(fields, call))
         number, is_agent = fields["id"], fields["kind"] == "local_agent"
         about = {"prompt": number} if is_agent else {"command": number}
         call = {"id": f"toolu_{number}", "name": "Task" if is_agent else "Bash"}
         call["input"] = {**about, "description": number, "run_in_background": True}
-        made = self.tool(call, now) + self._encode_and_count(self._tasks.start_task(fields, call))
-        return made + self.tool_done({"id": call["id"], "output": "", "error": None}, now)
+        made = self.encode_tool_start(call, now) + self._encode_task_change(self._tasks.start_task(fields, call))
+        return made + self.encode_tool_end({"id": call["id"], "output": "", "error": None}, now)
 
-    def nested(self, fields: dict[str, Any], now: int) -> bytes:
+    def encode_subagent_text(self, fields: dict[str, Any], now: int) -> bytes:
         """Give a text of a sub-agent's: its last one is its report."""
         self._reports[fields["parent"]] = fields["text"]
-        return super().nested(fields, now)
+        return super().encode_subagent_text(fields, now)
 
-    def task_done(self, fields: dict[str, Any], now: int) -> bytes:
+    def encode_task_end(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the end of a background task; the model hears about a folded one with the next tool's result."""
-        fields = {**fields, "report": self._reports.get(self._tasks.find_call(fields["id"]))}
+        fields = {**fields, "report": self._reports.get(self._tasks.find_starting_call(fields["id"]))}
         if fields["in_same_turn"]:
-            self._folded.append({**self._tasks.build_folded_prompt(fields), "at": now})
-        return self._encode_and_count(self._tasks.end_task(fields, now))
+            self._folded.append({**self._tasks.build_task_end_prompt(fields), "at": now})
+        return self._encode_task_change(self._tasks.end_task(fields, now))
 
-    def background_turn(self, fields: dict[str, Any], now: int) -> bytes:
+    def begin_background_turn(self, fields: dict[str, Any], now: int) -> bytes:
         """Begin a turn that no prompt asked for, after an empty turn if there is one."""
-        events, number = self._announce_running(), fields["task"]
+        events, number = self._leave_idle_state(), fields["task"]
         if fields["empty_result_first"]:
-            self._open_turn(self._prompts.hand, self._tasks.take_other_run(number))
-            events += [*self._begin(), self._encode_empty_result()]
-        self._open_turn(self._prompts.hand, self._tasks.take_run(number))
-        return self._join_lines([*events, *self._begin(), *self._ask_model()])
+            self._begin_turn(self._prompts.hand, self._tasks.begin_other_task_turn(number))
+            events += [*self._encode_opening_events(), self._encode_empty_result()]
+        self._begin_turn(self._prompts.hand, self._tasks.begin_task_turn(number))
+        return self._join_lines([*events, *self._encode_opening_events(), *self._announce_early_model_request()])
 
-    def _handle_decision(self, response: Any) -> list[bytes]:
+    def _handle_control_response(self, response: Any) -> list[bytes]:
         """Take the answer to a question; ignore an answer to none."""
         told = response if isinstance(response, dict) else {}
-        question = self.questions.find_open(told.get("request_id"))
+        question = self.questions.find_open_question(told.get("request_id"))
         if question is None:
             return self._servers.handle_handshake_answer(told.get("request_id"), told)
         if question.fields["kind"] == "request":
-            self._settle_call(question, *called(told))
+            self._settle_server_call(question, *called(told))
             return []
-        answer, kind = read_answer(question, told), question.fields["kind"]
-        self.questions.settle(question, answer)
+        answer, kind = read_question_answer(question, told), question.fields["kind"]
+        self.questions.settle_question(question, answer)
         is_before, call = question.fields["event"] == "PreToolUse", self._calls.get(question.tool)
-        if is_before and (kind, answer) in DECISIONS:
-            self._decisions[question.tool] = DECISIONS[kind, answer]
+        if is_before and (kind, answer) in TOOL_DECISION_FIELDS:
+            self._decisions[question.tool] = TOOL_DECISION_FIELDS[kind, answer]
         if is_before and answer == ANSWER_DENY and call is not None:
             about = {"tool_name": call["name"], "tool_use_id": call["id"], "tool_input": call["input"]}
             self._denials.append(about)
-        return self._encode_state("idle" if self._is_idle else "running") if kind == "permission" else []
+        return self._encode_session_state("idle" if self._is_idle else "running") if kind == "permission" else []
 
-    def _withdraw_questions(self) -> list[bytes]:
+    def _withdraw_turn_questions(self) -> list[bytes]:
         """Take back what was asked within the turn that is interrupted."""
-        asked = [question for question in self.questions.list_open() if question.in_turn]
+        asked = [question for question in self.questions.list_open_questions() if question.in_turn]
         for question in asked:
-            self.questions.settle(question, ANSWER_CANCELLED)
+            self.questions.settle_question(question, ANSWER_CANCELLED)
             if question.call is not None:
-                question.call.cancel()
+                question.call.cancel_if_unanswered()
         return [
-            self._servers.encode_cancel(question.fields["name"], question.fields["message"])
+            self._servers.encode_call_cancel(question.fields["name"], question.fields["message"])
             if question.fields["kind"] == "request"
-            else encode_withdrawal(question)
+            else encode_question_withdrawal(question)
             for question in asked
             if question.call is None
         ]
 
-    def _encode_and_count(self, told: list[tuple[str, dict[str, Any]]]) -> bytes:
+    def _encode_task_change(self, told: list[tuple[str, dict[str, Any]]]) -> bytes:
         """Tell of a task, and have the results know of the sub-agents."""
         self._subagents = self._tasks.count_subagents()
         return self._encode_task_lines(told)
@@ -290,53 +297,57 @@ class Encoder(Turns):
     def _encode_task_lines(self, told: list[tuple[str, dict[str, Any]]]) -> bytes:
         return self._join_lines([self._encode_system_line(subtype, fields) for subtype, fields in told])
 
-    def _answer_request(self, heard: dict[str, Any], asked: dict[str, Any], now: int) -> list[bytes]:
+    def _answer_control_request(self, heard: dict[str, Any], asked: dict[str, Any], now: int) -> list[bytes]:
         kind = asked.get("subtype")
         if kind == "interrupt":
-            return [encode_success(heard, {"still_queued": []})]
+            return [encode_success_response(heard, {"still_queued": []})]
         if kind == "stop_task":
             number = str(asked.get("task_id"))
-            if not self._tasks.is_running(number):
-                return [encode_success(heard, {})]
+            if not self._tasks.is_task_running(number):
+                return [encode_success_response(heard, {})]
             ended = self._tasks.end_task({"id": number, "status": "stopped"}, now)
             told = [self._encode_system_line(subtype, fields) for subtype, fields in ended]
-            return [*told, encode_success(heard, {}), *(self._encode_state("idle") if self._is_idle else [])]
-        if kind in _WITHOUT_DATA:
-            return [encode_success(heard, {})]
+            return [
+                *told,
+                encode_success_response(heard, {}),
+                *(self._encode_session_state("idle") if self._is_idle else []),
+            ]
+        if kind in _REQUESTS_WITHOUT_DATA:
+            return [encode_success_response(heard, {})]
         error = f"Unsupported control request subtype: {kind}"
-        return [encode_failure(heard, {"error": error, "error_code": "unsupported_request"})]
+        return [encode_failure_response(heard, {"error": error, "error_code": "unsupported_request"})]
 
-    def _encode_owed_responses(self) -> list[bytes]:
+    def _encode_owed_interrupt_responses(self) -> list[bytes]:
         """Give the control responses that are still owed."""
         owed, self._receipts = self._interrupts[self._receipts :], len(self._interrupts)
         queued = self._prompts.list_queued_uuids()
-        return [encode_success(request, {"still_queued": queued}) for request in owed]
+        return [encode_success_response(request, {"still_queued": queued}) for request in owed]
 
     def _abort_turn(self, now: int, *, by_signal: bool = False) -> list[bytes]:
-        tools, (before, behind) = self._running[:], self._abandon_message(now)
-        events = [*self._begin(), *before]
+        tools, (before, behind) = self._running[:], self._abandon_open_message(now)
+        events = [*self._encode_opening_events(), *before]
         self._is_aborting = True  # an interrupt leaves in the queue what is there
         for number in tools:
             ended = {
                 "id": number,
                 "output": "",
-                "error": REJECTED if by_signal else explain_rejection(number, self.questions),
+                "error": REJECTED_TOOL_TEXT if by_signal else explain_tool_rejection(number, self.questions),
             }
-            events.append(self.tool_done(ended, now).rstrip(b"\r\n"))
+            events.append(self.encode_tool_end(ended, now).rstrip(b"\r\n"))
         self._is_aborting = False
         text = "[Request interrupted by user" + (" for tool use]" if tools else "]")
         block = {"type": "text", "text": text}
-        events.append(self._encode_line("user", {"role": "user", "content": [block]}, None, now, {}))
+        events.append(self._encode_message_line("user", {"role": "user", "content": [block]}, None, now, {}))
         events += behind
         if not tools:
             self._stop = None
         self.code, self._turns = 1, self._turns + 1
-        told = {"errors": [ABORTED + ("tool_use" if tools else "null")]}
+        told = {"errors": [ABORTED_TURN_ERROR_PREFIX + ("tool_use" if tools else "null")]}
         fields = {"is_error": True, "subtype": "error_during_execution", "usage": None}
-        return [*events, self._encode_result(told, "aborted_tools" if tools else "aborted_streaming", fields, now)]
+        return [*events, self._encode_result_line(told, "aborted_tools" if tools else "aborted_streaming", fields, now)]
 
-    def _name_agent(self, parent: str) -> str:
-        return self._tasks.find_started_by(parent) or super()._name_agent(parent)
+    def _find_subagent_id(self, parent: str) -> str:
+        return self._tasks.find_task_started_by(parent) or super()._find_subagent_id(parent)
 
     def _describe_tool_outcome(self, number: str, output: Any, *, failed: bool) -> dict[str, Any]:
         more = (
@@ -345,8 +356,8 @@ class Encoder(Turns):
         if more is not None:
             return more
         made = super()._describe_tool_outcome(number, output, failed=failed)
-        started = self._tasks.find_started_by(number)
+        started = self._tasks.find_task_started_by(number)
         if started and not failed:
-            launched = self._tasks.describe_launch(started, self._model)
+            launched = self._tasks.describe_subagent_launch(started, self._model)
             made["tool_use_result"] = launched or {**made["tool_use_result"], "stdout": "", "backgroundTaskId": started}
         return made

@@ -6,26 +6,26 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    Told = list[tuple[str, dict[str, Any]]]
+    SystemLines = list[tuple[str, dict[str, Any]]]
     """Subtypes of `system` lines, each with what it tells."""
 
 
-_PATCHES = {"stopped": "killed"}
+_PATCH_WORDS_BY_STATUS = {"stopped": "killed"}
 """Where the two lines about one end use two words."""
 
-_OUTPUT = "/home/u/x"
-_LAUNCHED = (
+_OUTPUT_FILE_PATH = "/home/u/x"
+_COMMAND_LAUNCH_TEXT = (
     "Command running in background with ID: {}. Output is being written to: {} You will be notified when it "
     "completes. To check interim output, use Read on that file path."
 )
-_AGENT_LAUNCHED = "Async agent launched successfully. (This tool result is internal metadata \u2014 neve..."
+_SUBAGENT_LAUNCH_TEXT = "Async agent launched successfully. (This tool result is internal metadata \u2014 neve..."
 """As far as the recording has it."""
 
-_USAGE = {"total_tokens": 15, "tool_uses": 0, "duration_ms": 0}
-_CODES = {"completed": 0, "failed": 1}
+_TASK_TOKEN_USAGE = {"total_tokens": 15, "tool_uses": 0, "duration_ms": 0}
+_EXIT_CODES_BY_STATUS = {"completed": 0, "failed": 1}
 
 
-class Tasks:
+class SessionTasks:
     """The tasks of a session: the start of each task, and which run in the background."""
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Tasks:
         self._running: list[str] = []
         self._over: list[str] = []
 
-    def start_task(self, fields: dict[str, Any], call: dict[str, Any]) -> Told:
+    def start_task(self, fields: dict[str, Any], call: dict[str, Any]) -> SystemLines:
         """Give the lines for a task that a tool's call starts; in the foreground the long call itself is the task."""
         number, kind, is_behind = fields["id"], fields["kind"], not fields.get("foreground")
         text = call["input"].get("description", number)
@@ -50,9 +50,9 @@ class Tasks:
         if not is_behind:
             return [begun]
         self._running.append(number)
-        return [self._list_tasks(), begun]
+        return [self._list_running_tasks(), begun]
 
-    def end_task(self, fields: dict[str, Any], now: int) -> Told:
+    def end_task(self, fields: dict[str, Any], now: int) -> SystemLines:
         """Give the lines for a task's end: the update, the notification, and which tasks are left."""
         number, status = fields["id"], fields["status"]
         if number in self._running:
@@ -62,15 +62,15 @@ class Tasks:
             self._known[number] = {**self._known[number], "ended": status}
         known, is_signalled = self._find_task(number), fields.get("signalled", False)
         about = {"task_id": number, "run_id": known["run"]}
-        patch = {"status": _PATCHES.get(status, status), "end_time": now // 1_000_000}
-        file = _OUTPUT if known["behind"] and not is_signalled else ""
+        patch = {"status": _PATCH_WORDS_BY_STATUS.get(status, status), "end_time": now // 1_000_000}
+        file = _OUTPUT_FILE_PATH if known["behind"] and not is_signalled else ""
         told = {"tool_use_id": known["call"]["id"], "status": status, "output_file": file}
-        reported = {} if fields.get("report") is None else {"summary_is_report": True, "usage": _USAGE}
-        notified = ("task_notification", {**about, **told, "summary": self._summarize_end(fields), **reported})
+        reported = {} if fields.get("report") is None else {"summary_is_report": True, "usage": _TASK_TOKEN_USAGE}
+        notified = ("task_notification", {**about, **told, "summary": self._summarize_task_end(fields), **reported})
         updated = ("task_updated", {**about, "patch": patch})
         if not known["behind"]:
             return [notified]
-        return [*([notified, updated] if is_signalled else [updated, notified]), self._list_tasks()]
+        return [*([notified, updated] if is_signalled else [updated, notified]), self._list_running_tasks()]
 
     def count_subagents(self) -> dict[str, Any]:
         """Give the fields of a result about the sub-agents so far, if there are any."""
@@ -90,36 +90,36 @@ class Tasks:
             "by_type": {name: types.count(name) for name in types},
         }
 
-    def is_running(self, number: str) -> bool:
+    def is_task_running(self, number: str) -> bool:
         """Say whether it runs in the background."""
         return number in self._running
 
     @property
-    def are_owed(self) -> bool:
+    def has_owed_turns(self) -> bool:
         """Whether one is over whose turn has not begun."""
         return bool(self._over)
 
     @property
-    def are_running(self) -> bool:
+    def has_running_tasks(self) -> bool:
         """Whether one runs in the background."""
         return bool(self._running)
 
-    def take_run(self, number: str) -> str:
+    def begin_task_turn(self, number: str) -> str:
         """Have a turn be about a task; give its run."""
         if number in self._over:
             self._over.remove(number)
         return str(self._find_task(number)["run"])
 
-    def take_other_run(self, number: str) -> str:
+    def begin_other_task_turn(self, number: str) -> str:
         """Have an empty turn be about the first other task that is over and had none; give its run."""
-        return self.take_run(next((task for task in self._over if task != number), number))
+        return self.begin_task_turn(next((task for task in self._over if task != number), number))
 
-    def find_started_by(self, call: str) -> str:
+    def find_task_started_by(self, call: str) -> str:
         """Name the background task that a call of a tool started, if one did."""
         found = (number for number, task in self._known.items() if task["behind"] and task["call"]["id"] == call)
         return next(found, "")
 
-    def describe_running(self) -> list[dict[str, Any]]:
+    def describe_running_tasks(self) -> list[dict[str, Any]]:
         """Give a hook's fields about the running tasks."""
         return [
             {
@@ -133,11 +133,11 @@ class Tasks:
             if number in self._running
         ]
 
-    def find_call(self, number: str) -> str:
+    def find_starting_call(self, number: str) -> str:
         """Name the tool that started it."""
         return str(self._find_task(number)["call"]["id"])
 
-    def describe_launch(self, number: str, model: str) -> dict[str, Any] | None:
+    def describe_subagent_launch(self, number: str, model: str) -> dict[str, Any] | None:
         """Give the fields about a sub-agent's start beside the tool's output; None for a command."""
         known = self._find_task(number)
         if known["kind"] != "local_agent":
@@ -145,28 +145,28 @@ class Tasks:
         asked = {"description": known["description"], "resolvedModel": model}
         asked["prompt"] = known["call"]["input"].get("prompt", number)
         head = {"isAsync": True, "status": "async_launched", "agentId": number}
-        return {**head, **asked, "outputFile": _OUTPUT, "canReadOutputFile": True, "canContinueAgent": True}
+        return {**head, **asked, "outputFile": _OUTPUT_FILE_PATH, "canReadOutputFile": True, "canContinueAgent": True}
 
-    def describe_output(self, number: str) -> str | list[dict[str, Any]]:
+    def describe_launch_output(self, number: str) -> str | list[dict[str, Any]]:
         """Give what the tool that started it is said to have given."""
         if self._find_task(number)["kind"] == "local_agent":
-            return [{"type": "text", "text": _AGENT_LAUNCHED}]
-        return _LAUNCHED.format(number, _OUTPUT)
+            return [{"type": "text", "text": _SUBAGENT_LAUNCH_TEXT}]
+        return _COMMAND_LAUNCH_TEXT.format(number, _OUTPUT_FILE_PATH)
 
-    def build_folded_prompt(self, fields: dict[str, Any]) -> dict[str, Any]:
+    def build_task_end_prompt(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Give the words to the model about a task's end within a turn, as if they were a prompt."""
         known = self._find_task(fields["id"])
-        told = {"task-id": fields["id"], "tool-use-id": known["call"]["id"], "output-file": _OUTPUT}
-        told |= {"status": fields["status"], "summary": self._summarize_end(fields)}
+        told = {"task-id": fields["id"], "tool-use-id": known["call"]["id"], "output-file": _OUTPUT_FILE_PATH}
+        told |= {"status": fields["status"], "summary": self._summarize_task_end(fields)}
         lines = [f"<{name}>{value}</{name}>" for name, value in told.items()]
         content = "\n".join(["<task-notification>", *lines, "</task-notification>"])
-        return {"message": {"role": "user", "content": content}, "origin": build_origin(known["run"])}
+        return {"message": {"role": "user", "content": content}, "origin": build_task_origin(known["run"])}
 
     def _find_task(self, number: str) -> dict[str, Any]:
         unseen = {"run": "", "kind": "local_bash", "description": number, "behind": True}
         return self._known.get(number, {**unseen, "call": {"id": f"toolu_{number}", "input": {}}})
 
-    def _list_tasks(self) -> tuple[str, dict[str, Any]]:
+    def _list_running_tasks(self) -> tuple[str, dict[str, Any]]:
         tasks = []
         for number in self._running:
             known = self._known[number]
@@ -176,17 +176,17 @@ class Tasks:
             tasks.append({**about, "description": known["description"]})
         return "background_tasks_changed", {"tasks": tasks}
 
-    def _summarize_end(self, fields: dict[str, Any]) -> str:
+    def _summarize_task_end(self, fields: dict[str, Any]) -> str:
         known, status = self._find_task(fields["id"]), fields["status"]
         if fields.get("report") is not None:
             return str(fields["report"])
         if status == "stopped" or not known["behind"]:
             return str(known["description"])
-        code = fields.get("exit_code", _CODES[status])
+        code = fields.get("exit_code", _EXIT_CODES_BY_STATUS[status])
         how = f"(exit code {code})" if status == "completed" else f"with exit code {code}"
         return f'Background command "{known["description"]}" {status} {how}'
 
 
-def build_origin(run: str) -> dict[str, Any]:
+def build_task_origin(run: str) -> dict[str, Any]:
     """Say which task has a turn begin, or a prompt written."""
     return {"kind": "task-notification", "producer": "session-task", "runId": run}

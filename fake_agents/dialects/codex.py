@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from pytest_agentproc.fake_agents.contracts import EventEncoders
     from pytest_agentproc.fake_agents.program import Program
 
-SESSION = "01a20072-e39f-7280-8216-1a538c0445ff"
-_USAGE = {
+SESSION_ID = "01a20072-e39f-7280-8216-1a538c0445ff"
+_TURN_TOKEN_USAGE = {
     "input_tokens": 10,
     "cached_input_tokens": 0,
     "cache_write_input_tokens": 0,
     "output_tokens": 5,
     "reasoning_output_tokens": 0,
 }
-_COMMAND = "command_execution"
+_COMMAND_TOOL_NAME = "command_execution"
 
 
 class Encoder:
@@ -38,85 +38,87 @@ class Encoder:
 
     def __init__(self, program: Program) -> None:
         self._lines = Lines(program)
-        self._thread = _find_resumed_thread(program.get("argv", ())) or SESSION
+        self._thread = _find_resumed_thread(program.get("argv", ())) or SESSION_ID
         self._has_thread = self._has_turn = False
         self._count = 0
         self._tools: dict[str, dict[str, Any]] = {}
         self._plan: dict[str, Any] | None = None
         self.events: EventEncoders = {
-            "begin": self.begin,
-            "notice": self.notice,
-            "think": self.think,
-            "plan": self.plan,
-            "tool": self.tool,
-            "tool_done": self.tool_done,
-            "event": self.event,
+            "begin": self.encode_begin,
+            "notice": self.encode_notice,
+            "think": self.encode_thought,
+            "plan": self.encode_plan,
+            "tool": self.encode_tool_start,
+            "tool_done": self.encode_tool_end,
+            "event": self.encode_raw_event,
         }
 
-    def say(self, text: str, stop: str | None, now: int) -> bytes:
+    def encode_text(self, text: str, stop: str | None, now: int) -> bytes:
         """Give a message."""
-        return self._encode_events(self._build_item("completed", {"type": "agent_message", "text": text}))
+        return self._encode_events(self._build_item_event("completed", {"type": "agent_message", "text": text}))
 
-    def answer(self, text: str, now: int) -> bytes:
+    def encode_answer(self, text: str, now: int) -> bytes:
         """Give the last message and the turn's end."""
-        return self.result({"text": text, "is_error": False, "usage": None}, now)
+        return self.encode_result({"text": text, "is_error": False, "usage": None}, now)
 
-    def result(self, fields: dict[str, Any], now: int) -> bytes:
+    def encode_result(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the turn's end, after a message if there is a text; an error's text is in the end itself."""
         text = fields["text"]
         if fields["is_error"]:
             message = text or "error"
             error = {"type": "error", "message": message}
-            return self._encode_events(error, *self._end_plan(), {"type": "turn.failed", "error": {"message": message}})
-        said = [] if text is None else [self._build_item("completed", {"type": "agent_message", "text": text})]
-        end = {"type": "turn.completed", "usage": {**_USAGE, **(fields["usage"] or {})}}
-        return self._encode_events(*said, *self._end_plan(), end)
+            return self._encode_events(
+                error, *self._end_open_plan(), {"type": "turn.failed", "error": {"message": message}}
+            )
+        said = [] if text is None else [self._build_item_event("completed", {"type": "agent_message", "text": text})]
+        end = {"type": "turn.completed", "usage": {**_TURN_TOKEN_USAGE, **(fields["usage"] or {})}}
+        return self._encode_events(*said, *self._end_open_plan(), end)
 
-    def begin(self, what: str, now: int) -> bytes:
+    def encode_begin(self, what: str, now: int) -> bytes:
         """Give the start of the thread and of the turn, if they are still to come."""
-        started = self._begin_turn()
+        started = self._encode_opening_events()
         return self._lines.join(started) if started else b""
 
-    def notice(self, text: str, now: int) -> bytes:
+    def encode_notice(self, text: str, now: int) -> bytes:
         """Give an item about a problem that ends nothing; it starts the thread, and not the turn."""
-        told = self._build_item("completed", {"type": "error", "message": text})
-        return self._lines.join([*self._open_thread(), encode_json_line(told)])
+        told = self._build_item_event("completed", {"type": "error", "message": text})
+        return self._lines.join([*self._encode_thread_start(), encode_json_line(told)])
 
-    def think(self, text: str, now: int) -> bytes:
+    def encode_thought(self, text: str, now: int) -> bytes:
         """Give a thought."""
-        return self._encode_events(self._build_item("completed", {"type": "reasoning", "text": text}))
+        return self._encode_events(self._build_item_event("completed", {"type": "reasoning", "text": text}))
 
-    def plan(self, entries: list[str], now: int) -> bytes:
+    def encode_plan(self, entries: list[str], now: int) -> bytes:
         """Give the whole list of what is to be done; the first begins an item, which ends with the turn."""
         items = [{"text": entry, "completed": False} for entry in entries]
         if self._plan is None:
-            begun = self._build_item("started", {"type": "todo_list", "items": items})
+            begun = self._build_item_event("started", {"type": "todo_list", "items": items})
             self._plan = begun["item"]
             return self._encode_events(begun)
         self._plan = {**self._plan, "items": items}
         return self._encode_events({"type": "item.updated", "item": self._plan})
 
-    def _end_plan(self) -> list[dict[str, Any]]:
+    def _end_open_plan(self) -> list[dict[str, Any]]:
         plan, self._plan = self._plan, None
         return [] if plan is None else [{"type": "item.completed", "item": plan}]
 
-    def tool(self, fields: dict[str, Any], now: int) -> bytes:
+    def encode_tool_start(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the start of a tool of the agent's own."""
-        if fields["name"] == _COMMAND:
+        if fields["name"] == _COMMAND_TOOL_NAME:
             command = fields["input"].get("command", "")
-            told = {"type": _COMMAND, "command": command, "aggregated_output": "", "exit_code": None}
+            told = {"type": _COMMAND_TOOL_NAME, "command": command, "aggregated_output": "", "exit_code": None}
         else:
             about = {"server": "fake", "tool": fields["name"], "arguments": fields["input"]}
             told = {"type": "mcp_tool_call", **about, "result": None, "error": None}
-        started = self._build_item("started", {**told, "status": "in_progress"})
+        started = self._build_item_event("started", {**told, "status": "in_progress"})
         self._tools[fields["id"]] = started["item"]
         return self._encode_events(started)
 
-    def tool_done(self, fields: dict[str, Any], now: int) -> bytes:
+    def encode_tool_end(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the end of a tool."""
         item, error = self._tools.pop(fields["id"]), fields["error"]
         end: dict[str, Any]
-        if item["type"] == _COMMAND:
+        if item["type"] == _COMMAND_TOOL_NAME:
             end = {
                 "aggregated_output": fields["output"] if error is None else error,
                 "exit_code": int(error is not None),
@@ -128,22 +130,22 @@ class Encoder:
         status = "completed" if error is None else "failed"
         return self._encode_events({"type": "item.completed", "item": {**item, **end, "status": status}})
 
-    def event(self, value: dict[str, Any], now: int) -> bytes:
+    def encode_raw_event(self, value: dict[str, Any], now: int) -> bytes:
         """Give an event as it stands."""
         return self._lines.join([encode_json_line(value)])
 
     def _encode_events(self, *events: dict[str, Any]) -> bytes:
-        return self._lines.join([*self._begin_turn(), *(encode_json_line(event) for event in events)])
+        return self._lines.join([*self._encode_opening_events(), *(encode_json_line(event) for event in events)])
 
-    def _open_thread(self) -> list[bytes]:
+    def _encode_thread_start(self) -> list[bytes]:
         is_new, self._has_thread = not self._has_thread, True
         return [encode_json_line({"type": "thread.started", "thread_id": self._thread})] if is_new else []
 
-    def _begin_turn(self) -> list[bytes]:
-        opened, is_new, self._has_turn = self._open_thread(), not self._has_turn, True
+    def _encode_opening_events(self) -> list[bytes]:
+        opened, is_new, self._has_turn = self._encode_thread_start(), not self._has_turn, True
         return [*opened, encode_json_line({"type": "turn.started"})] if is_new else opened
 
-    def _build_item(self, kind: str, told: dict[str, Any]) -> dict[str, Any]:
+    def _build_item_event(self, kind: str, told: dict[str, Any]) -> dict[str, Any]:
         number = f"item_{self._count}"
         self._count += 1
         return {"type": f"item.{kind}", "item": {"id": number, **told}}

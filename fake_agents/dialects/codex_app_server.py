@@ -11,7 +11,7 @@ A tool named `command_execution` runs a command, every other one is a tool of an
 
 from __future__ import annotations
 
-from pytest_agentproc.fake_agents.dialects.json_rpc import REQUEST, Host
+from pytest_agentproc.fake_agents.dialects.json_rpc import INVALID_REQUEST_CODE, JsonRpcEncoder
 from pytest_agentproc.fake_agents.objects import encode_json_line
 from pytest_agentproc.fake_agents.questions import ANSWER_ALLOW, ANSWER_DENY
 from pytest_agentproc.fake_agents.requests import join_prompt_text
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.fake_agents.contracts import EventEncoders
     from pytest_agentproc.fake_agents.program import Program
-    from pytest_agentproc.fake_agents.questions import Question
+    from pytest_agentproc.fake_agents.questions import ClientQuestion
 
-SESSION = "01a20072-e39f-7280-8216-1a538c0445ff"
-_BASE_MS = 1_795_303_873_000
-_CWD = "/"
-_COMMAND = "command_execution"
-_GREETING = {
+SESSION_ID = "01a20072-e39f-7280-8216-1a538c0445ff"
+_START_UNIX_MS = 1_795_303_873_000
+_WORKING_DIRECTORY = "/"
+_COMMAND_TOOL_NAME = "command_execution"
+_INITIALIZE_RESULT = {
     "userAgent": "fake/0.163.0 (Linux; x86_64) unknown (fake; 1)",
     "codexHome": "/",
     "platformFamily": "unix",
     "platformOs": "linux",
 }
-_USAGE = {
+_ANSWER_TOKEN_USAGE = {
     "totalTokens": 15,
     "inputTokens": 10,
     "cachedInputTokens": 0,
@@ -42,15 +42,15 @@ _USAGE = {
     "outputTokens": 5,
     "reasoningOutputTokens": 0,
 }
-_TURNS = ("turn/start", "turn/steer", "turn/interrupt", "thread/compact/start")
-_IN_THREAD = ("thread/resume", *_TURNS)
-_COMPACTION = 1_000_000
+_TURN_METHODS = ("turn/start", "turn/steer", "turn/interrupt", "thread/compact/start")
+_METHODS_IN_THREAD = ("thread/resume", *_TURN_METHODS)
+_FIRST_COMPACTION_TURN_NUMBER = 1_000_000
 """The number of the first turn that no prompt began."""
-_LISTS = ("model/list", "thread/list", "skills/list")
-_ACCEPTS = ("accept", "acceptForSession")
+_LIST_METHODS = ("model/list", "thread/list", "skills/list")
+_ACCEPTING_DECISIONS = ("accept", "acceptForSession")
 
 
-class Encoder(Host):
+class Encoder(JsonRpcEncoder):
     """Encode a conversation: the items of a turn, and its end."""
 
     header: dict[str, str] = {}  # noqa: RUF012  # a constant; `typing` is not loaded in a fake
@@ -66,7 +66,7 @@ class Encoder(Host):
         """The prompts that join each turn which waits for the script: request, method and text."""
         self._where: list[str] = []
         """The thread of each prompt."""
-        self._hand = SESSION
+        self._hand = SESSION_ID
         self._turn = _format_turn_id(0)
         self._begun = self._requests = self._count = 0
         self._is_due = False
@@ -79,30 +79,34 @@ class Encoder(Host):
         self._interrupts: list[tuple[str, Any]] = []
         """The turns that are to be interrupted, each with the id of the request."""
         self.events: EventEncoders = {
-            "delta": self.delta,
-            "think": self.think,
-            "plan": self.plan,
-            "tool": self.tool,
-            "tool_done": self.tool_done,
-            "event": self.event,
+            "delta": self.encode_text_delta,
+            "think": self.encode_thought,
+            "plan": self.encode_plan,
+            "tool": self.encode_tool_start,
+            "tool_done": self.encode_tool_end,
+            "event": self.encode_raw_event,
         }
 
     # Requests of the client.
 
-    def _refuse_unreadable(self) -> list[bytes]:
+    def _encode_parse_error(self) -> list[bytes]:
         return []
 
-    def _handle_method(self, number: Any, method: str, params: dict[str, Any], now: int) -> tuple[list[bytes], str]:
+    def _handle_method_request(
+        self, number: Any, method: str, params: dict[str, Any], now: int
+    ) -> tuple[list[bytes], str]:
         if method == "initialize" and not self._is_greeted:
             self._is_greeted = True
-            return [self._encode_response(number, _GREETING)], "handshake"
+            return [self._encode_response(number, _INITIALIZE_RESULT)], "handshake"
         if method == "initialize" or not self._is_greeted:
             return [
-                self._encode_error(number, REQUEST, "Already initialized" if self._is_greeted else "Not initialized")
+                self._encode_error_response(
+                    number, INVALID_REQUEST_CODE, "Already initialized" if self._is_greeted else "Not initialized"
+                )
             ], ""
         thread = params.get("threadId")
-        if method not in _TURNS or thread not in self._threads:
-            return self._answer_request(number, method, params, now), ""
+        if method not in _TURN_METHODS or thread not in self._threads:
+            return self._answer_client_request(number, method, params, now), ""
         if method == "turn/interrupt":
             return self._handle_interrupt(number, self._open.get(thread), str(params.get("turnId")))
         if method == "thread/compact/start":
@@ -115,9 +119,9 @@ class Encoder(Host):
             return [self._encode_response(number, {})], ""
         if expected not in ("", turn):
             told = f"expected active turn id {expected} but found {turn}" if turn else "no active turn to interrupt"
-            return [self._encode_error(number, REQUEST, told)], ""
+            return [self._encode_error_response(number, INVALID_REQUEST_CODE, told)], ""
         self._interrupts.append((str(turn), number))
-        return [], self._handle_cancel()
+        return [], self._note_turn_cancel()
 
     def _handle_prompt(self, number: Any, method: str, params: dict[str, Any], now: int) -> list[bytes]:
         """Keep a prompt for the script; while a turn is under way the real CLI takes it into that turn."""
@@ -125,7 +129,7 @@ class Encoder(Host):
         turn, expected = self._open.get(thread), params.get("expectedTurnId")
         if method == "turn/steer" and turn != expected:
             told = f"expected active turn id `{expected}` but found `{turn}`" if turn else "no active turn to steer"
-            return [self._encode_error(number, REQUEST, told)]
+            return [self._encode_error_response(number, INVALID_REQUEST_CODE, told)]
         if turn is None:
             turn = _format_turn_id(len(self.prompts) + 1)
             if not self._open:
@@ -139,11 +143,11 @@ class Encoder(Host):
             self._waiting[turn].append((number, method, text))
             return []
         hand, self._hand, self._turn = (self._hand, self._turn), thread, turn
-        told_now = [self._accept_prompt(number, method), *self._encode_prompt_item(text, now)]
+        told_now = [self._encode_prompt_acceptance(number, method), *self._encode_prompt_item(text, now)]
         self._hand, self._turn = hand
         return told_now
 
-    def _accept_prompt(self, number: Any, method: str) -> bytes:
+    def _encode_prompt_acceptance(self, number: Any, method: str) -> bytes:
         """Give the answer to a prompt, or to a steer, of the turn in hand."""
         is_steer = method == "turn/steer"
         answer = {"turnId": self._turn} if is_steer else {"turn": self._describe_turn("inProgress")}
@@ -152,49 +156,62 @@ class Encoder(Host):
     def _handle_compaction(self, number: Any, thread: str, now: int) -> list[bytes]:
         """Give the answer, and the turn in which the thread is compacted; it interrupts the thread's turn in hand."""
         ended = self._end_turn("interrupted", now) if self._open.get(thread) == self._turn else []
-        item = {"type": "contextCompaction", "id": self._make_id("compaction")}
+        item = {"type": "contextCompaction", "id": self._make_item_id("compaction")}
         hand = self._hand, self._turn, self._begun, self._final
-        self._hand, self._turn, self._begun, self._final = thread, _format_turn_id(_COMPACTION + self._count), now, None
-        events = [self._encode_item(kind, item, now) for kind in ("started", "completed")]
+        self._hand, self._turn, self._begun, self._final = (
+            thread,
+            _format_turn_id(_FIRST_COMPACTION_TURN_NUMBER + self._count),
+            now,
+            None,
+        )
+        events = [self._encode_item_event(kind, item, now) for kind in ("started", "completed")]
         told = [
             self._encode_response(number, {}),
             *ended,
-            *self._begin_turn(now),
+            *self._encode_turn_start(now),
             *events,
-            *self._close_turn("completed", now),
+            *self._encode_turn_end("completed", now),
         ]
         self._hand, self._turn, self._begun, self._final = hand
         return told
 
-    def _answer_request(self, number: Any, method: str, params: dict[str, Any], now: int) -> list[bytes]:
+    def _answer_client_request(self, number: Any, method: str, params: dict[str, Any], now: int) -> list[bytes]:
         name = params.get("threadId")
-        if method == "thread/start" or (method == "thread/resume" and name in (SESSION, *self._threads)):
+        if method == "thread/start" or (method == "thread/resume" and name in (SESSION_ID, *self._threads)):
             count = len(self._threads)
-            thread = str(name) if name else f"{SESSION[:-12]}{count:012}" if count else SESSION
+            thread = str(name) if name else f"{SESSION_ID[:-12]}{count:012}" if count else SESSION_ID
             self._threads.append(thread)
             self._hand = self._hand if self._open else thread
             told = self._describe_thread(thread, now)
-            started = [self._encode_notice("thread/started", {"thread": told}, now)] if method == "thread/start" else []
-            return [self._encode_response(number, {"thread": told, **self._about()}), *started]
+            started = (
+                [self._encode_dated_notification("thread/started", {"thread": told}, now)]
+                if method == "thread/start"
+                else []
+            )
+            return [self._encode_response(number, {"thread": told, **self._describe_thread_settings()}), *started]
         if name is not None and name not in self._threads:
             what = "no rollout found for thread id" if method == "thread/resume" else "thread not found:"
-            return [self._encode_error(number, REQUEST, f"{what} {name}")]
-        if name is None and method in _IN_THREAD:
-            return [self._encode_error(number, REQUEST, "Invalid request: missing field `threadId`")]
-        if method in _LISTS:
+            return [self._encode_error_response(number, INVALID_REQUEST_CODE, f"{what} {name}")]
+        if name is None and method in _METHODS_IN_THREAD:
+            return [
+                self._encode_error_response(number, INVALID_REQUEST_CODE, "Invalid request: missing field `threadId`")
+            ]
+        if method in _LIST_METHODS:
             return [self._encode_response(number, {"data": [], "nextCursor": None})]
         if method == "account/read":
             return [self._encode_response(number, {"account": None, "requiresOpenaiAuth": False})]
-        return [self._encode_error(number, REQUEST, f"Invalid request: unknown variant `{method}`")]
+        return [
+            self._encode_error_response(number, INVALID_REQUEST_CODE, f"Invalid request: unknown variant `{method}`")
+        ]
 
-    def _about(self) -> dict[str, Any]:
+    def _describe_thread_settings(self) -> dict[str, Any]:
         return {
             "model": self._model,
             "modelProvider": "fake",
             "serviceTier": None,
             "disabledPluginIds": [],
-            "cwd": _CWD,
-            "runtimeWorkspaceRoots": [_CWD],
+            "cwd": _WORKING_DIRECTORY,
+            "runtimeWorkspaceRoots": [_WORKING_DIRECTORY],
             "instructionSources": [],
             "approvalPolicy": "on-request",
             "approvalsReviewer": "user",
@@ -205,7 +222,7 @@ class Encoder(Host):
         }
 
     def _describe_thread(self, thread: str, now: int) -> dict[str, Any]:
-        place = {"environmentId": "local", "cwd": _CWD, "runtimeWorkspaceRoots": [_CWD]}
+        place = {"environmentId": "local", "cwd": _WORKING_DIRECTORY, "runtimeWorkspaceRoots": [_WORKING_DIRECTORY]}
         none = ("section", "sectionEnteredAt", "projectId")
         last = ("threadSource", "agentNickname", "agentRole", "gitInfo", "name", "daybreakEnabled")
         return {
@@ -222,10 +239,10 @@ class Encoder(Host):
             "modelProvider": "fake",
             "model": self._model,
             "reasoningEffort": None,
-            **dict.fromkeys(("createdAt", "updatedAt", "recencyAt"), _to_seconds(now)),
+            **dict.fromkeys(("createdAt", "updatedAt", "recencyAt"), _convert_to_unix_seconds(now)),
             "status": {"type": "idle"},
             "path": f"/rollout-{thread}.jsonl",
-            "cwd": _CWD,
+            "cwd": _WORKING_DIRECTORY,
             "cliVersion": "0.163.0",
             "originator": "fake",
             "source": "vscode",
@@ -236,59 +253,65 @@ class Encoder(Host):
 
     # Turns.
 
-    def begin_prompt(self, number: int, now: int) -> bytes:
+    def begin_prompt_turn(self, number: int, now: int) -> bytes:
         """Answer the prompt with its turn, and begin the turn."""
         request, text = self.prompts[number - 1]
         self._hand, self._turn, self._begun, self._final = self._where[number - 1], _format_turn_id(number), now, None
         self._open[self._hand] = self._turn
         joined = [(request, "turn/start", text), *self._waiting.pop(self._turn, ())]
-        accepted = [self._accept_prompt(request, method) for request, method, _ in joined]
+        accepted = [self._encode_prompt_acceptance(request, method) for request, method, _ in joined]
         items = [item for _, _, text in joined for item in self._encode_prompt_item(text, now)]
-        return self._join_lines([*accepted, *self._begin_turn(now), *items])
+        return self._join_lines([*accepted, *self._encode_turn_start(now), *items])
 
-    def _begin_turn(self, now: int) -> list[bytes]:
+    def _encode_turn_start(self, now: int) -> list[bytes]:
         started = self._add_thread_id({"turn": self._describe_turn("inProgress", now)})
-        return [self._encode_status("active", now), self._encode_notice("turn/started", started, now)]
+        return [
+            self._encode_thread_status("active", now),
+            self._encode_dated_notification("turn/started", started, now),
+        ]
 
-    def acknowledge(self, now: int) -> bytes:
+    def end_cancelled_turn(self, now: int) -> bytes:
         """Answer the interrupt, and end the turn; a tool that runs gets no end."""
         if not self._is_cancelled:
             return b""
         self._tools.clear()
-        return self._join_lines([*self._encode_usage(now), *self._end_turn("interrupted", now)])
+        return self._join_lines([*self._encode_token_usage(now), *self._end_turn("interrupted", now)])
 
-    def say(self, text: str, stop: str | None, now: int) -> bytes:
+    def encode_text(self, text: str, stop: str | None, now: int) -> bytes:
         """Give a message, or the rest of the one that comes in pieces."""
         return self._join_lines(self._encode_message(text, now))
 
-    def answer(self, text: str, now: int) -> bytes:
+    def encode_answer(self, text: str, now: int) -> bytes:
         """Give the last message and the turn's end."""
-        return self.result({"text": text, "is_error": False, "usage": None}, now)
+        return self.encode_result({"text": text, "is_error": False, "usage": None}, now)
 
-    def result(self, fields: dict[str, Any], now: int) -> bytes:
+    def encode_result(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the turn's end, after a message if there is a text; an error's text comes before the end, and in it."""
         text, usage = fields["text"], fields["usage"]
         if fields["is_error"]:
             error = {"message": text or "error", "codexErrorInfo": "other"}
             error = {**error, "additionalDetails": None, "misalignment": None}
             told = self._add_turn_id({"error": error, "willRetry": False})
-            events = [self._encode_status("systemError", now), self._encode_notice("error", told, now)]
+            events = [
+                self._encode_thread_status("systemError", now),
+                self._encode_dated_notification("error", told, now),
+            ]
             return self._join_lines([*events, *self._end_turn("failed", now, error)])
         said = [] if text is None and self._said is None else self._encode_message(text or "", now)
         self._is_due = self._is_due or bool(usage)
-        return self._join_lines([*said, *self._encode_usage(now, usage), *self._end_turn("completed", now)])
+        return self._join_lines([*said, *self._encode_token_usage(now, usage), *self._end_turn("completed", now)])
 
     def _end_turn(self, status: str, now: int, error: dict[str, Any] | None = None) -> list[bytes]:
         answers = [self._encode_response(number, {}) for turn, number in self._interrupts if turn == self._turn]
         self._interrupts = [(turn, number) for turn, number in self._interrupts if turn != self._turn]
         self._is_cancelled, self._said = bool(self._interrupts), None
         self._open.pop(self._hand, None)
-        return [*answers, *self._close_turn(status, now, error)]
+        return [*answers, *self._encode_turn_end(status, now, error)]
 
-    def _close_turn(self, status: str, now: int, error: dict[str, Any] | None = None) -> list[bytes]:
+    def _encode_turn_end(self, status: str, now: int, error: dict[str, Any] | None = None) -> list[bytes]:
         told = self._add_thread_id({"turn": self._describe_turn(status, now, error)})
-        idle = [] if error else [self._encode_status("idle", now)]
-        return [*idle, self._encode_notice("turn/completed", told, now)]
+        idle = [] if error else [self._encode_thread_status("idle", now)]
+        return [*idle, self._encode_dated_notification("turn/completed", told, now)]
 
     def _describe_turn(
         self, status: str, now: int | None = None, error: dict[str, Any] | None = None
@@ -301,73 +324,77 @@ class Encoder(Host):
             "itemsView": "summary" if final else "notLoaded",
             "status": status,
             "error": error,
-            "startedAt": None if now is None else _to_seconds(self._begun),
-            "completedAt": _to_seconds(now) if is_over and now is not None else None,
+            "startedAt": None if now is None else _convert_to_unix_seconds(self._begun),
+            "completedAt": _convert_to_unix_seconds(now) if is_over and now is not None else None,
             "durationMs": (now - self._begun) // 1_000_000 if is_over and now is not None else None,
         }
 
-    def _encode_usage(self, now: int, usage: dict[str, Any] | None = None) -> list[bytes]:
+    def _encode_token_usage(self, now: int, usage: dict[str, Any] | None = None) -> list[bytes]:
         """Tell what the model used, once for each of its answers."""
         if not self._is_due:
             return []
         self._is_due = False
         self._requests += 1
-        total = {name: count * self._requests for name, count in _USAGE.items()} | (usage or {})
-        told = {"tokenUsage": {"total": total, "last": _USAGE, "modelContextWindow": 258400}}
-        return [self._encode_notice("thread/tokenUsage/updated", self._add_turn_id(told), now)]
+        total = {name: count * self._requests for name, count in _ANSWER_TOKEN_USAGE.items()} | (usage or {})
+        told = {"tokenUsage": {"total": total, "last": _ANSWER_TOKEN_USAGE, "modelContextWindow": 258400}}
+        return [self._encode_dated_notification("thread/tokenUsage/updated", self._add_turn_id(told), now)]
 
     # Items.
 
-    def delta(self, text: str, now: int) -> bytes:
+    def encode_text_delta(self, text: str, now: int) -> bytes:
         """Give a piece of the message that the next text ends."""
-        return self._join_lines(self._encode_piece(text, now))
+        return self._join_lines(self._encode_text_piece(text, now))
 
-    def _encode_piece(self, text: str, now: int) -> list[bytes]:
+    def _encode_text_piece(self, text: str, now: int) -> list[bytes]:
         begun = []
         if self._said is None:
-            self._said = self._start_message("")
-            begun = [self._encode_item("started", self._said, now)]
+            self._said = self._build_message_item("")
+            begun = [self._encode_item_event("started", self._said, now)]
         self._said = {**self._said, "text": self._said["text"] + text}
         told = self._add_turn_id({"itemId": self._said["id"], "delta": text})
-        return [*begun, self._encode_notice("item/agentMessage/delta", told, now)]
+        return [*begun, self._encode_dated_notification("item/agentMessage/delta", told, now)]
 
     def _encode_message(self, text: str, now: int) -> list[bytes]:
         self._is_due = True
         if self._said is None:
-            self._final = self._start_message(text)
-            return [self._encode_item(kind, self._final, now) for kind in ("started", "completed")]
-        events = self._encode_piece(text, now) if text else []
+            self._final = self._build_message_item(text)
+            return [self._encode_item_event(kind, self._final, now) for kind in ("started", "completed")]
+        events = self._encode_text_piece(text, now) if text else []
         self._final, self._said = self._said, None
-        return [*events, self._encode_item("completed", self._final, now)]
+        return [*events, self._encode_item_event("completed", self._final, now)]
 
-    def _start_message(self, text: str) -> dict[str, Any]:
-        return {"type": "agentMessage", "id": self._make_id("msg"), "text": text} | dict.fromkeys(
+    def _build_message_item(self, text: str) -> dict[str, Any]:
+        return {"type": "agentMessage", "id": self._make_item_id("msg"), "text": text} | dict.fromkeys(
             ("phase", "memoryCitation", "delivery", "questions")
         )
 
-    def think(self, text: str, now: int) -> bytes:
+    def encode_thought(self, text: str, now: int) -> bytes:
         """Give a summary of what the model thinks."""
-        item = {"type": "reasoning", "id": self._make_id("rs"), "summary": [], "content": []}
+        item = {"type": "reasoning", "id": self._make_item_id("rs"), "summary": [], "content": []}
         delta = self._add_turn_id({"itemId": item["id"], "delta": text, "summaryIndex": 0})
-        told = self._encode_notice("item/reasoning/summaryTextDelta", delta, now)
-        end = self._encode_item("completed", {**item, "summary": [text]}, now)
-        return self._join_lines([self._encode_item("started", item, now), told, end])
+        told = self._encode_dated_notification("item/reasoning/summaryTextDelta", delta, now)
+        end = self._encode_item_event("completed", {**item, "summary": [text]}, now)
+        return self._join_lines([self._encode_item_event("started", item, now), told, end])
 
-    def plan(self, entries: list[str], now: int) -> bytes:
+    def encode_plan(self, entries: list[str], now: int) -> bytes:
         """Give the whole list of what is to be done."""
         steps = [{"step": entry, "status": "pending"} for entry in entries]
         return self._join_lines(
-            [self._encode_notice("turn/plan/updated", self._add_turn_id({"explanation": None, "plan": steps}), now)]
+            [
+                self._encode_dated_notification(
+                    "turn/plan/updated", self._add_turn_id({"explanation": None, "plan": steps}), now
+                )
+            ]
         )
 
-    def tool(self, fields: dict[str, Any], now: int) -> bytes:
+    def encode_tool_start(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the start of a tool."""
         self._is_due = True
         item: dict[str, Any]
-        if fields["name"] == _COMMAND:
+        if fields["name"] == _COMMAND_TOOL_NAME:
             command = str(fields["input"].get("command", ""))
             item = {"type": "commandExecution", "id": fields["id"], "pluginId": None, "scriptPath": None}
-            item |= {"command": command, "cwd": _CWD, "processId": "1", "source": "unifiedExecStartup"}
+            item |= {"command": command, "cwd": _WORKING_DIRECTORY, "processId": "1", "source": "unifiedExecStartup"}
             item |= {"status": "inProgress", "commandActions": [{"type": "unknown", "command": command}]}
             item |= dict.fromkeys(("aggregatedOutput", "exitCode", "durationMs"))
         else:
@@ -375,9 +402,9 @@ class Encoder(Host):
             item |= {"status": "inProgress", "arguments": fields["input"]}
             item |= dict.fromkeys(("result", "error", "durationMs"))
         self._tools[fields["id"]] = item
-        return self._join_lines([self._encode_item("started", item, now)])
+        return self._join_lines([self._encode_item_event("started", item, now)])
 
-    def tool_done(self, fields: dict[str, Any], now: int) -> bytes:
+    def encode_tool_end(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the end of a tool; a command that was denied is declined."""
         item, error = self._tools.pop(fields["id"]), fields["error"]
         status = "failed" if error is not None else "completed"
@@ -392,36 +419,36 @@ class Encoder(Host):
             end = {"status": status, "durationMs": 0, "result": {"content": content, "structuredContent": None}}
         else:
             end = {"status": status, "durationMs": 0, "error": {"message": error}}
-        usage = [] if self._tools else self._encode_usage(now)
-        return self._join_lines([self._encode_item("completed", {**item, **end}, now), *usage])
+        usage = [] if self._tools else self._encode_token_usage(now)
+        return self._join_lines([self._encode_item_event("completed", {**item, **end}, now), *usage])
 
-    def event(self, value: dict[str, Any], now: int) -> bytes:
+    def encode_raw_event(self, value: dict[str, Any], now: int) -> bytes:
         """Give a message as it stands, but for the id of a prompt; an item and an error get the ids of their turn."""
         if str(value.get("id")).startswith("prompt "):
             self._open.pop(self._hand, None)
         kind = str(value.get("method"))
         if kind.startswith(("item/", "error")):
-            at = {f"{kind[5:]}AtMs": _to_milliseconds(now)} if kind in ("item/started", "item/completed") else {}
+            at = {f"{kind[5:]}AtMs": _convert_to_unix_ms(now)} if kind in ("item/started", "item/completed") else {}
             value = {**value, "params": self._add_turn_id({**at, **(value.get("params") or {})})}
-        return self._join_lines([self._encode_as_is(value)])
+        return self._join_lines([self._encode_script_message(value)])
 
     # Requests of the agent.
 
-    def ask(self, fields: dict[str, Any], now: int) -> tuple[Question, bytes]:
+    def ask_client(self, fields: dict[str, Any], now: int) -> tuple[ClientQuestion, bytes]:
         """Open a question; give the request for an approval of a command, or any other."""
         own, name = len(self.questions.asked), fields["name"]
         key = own if fields["id"] is None else fields["id"]
         if fields["kind"] == "request":
-            question = self.questions.ask(key, fields)
+            question = self.questions.open_question(key, fields)
             return question, self._join_lines([self._encode_request(key, name, self._add_turn_id(fields["params"]))])
         called = (number for number, item in self._tools.items() if name in (item.get("command"), item.get("tool")))
         tool = next(called, f"call_{own}")
         about = {
             "itemId": tool,
-            "startedAtMs": _to_milliseconds(now),
+            "startedAtMs": _convert_to_unix_ms(now),
             "environmentId": "local",
             "command": name,
-            "cwd": _CWD,
+            "cwd": _WORKING_DIRECTORY,
         }
         rule = name.split()
         about |= {"commandActions": [{"type": "unknown", "command": name}], "proposedExecpolicyAmendment": rule}
@@ -433,24 +460,26 @@ class Encoder(Host):
         asked = self._encode_request(
             key, "item/commandExecution/requestApproval", {"kind": "command", **self._add_turn_id(about)}
         )
-        waiting = self._encode_status("active", now, "waitingOnApproval")
-        return self.questions.ask(key, fields, tool), self._join_lines([waiting, asked])
+        waiting = self._encode_thread_status("active", now, "waitingOnApproval")
+        return self.questions.open_question(key, fields, tool), self._join_lines([waiting, asked])
 
-    def _handle_answer(self, heard: dict[str, Any], now: int) -> list[bytes]:
-        question = self.questions.find_open(heard.get("id"))
-        super()._handle_answer(heard, now)
+    def _handle_client_answer(self, heard: dict[str, Any], now: int) -> list[bytes]:
+        question = self.questions.find_open_question(heard.get("id"))
+        super()._handle_client_answer(heard, now)
         if question is None or not question.answer:
             return []
-        told = self._encode_notice("serverRequest/resolved", self._add_thread_id({"requestId": question.key}), now)
-        return [told] if question.fields["kind"] == "request" else [told, self._encode_status("active", now)]
+        told = self._encode_dated_notification(
+            "serverRequest/resolved", self._add_thread_id({"requestId": question.key}), now
+        )
+        return [told] if question.fields["kind"] == "request" else [told, self._encode_thread_status("active", now)]
 
-    def _settle_permission(self, question: Question, result: dict[str, Any]) -> None:
+    def _settle_permission_question(self, question: ClientQuestion, result: dict[str, Any]) -> None:
         decision = result.get("decision")
         if decision == "cancel":
             self._dismiss_question(question)
         else:
-            is_allowed = decision in _ACCEPTS or isinstance(decision, dict)
-            self.questions.settle(question, ANSWER_ALLOW if is_allowed else ANSWER_DENY)
+            is_allowed = decision in _ACCEPTING_DECISIONS or isinstance(decision, dict)
+            self.questions.settle_question(question, ANSWER_ALLOW if is_allowed else ANSWER_DENY)
         if question.answer != ANSWER_ALLOW:
             self._declined.add(question.tool)
 
@@ -459,19 +488,19 @@ class Encoder(Host):
     def _encode_prompt_item(self, text: str, now: int) -> list[bytes]:
         """Give the item of a prompt."""
         content = [{"type": "text", "text": text, "text_elements": []}]
-        item = {"type": "userMessage", "id": self._make_id("user"), "clientId": None, "content": content}
-        return [self._encode_item(kind, item, now) for kind in ("started", "completed")]
+        item = {"type": "userMessage", "id": self._make_item_id("user"), "clientId": None, "content": content}
+        return [self._encode_item_event(kind, item, now) for kind in ("started", "completed")]
 
-    def _encode_item(self, kind: str, item: dict[str, Any], now: int) -> bytes:
-        at = {f"{kind}AtMs": _to_milliseconds(now)}
-        return self._encode_notice(f"item/{kind}", {"item": item, **self._add_turn_id({}), **at}, now)
+    def _encode_item_event(self, kind: str, item: dict[str, Any], now: int) -> bytes:
+        at = {f"{kind}AtMs": _convert_to_unix_ms(now)}
+        return self._encode_dated_notification(f"item/{kind}", {"item": item, **self._add_turn_id({}), **at}, now)
 
-    def _encode_status(self, kind: str, now: int, *flags: str) -> bytes:
+    def _encode_thread_status(self, kind: str, now: int, *flags: str) -> bytes:
         status = {"type": kind, **({"activeFlags": list(flags)} if kind == "active" else {})}
-        return self._encode_notice("thread/status/changed", self._add_thread_id({"status": status}), now)
+        return self._encode_dated_notification("thread/status/changed", self._add_thread_id({"status": status}), now)
 
-    def _encode_notice(self, method: str, params: dict[str, Any], now: int) -> bytes:
-        return encode_json_line({"method": method, "params": params, "emittedAtMs": _to_milliseconds(now)})
+    def _encode_dated_notification(self, method: str, params: dict[str, Any], now: int) -> bytes:
+        return encode_json_line({"method": method, "params": params, "emittedAtMs": _convert_to_unix_ms(now)})
 
     def _add_thread_id(self, told: dict[str, Any]) -> dict[str, Any]:
         return {"threadId": self._hand, **told}
@@ -479,7 +508,7 @@ class Encoder(Host):
     def _add_turn_id(self, told: dict[str, Any]) -> dict[str, Any]:
         return {**self._add_thread_id({}), "turnId": self._turn, **told}
 
-    def _make_id(self, kind: str) -> str:
+    def _make_item_id(self, kind: str) -> str:
         self._count += 1
         return f"{kind}_{self._count}"
 
@@ -488,9 +517,9 @@ def _format_turn_id(number: int) -> str:
     return f"01a20072-0000-7000-8000-{number:012}"
 
 
-def _to_milliseconds(now: int) -> int:
-    return _BASE_MS + now // 1_000_000
+def _convert_to_unix_ms(now: int) -> int:
+    return _START_UNIX_MS + now // 1_000_000
 
 
-def _to_seconds(now: int) -> int:
-    return _to_milliseconds(now) // 1000
+def _convert_to_unix_seconds(now: int) -> int:
+    return _convert_to_unix_ms(now) // 1000

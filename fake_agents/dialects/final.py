@@ -27,48 +27,50 @@ class Encoder:
         self._form, self.error_stream, self._error = program["final"]
         self._events: ToolCallingEncoder = make_encoder({**program, "encoder": program["encoder"][:-1]})  # type: ignore[assignment]
         self._said = self._piece = ""
-        self.events: EventEncoders = {name: self._silence(made) for name, made in self._events.events.items()}
+        self.events: EventEncoders = {
+            name: self._make_silent_encoder(made) for name, made in self._events.events.items()
+        }
         if "delta" in self.events:
-            self.events = {**self.events, "delta": self._keep_delta}
+            self.events = {**self.events, "delta": self._keep_text_delta}
 
-    def say(self, text: str, stop: str | None, now: int) -> bytes:
+    def encode_text(self, text: str, stop: str | None, now: int) -> bytes:
         """Keep the text: it may be the last one."""
-        self._events.say(text, stop, now)
+        self._events.encode_text(text, stop, now)
         self._said, self._piece = self._piece + text, ""
         return b""
 
-    def answer(self, text: str, now: int) -> bytes:
+    def encode_answer(self, text: str, now: int) -> bytes:
         """Give the text, or the last line of the events."""
-        return self._encode_end(self._events.answer(text, now), text)
+        return self._encode_final_output(self._events.encode_answer(text, now), text)
 
-    def result(self, fields: dict[str, Any], now: int) -> bytes:
+    def encode_result(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the text or the error, or the last line of the events."""
-        made, text = self._events.result(fields, now), fields["text"]
+        made, text = self._events.encode_result(fields, now), fields["text"]
         if fields["is_error"]:
-            return self._encode_end(made, self._error.replace("{text}", text or "error"))
-        return self._encode_end(made, (self._said + self._piece) if text is None else text)
+            return self._encode_final_output(made, self._error.replace("{text}", text or "error"))
+        return self._encode_final_output(made, (self._said + self._piece) if text is None else text)
 
     def begin_tool_call(self, number: str) -> Any:
         """Call a tool as the events' encoder does."""
         return self._events.begin_tool_call(number)
 
-    def keep_answer(self, number: str, call: Any) -> bool:
+    def keep_tool_answer(self, number: str, call: Any) -> bool:
         """Keep the answer of a call as the events' encoder does."""
-        return self._events.keep_answer(number, call)
+        return self._events.keep_tool_answer(number, call)
 
-    def _encode_end(self, events: bytes, text: str) -> bytes:
+    def _encode_final_output(self, events: bytes, text: str) -> bytes:
         if self._form == "text":
             return f"{text}\n".encode()
         return events.rstrip(b"\n").rpartition(b"\n")[2] + b"\n"
 
-    def _keep_delta(self, text: str, now: int) -> bytes:
+    def _keep_text_delta(self, text: str, now: int) -> bytes:
         self._events.events["delta"](text, now)
         self._piece += text
         return b""
 
-    def _silence(self, made: Any) -> Any:
-        def keep(value: Any, now: int) -> bytes:
+    def _make_silent_encoder(self, made: Any) -> Any:
+        def encode_without_output(value: Any, now: int) -> bytes:
             made(value, now)
             return b""
 
-        return keep
+        return encode_without_output

@@ -21,22 +21,22 @@ if TYPE_CHECKING:
     from pytest_agentproc.fake_agents.contracts import EventEncoders
     from pytest_agentproc.fake_agents.program import Program
 
-_BASE_MS = 1_795_304_218_000
-SESSION = "60a8170f-4808-45da-8069-f11b9c1cba29"
-_MODEL = "gemini-2.5-flash"
-_NO_TOKENS = {"total_tokens": 0, "input_tokens": 0, "output_tokens": 0, "cached": 0, "input": 0}
-_NO_PARTS = {"input": 0, "prompt": 0, "candidates": 0, "total": 0, "cached": 0, "thoughts": 0, "tool": 0}
-_NO_CALLS = {"totalCalls": 0, "totalSuccess": 0, "totalFail": 0, "totalDurationMs": 0}
-_NO_DECISIONS = {"accept": 0, "reject": 0, "modify": 0, "auto_accept": 0}
-_NO_REQUESTS = {"totalRequests": 1, "totalErrors": 0, "totalLatencyMs": 0}
+_START_UNIX_MS = 1_795_304_218_000
+SESSION_ID = "60a8170f-4808-45da-8069-f11b9c1cba29"
+_DEFAULT_MODEL_NAME = "gemini-2.5-flash"
+_ZERO_TOKEN_COUNTS = {"total_tokens": 0, "input_tokens": 0, "output_tokens": 0, "cached": 0, "input": 0}
+_ZERO_TOKENS_BY_PART = {"input": 0, "prompt": 0, "candidates": 0, "total": 0, "cached": 0, "thoughts": 0, "tool": 0}
+_ZERO_CALL_COUNTS = {"totalCalls": 0, "totalSuccess": 0, "totalFail": 0, "totalDurationMs": 0}
+_ZERO_DECISION_COUNTS = {"accept": 0, "reject": 0, "modify": 0, "auto_accept": 0}
+_SINGLE_REQUEST_COUNTS = {"totalRequests": 1, "totalErrors": 0, "totalLatencyMs": 0}
 
 
 def Encoder(program: Program) -> AnyEncoder:  # noqa: N802  # what every dialect's module calls its encoder
     """Give the encoder of the program's mode."""
-    return _MODES[program["mode"]](program)
+    return _ENCODERS_BY_MODE[program["mode"]](program)
 
 
-class _Text:
+class _TextEncoder:
     """Encode text as plain lines; an error is printed on stderr, and makes the exit code 1."""
 
     error_is_exit = True
@@ -46,22 +46,22 @@ class _Text:
         self._lines = Lines(program)
         self.events: EventEncoders = {}
 
-    def say(self, text: str, stop: str | None, now: int) -> bytes:
+    def encode_text(self, text: str, stop: str | None, now: int) -> bytes:
         """Give the bytes of a piece of text."""
         return self._lines.join([text.encode()])
 
-    def answer(self, text: str, now: int) -> bytes:
+    def encode_answer(self, text: str, now: int) -> bytes:
         """Give the bytes of the final text; the exit completes it."""
-        return self.say(text, None, now)
+        return self.encode_text(text, None, now)
 
-    def result(self, fields: dict[str, Any], now: int) -> bytes:
+    def encode_result(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the bytes of a completion: its text or its error, since the exit says the rest."""
         if fields["is_error"]:
             return (fields["text"] or "error").encode() + b"\n"
-        return b"" if fields["text"] is None else self.say(fields["text"], None, now)
+        return b"" if fields["text"] is None else self.encode_text(fields["text"], None, now)
 
 
-class _Json:
+class _JsonEncoder:
     """Encode everything as one object at the end; until then the text is kept."""
 
     error_is_exit = True
@@ -69,34 +69,34 @@ class _Json:
 
     def __init__(self, program: Program) -> None:
         self._lines = Lines(program)
-        self._model = program.get("model") or find_option_value(program, "-m", "--model") or _MODEL
+        self._model = program.get("model") or find_option_value(program, "-m", "--model") or _DEFAULT_MODEL_NAME
         self._said = ""
         self.events: EventEncoders = {}
 
-    def say(self, text: str, stop: str | None, now: int) -> bytes:
+    def encode_text(self, text: str, stop: str | None, now: int) -> bytes:
         """Keep the text for the object."""
         self._said += text
         return b""
 
-    def answer(self, text: str, now: int) -> bytes:
+    def encode_answer(self, text: str, now: int) -> bytes:
         """Give the object; its response is all that was said."""
-        return self.result({"text": text, "is_error": False, "usage": None}, now)
+        return self.encode_result({"text": text, "is_error": False, "usage": None}, now)
 
-    def result(self, fields: dict[str, Any], now: int) -> bytes:
+    def encode_result(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the object: with a response, or with an error."""
         if fields["is_error"]:
             error = {"type": "Error", "message": fields["text"] or "error", "code": 1}
-            return encode_indented_json({"session_id": SESSION, "error": error}).encode() + b"\n"
+            return encode_indented_json({"session_id": SESSION_ID, "error": error}).encode() + b"\n"
         response = self._said + (fields["text"] or "")
         stats = {**self._build_stats(now // 1_000_000), **(fields["usage"] or {})}
-        made = encode_indented_json({"session_id": SESSION, "response": response, "stats": stats})
+        made = encode_indented_json({"session_id": SESSION_ID, "response": response, "stats": stats})
         return self._lines.join(made.encode().split(b"\n"))
 
     def _build_stats(self, duration: int) -> dict[str, Any]:
-        api = {**_NO_REQUESTS, "totalLatencyMs": duration}
-        roles = {"main": {**api, "tokens": _NO_PARTS}}
-        model = {"api": {**api, "errorsByType": {}}, "tokens": _NO_PARTS, "roles": roles}
-        tools = {**_NO_CALLS, "totalDecisions": _NO_DECISIONS, "byName": {}}
+        api = {**_SINGLE_REQUEST_COUNTS, "totalLatencyMs": duration}
+        roles = {"main": {**api, "tokens": _ZERO_TOKENS_BY_PART}}
+        model = {"api": {**api, "errorsByType": {}}, "tokens": _ZERO_TOKENS_BY_PART, "roles": roles}
+        tools = {**_ZERO_CALL_COUNTS, "totalDecisions": _ZERO_DECISION_COUNTS, "byName": {}}
         return {
             "models": {self._model: model},
             "tools": tools,
@@ -104,7 +104,7 @@ class _Json:
         }
 
 
-class _Stream:
+class _StreamJsonEncoder:
     """Encode text as the events of `-o stream-json`."""
 
     error_is_exit = True
@@ -113,83 +113,87 @@ class _Stream:
     def __init__(self, program: Program) -> None:
         self._lines = Lines(program)
         self._prompt = program.get("prompt", "")
-        self._model = program.get("model") or find_option_value(program, "-m", "--model") or _MODEL
+        self._model = program.get("model") or find_option_value(program, "-m", "--model") or _DEFAULT_MODEL_NAME
         self._begun = False
         self._tools = 0
         self.events: EventEncoders = {
-            "begin": self.begin,
-            "delta": self.delta,
-            "tool": self.tool,
-            "tool_done": self.tool_done,
-            "event": self.event,
+            "begin": self.encode_begin,
+            "delta": self.encode_text_delta,
+            "tool": self.encode_tool_start,
+            "tool_done": self.encode_tool_end,
+            "event": self.encode_raw_event,
         }
 
-    def begin(self, what: str, now: int) -> bytes:
+    def encode_begin(self, what: str, now: int) -> bytes:
         """Give init and the user's message, if they are still to come."""
-        begun = self._begin(now)
+        begun = self._encode_opening_events(now)
         return self._lines.join(begun) if begun else b""
 
-    def delta(self, text: str, now: int) -> bytes:
+    def encode_text_delta(self, text: str, now: int) -> bytes:
         """Give a delta of the assistant's message, whose end nothing marks."""
-        return self.say(text, None, now)
+        return self.encode_text(text, None, now)
 
-    def say(self, text: str, stop: str | None, now: int) -> bytes:
+    def encode_text(self, text: str, stop: str | None, now: int) -> bytes:
         """Give a delta of the assistant's message."""
-        return self._lines.join([*self._begin(now), self._encode_message(text, now)])
+        return self._lines.join([*self._encode_opening_events(now), self._encode_text_message(text, now)])
 
-    def answer(self, text: str, now: int) -> bytes:
+    def encode_answer(self, text: str, now: int) -> bytes:
         """Give a delta and the result."""
-        return self.result({"text": text, "is_error": False, "usage": None}, now)
+        return self.encode_result({"text": text, "is_error": False, "usage": None}, now)
 
-    def result(self, fields: dict[str, Any], now: int) -> bytes:
+    def encode_result(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the result, after a delta if there is a text; an error's text is in the result itself."""
-        events = self._begin(now)
+        events = self._encode_opening_events(now)
         end: dict[str, Any] = {"status": "error" if fields["is_error"] else "success"}
         if fields["is_error"]:
             end["error"] = {"type": "unknown", "message": fields["text"] or "error"}
         elif fields["text"] is not None:
-            events.append(self._encode_message(fields["text"], now))
-        stats: dict[str, Any] = {**_NO_TOKENS, "duration_ms": now // 1_000_000, "tool_calls": self._tools}
-        stats["models"] = {self._model: _NO_TOKENS}
+            events.append(self._encode_text_message(fields["text"], now))
+        stats: dict[str, Any] = {**_ZERO_TOKEN_COUNTS, "duration_ms": now // 1_000_000, "tool_calls": self._tools}
+        stats["models"] = {self._model: _ZERO_TOKEN_COUNTS}
         end["stats"] = {**stats, **(fields["usage"] or {})}
-        return self._lines.join([*events, self._encode_event("result", now, end)])
+        return self._lines.join([*events, self._encode_timed_event("result", now, end)])
 
-    def tool(self, fields: dict[str, Any], now: int) -> bytes:
+    def encode_tool_start(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the start of a tool of the agent's own."""
         self._tools += 1
         told = {"tool_name": fields["name"], "tool_id": fields["id"], "parameters": fields["input"]}
-        return self._lines.join([*self._begin(now), self._encode_event("tool_use", now, told)])
+        return self._lines.join([*self._encode_opening_events(now), self._encode_timed_event("tool_use", now, told)])
 
-    def tool_done(self, fields: dict[str, Any], now: int) -> bytes:
+    def encode_tool_end(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the end of a tool."""
         told = {"tool_id": fields["id"], "status": "success", "output": fields["output"]}
         if fields["error"] is not None:
             told |= {"status": "error", "error": {"type": "unknown", "message": fields["error"]}}
-        return self._lines.join([*self._begin(now), self._encode_event("tool_result", now, told)])
+        return self._lines.join([*self._encode_opening_events(now), self._encode_timed_event("tool_result", now, told)])
 
-    def event(self, value: dict[str, Any], now: int) -> bytes:
+    def encode_raw_event(self, value: dict[str, Any], now: int) -> bytes:
         """Give an event as it stands."""
         return self._lines.join([encode_json_line(value)])
 
-    def _begin(self, now: int) -> list[bytes]:
+    def _encode_opening_events(self, now: int) -> list[bytes]:
         if self._begun:
             return []
         self._begun = True
         return [
-            self._encode_event("init", now, {"session_id": SESSION, "model": self._model}),
-            self._encode_event("message", now, {"role": "user", "content": self._prompt}),
+            self._encode_timed_event("init", now, {"session_id": SESSION_ID, "model": self._model}),
+            self._encode_timed_event("message", now, {"role": "user", "content": self._prompt}),
         ]
 
-    def _encode_message(self, text: str, now: int) -> bytes:
-        return self._encode_event("message", now, {"role": "assistant", "content": text, "delta": True})
+    def _encode_text_message(self, text: str, now: int) -> bytes:
+        return self._encode_timed_event("message", now, {"role": "assistant", "content": text, "delta": True})
 
-    def _encode_event(self, kind: str, now: int, fields: dict[str, Any]) -> bytes:
-        return encode_json_line({"type": kind, "timestamp": _format_time(now), **fields})
-
-
-_MODES: dict[str, type[_Text | _Json | _Stream]] = {"text": _Text, "json": _Json, "stream": _Stream}
+    def _encode_timed_event(self, kind: str, now: int, fields: dict[str, Any]) -> bytes:
+        return encode_json_line({"type": kind, "timestamp": _format_timestamp(now), **fields})
 
 
-def _format_time(now: int) -> str:
-    seconds, milliseconds = divmod(_BASE_MS + now // 1_000_000, 1000)
+_ENCODERS_BY_MODE: dict[str, type[_TextEncoder | _JsonEncoder | _StreamJsonEncoder]] = {
+    "text": _TextEncoder,
+    "json": _JsonEncoder,
+    "stream": _StreamJsonEncoder,
+}
+
+
+def _format_timestamp(now: int) -> str:
+    seconds, milliseconds = divmod(_START_UNIX_MS + now // 1_000_000, 1000)
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{milliseconds:03}Z"

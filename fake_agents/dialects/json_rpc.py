@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pytest_agentproc.fake_agents.lines import Lines
 from pytest_agentproc.fake_agents.objects import encode_json_line
-from pytest_agentproc.fake_agents.questions import ANSWER_CANCELLED, ANSWER_GIVEN, ANSWER_REFUSED, Questions
+from pytest_agentproc.fake_agents.questions import ANSWER_CANCELLED, ANSWER_GIVEN, ANSWER_REFUSED, ClientQuestions
 from pytest_agentproc.fake_agents.requests import parse_json_object
 
 TYPE_CHECKING = False
@@ -17,12 +17,18 @@ if TYPE_CHECKING:
     from typing import Any
 
     from pytest_agentproc.fake_agents.program import Program
-    from pytest_agentproc.fake_agents.questions import Question
+    from pytest_agentproc.fake_agents.questions import ClientQuestion
 
-PARSE, REQUEST, METHOD, PARAMS, INTERNAL = -32700, -32600, -32601, -32602, -32603
+PARSE_ERROR_CODE, INVALID_REQUEST_CODE, UNKNOWN_METHOD_CODE, INVALID_PARAMS_CODE, INTERNAL_ERROR_CODE = (
+    -32700,
+    -32600,
+    -32601,
+    -32602,
+    -32603,
+)
 
 
-class Host:
+class JsonRpcEncoder:
     """The part of an encoder that is the same in every dialect of JSON-RPC.
 
     `prompts` are the requests with a prompt, each with its id first. `header` is the first part of every message.
@@ -37,13 +43,13 @@ class Host:
     options: Mapping[str, Sequence[str]] = {}
     header: dict[str, str] = {"jsonrpc": "2.0"}  # noqa: RUF012  # a constant; `typing` is not loaded in a fake
 
-    _handle_method: Callable[[Any, str, dict[str, Any], int], tuple[list[bytes], str]]
+    _handle_method_request: Callable[[Any, str, dict[str, Any], int], tuple[list[bytes], str]]
     """A dialect's own: takes the id, the method and the parameters of a request; gives what `handle_request` gives."""
-    _settle_permission: Callable[[Question, dict[str, Any]], None]
+    _settle_permission_question: Callable[[ClientQuestion, dict[str, Any]], None]
     """A dialect's own: settles the question for a permission by its answer; that of an error is empty."""
 
     def __init__(self, program: Program) -> None:
-        self.questions = Questions()
+        self.questions = ClientQuestions()
         self.prompts: list[tuple[Any, str]] = []
         self._lines = Lines(program)
         self._is_cancelled = False
@@ -52,14 +58,14 @@ class Host:
         """Take a line: a request, a notification, or the answer to a request of the agent's."""
         heard = parse_json_object(request)
         if heard is None:
-            return self._lines.join_reply(self._refuse_unreadable()), ""
+            return self._lines.join_reply(self._encode_parse_error()), ""
         method, params = heard.get("method"), heard.get("params")
         params = params if isinstance(params, dict) else {}
         if not isinstance(method, str):
-            return self._lines.join_reply(self._handle_answer(heard, now)), ""
+            return self._lines.join_reply(self._handle_client_answer(heard, now)), ""
         if "id" not in heard:
             return b"", self._handle_notification(method, params)
-        events, event = self._handle_method(heard["id"], method, params, now)
+        events, event = self._handle_method_request(heard["id"], method, params, now)
         return self._lines.join_reply(events), event
 
     def note_stdin_end(self) -> None:
@@ -69,49 +75,49 @@ class Host:
         """Give nothing: all is answered at once."""
         return b""
 
-    def refuse(self, request: bytes, error: str) -> bytes:
+    def encode_handshake_refusal(self, request: bytes, error: str) -> bytes:
         """Give the response that refuses `initialize`."""
         return self._lines.join_reply(
-            [self._encode_error((parse_json_object(request) or {}).get("id"), INTERNAL, error)]
+            [self._encode_error_response((parse_json_object(request) or {}).get("id"), INTERNAL_ERROR_CODE, error)]
         )
 
-    def has_prompt(self, number: int) -> bool:
+    def has_received_prompt(self, number: int) -> bool:
         """Say whether the prompt was received."""
         return len(self.prompts) >= number
 
-    def _refuse_unreadable(self) -> list[bytes]:
-        return [self._encode_error(None, PARSE, "Parse error")]
+    def _encode_parse_error(self) -> list[bytes]:
+        return [self._encode_error_response(None, PARSE_ERROR_CODE, "Parse error")]
 
     def _handle_notification(self, method: str, params: dict[str, Any]) -> str:
         """Take a notification; give what `handle_request` gives as an event."""
         return ""
 
-    def _handle_answer(self, heard: dict[str, Any], now: int) -> list[bytes]:
+    def _handle_client_answer(self, heard: dict[str, Any], now: int) -> list[bytes]:
         """Take the answer to a request."""
         if "result" not in heard and "error" not in heard:
-            return [self._encode_error(heard.get("id"), REQUEST, "Invalid request")]
-        question, result = self.questions.find_open(heard.get("id")), heard.get("result")
+            return [self._encode_error_response(heard.get("id"), INVALID_REQUEST_CODE, "Invalid request")]
+        question, result = self.questions.find_open_question(heard.get("id")), heard.get("result")
         if question is None:
             return []
         if question.fields["kind"] == "request":
-            self.questions.settle(question, ANSWER_REFUSED if "error" in heard else ANSWER_GIVEN)
+            self.questions.settle_question(question, ANSWER_REFUSED if "error" in heard else ANSWER_GIVEN)
         else:
-            self._settle_permission(question, result if isinstance(result, dict) else {})
+            self._settle_permission_question(question, result if isinstance(result, dict) else {})
         return []
 
-    def _handle_cancel(self) -> str:
+    def _note_turn_cancel(self) -> str:
         """Take a cancel of the turn; a client may answer what is open first, and cancel then."""
         self._is_cancelled = True
         for question in self.questions.asked:
             question.dismissed = False
         return "cancel"
 
-    def _dismiss_question(self, question: Question) -> None:
+    def _dismiss_question(self, question: ClientQuestion) -> None:
         """Take the answer that no answer is given, which denies unless the turn is cancelled."""
         question.dismissed = not self._is_cancelled
-        self.questions.settle(question, ANSWER_CANCELLED)
+        self.questions.settle_question(question, ANSWER_CANCELLED)
 
-    def _encode_as_is(self, value: dict[str, Any]) -> bytes:
+    def _encode_script_message(self, value: dict[str, Any]) -> bytes:
         """Give a message as it stands, but for an id such as `prompt 1`: that is the id of the prompt's request."""
         word, _, number = str(value.get("id")).partition(" ")
         if word == "prompt" and number.isdecimal() and 1 <= int(number) <= len(self.prompts):
@@ -134,7 +140,7 @@ class Host:
         """Give a response."""
         return encode_json_line({**self.header, "id": number, "result": result})
 
-    def _encode_error(self, number: Any, code: int, message: str, data: dict[str, Any] | None = None) -> bytes:
+    def _encode_error_response(self, number: Any, code: int, message: str, data: dict[str, Any] | None = None) -> bytes:
         """Give a response that refuses."""
         error = {"code": code, "message": message, **({"data": data} if data else {})}
         return encode_json_line({**self.header, "id": number, "error": error})

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from pytest_agentproc.fake_agents.contracts import EventEncoders
     from pytest_agentproc.fake_agents.program import Program
 
-_BASE_MS = 1_795_728_843_000
-SESSION = "ses_de6386448ffel9JXM9rQqTweNG"
-_TOKENS = {"total": 15, "input": 10, "output": 5, "reasoning": 0, "cache": {"write": 0, "read": 0}}
+_START_UNIX_MS = 1_795_728_843_000
+SESSION_ID = "ses_de6386448ffel9JXM9rQqTweNG"
+_STEP_TOKEN_COUNTS = {"total": 15, "input": 10, "output": 5, "reasoning": 0, "cache": {"write": 0, "read": 0}}
 
 
 class Encoder:
@@ -31,52 +31,52 @@ class Encoder:
 
     def __init__(self, program: Program) -> None:
         self._lines = Lines(program)
-        self._session = find_option_value(program, "-s", "--session") or SESSION
+        self._session = find_option_value(program, "-s", "--session") or SESSION_ID
         self._parts = self._messages = 0
         self._is_open = False
         self._thinks = not program.get("obeys") or "--thinking" in program.get("argv", ())
         self._tools: dict[str, tuple[dict[str, Any], int]] = {}
         self.events: EventEncoders = {
-            "begin": self.begin,
-            "think": self.think,
-            "tool": self.tool,
-            "tool_done": self.tool_done,
-            "event": self.event,
+            "begin": self.encode_begin,
+            "think": self.encode_thought,
+            "tool": self.encode_tool_start,
+            "tool_done": self.encode_tool_end,
+            "event": self.encode_raw_event,
         }
 
-    def say(self, text: str, stop: str | None, now: int) -> bytes:
+    def encode_text(self, text: str, stop: str | None, now: int) -> bytes:
         """Give a text."""
-        return self._lines.join([*self._start_step(now), self._encode_text(text, now)])
+        return self._lines.join([*self._start_step(now), self._encode_text_part(text, now)])
 
-    def answer(self, text: str, now: int) -> bytes:
+    def encode_answer(self, text: str, now: int) -> bytes:
         """Give the last text and the step's end."""
-        return self.result({"text": text, "is_error": False, "usage": None}, now)
+        return self.encode_result({"text": text, "is_error": False, "usage": None}, now)
 
-    def result(self, fields: dict[str, Any], now: int) -> bytes:
+    def encode_result(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the step's end, after a text if there is one; or an error, which comes alone."""
         text = fields["text"]
         if fields["is_error"]:
             error = {"name": "UnknownError", "data": {"message": text or "error"}}
-            return self._lines.join([self._encode_line("error", now, error=error)])
-        said = [] if text is None else [self._encode_text(text, now)]
+            return self._lines.join([self._encode_event_line("error", now, error=error)])
+        said = [] if text is None else [self._encode_text_part(text, now)]
         return self._lines.join([*self._start_step(now), *said, self._end_step("stop", now, fields["usage"])])
 
-    def begin(self, what: str, now: int) -> bytes:
+    def encode_begin(self, what: str, now: int) -> bytes:
         """Give the start of the step, if it is still to come."""
         return self._lines.join(self._start_step(now))
 
-    def think(self, text: str, now: int) -> bytes:
+    def encode_thought(self, text: str, now: int) -> bytes:
         """Give a thought, or the start of the step alone."""
-        part = {"type": "reasoning", "text": text, "time": _build_span(now, now)}
-        told = [self._encode_part("reasoning", now, **part)] if self._thinks else []
+        part = {"type": "reasoning", "text": text, "time": _build_time_span(now, now)}
+        told = [self._encode_message_part("reasoning", now, **part)] if self._thinks else []
         return self._lines.join([*self._start_step(now), *told])
 
-    def tool(self, fields: dict[str, Any], now: int) -> bytes:
+    def encode_tool_start(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the start of the step, if it is still to come: a tool that runs is silent."""
         self._tools[fields["id"]] = (fields, now)
-        return self.begin("turn", now)
+        return self.encode_begin("turn", now)
 
-    def tool_done(self, fields: dict[str, Any], now: int) -> bytes:
+    def encode_tool_end(self, fields: dict[str, Any], now: int) -> bytes:
         """Give a tool that has ended; the last of the step ends that, too."""
         (begun, start), error, output = self._tools.pop(fields["id"]), fields["error"], fields["output"]
         name, given = begun["name"], begun["input"]
@@ -87,11 +87,11 @@ class Encoder:
             end["title"] = str(given.get("command", "")) if is_shell else ""
         else:
             end = {"status": "error", "input": given, "error": error}
-        state = {**end, "time": _build_span(start, now)}
-        told = self._encode_part("tool_use", now, type="tool", tool=name, callID=fields["id"], state=state)
+        state = {**end, "time": _build_time_span(start, now)}
+        told = self._encode_message_part("tool_use", now, type="tool", tool=name, callID=fields["id"], state=state)
         return self._lines.join([told, *([] if self._tools else [self._end_step("tool-calls", now, None)])])
 
-    def event(self, value: dict[str, Any], now: int) -> bytes:
+    def encode_raw_event(self, value: dict[str, Any], now: int) -> bytes:
         """Give an event as it stands."""
         return self._lines.join([encode_json_line(value)])
 
@@ -100,28 +100,30 @@ class Encoder:
             return []
         self._is_open = True
         self._messages += 1
-        return [self._encode_part("step_start", now, type="step-start")]
+        return [self._encode_message_part("step_start", now, type="step-start")]
 
-    def _encode_text(self, text: str, now: int) -> bytes:
-        return self._encode_part("text", now, type="text", text=text, time=_build_span(now, now))
+    def _encode_text_part(self, text: str, now: int) -> bytes:
+        return self._encode_message_part("text", now, type="text", text=text, time=_build_time_span(now, now))
 
     def _end_step(self, reason: str, now: int, usage: dict[str, Any] | None) -> bytes:
         self._is_open = False
-        tokens = {**_TOKENS, **(usage or {})}
-        return self._encode_part("step_finish", now, reason=reason, type="step-finish", tokens=tokens, cost=0)
+        tokens = {**_STEP_TOKEN_COUNTS, **(usage or {})}
+        return self._encode_message_part("step_finish", now, reason=reason, type="step-finish", tokens=tokens, cost=0)
 
-    def _encode_part(self, kind: str, now: int, **told: Any) -> bytes:
+    def _encode_message_part(self, kind: str, now: int, **told: Any) -> bytes:
         self._parts += 1
         ids = {"id": f"prt_{self._parts:026}", "messageID": f"msg_{self._messages:026}", "sessionID": self._session}
-        return self._encode_line(kind, now, part={**ids, **told})
+        return self._encode_event_line(kind, now, part={**ids, **told})
 
-    def _encode_line(self, kind: str, now: int, **told: Any) -> bytes:
-        return encode_json_line({"type": kind, "timestamp": _to_milliseconds(now), "sessionID": self._session, **told})
-
-
-def _build_span(start: int, end: int) -> dict[str, int]:
-    return {"start": _to_milliseconds(start), "end": _to_milliseconds(end)}
+    def _encode_event_line(self, kind: str, now: int, **told: Any) -> bytes:
+        return encode_json_line(
+            {"type": kind, "timestamp": _convert_to_unix_ms(now), "sessionID": self._session, **told}
+        )
 
 
-def _to_milliseconds(now: int) -> int:
-    return _BASE_MS + now // 1_000_000
+def _build_time_span(start: int, end: int) -> dict[str, int]:
+    return {"start": _convert_to_unix_ms(start), "end": _convert_to_unix_ms(end)}
+
+
+def _convert_to_unix_ms(now: int) -> int:
+    return _START_UNIX_MS + now // 1_000_000

@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from pytest_agentproc.fake_agents.contracts import EventEncoders
     from pytest_agentproc.fake_agents.program import Program
 
-    Part = tuple[str, dict[str, Any]]
-    Parts = tuple[Part, ...]
+    EventFields = tuple[str, dict[str, Any]]
+    Parts = tuple[EventFields, ...]
 
-SESSION = "01a20073-0000-7000-8000-000000000000"
-_NO_COST = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0}
-_NO_USAGE = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 0, "cost": _NO_COST}
-_BASE_MS = 1_795_303_873_000
-_RESPONSE, _SERVED = "c1", "m"
+SESSION_ID = "01a20073-0000-7000-8000-000000000000"
+_ZERO_COSTS = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0}
+_ZERO_TOKEN_USAGE = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 0, "cost": _ZERO_COSTS}
+_START_UNIX_MS = 1_795_303_873_000
+_RESPONSE_ID, _SERVED_MODEL_NAME = "c1", "m"
 """What the model's server calls its response, and the model; the latter it tells last."""
-_STREAMS = ("bash",)
+_TOOLS_WITH_PROGRESS = ("bash",)
 """The tools that tell what they have so far."""
 
 
@@ -53,68 +53,78 @@ class Encoder:
         self._tools: dict[str, str] = {}
         self._results: list[dict[str, Any]] = []
         self.events: EventEncoders = {
-            "begin": self.begin,
-            "delta": self.delta,
-            "think": self.think,
-            "tool": self.tool,
-            "tool_done": self.tool_done,
-            "event": self.event,
+            "begin": self.encode_begin,
+            "delta": self.encode_text_delta,
+            "think": self.encode_thought,
+            "tool": self.encode_tool_start,
+            "tool_done": self.encode_tool_end,
+            "event": self.encode_raw_event,
         }
 
-    def begin(self, what: str, now: int) -> bytes:
+    def encode_begin(self, what: str, now: int) -> bytes:
         """Give the header, the agent's start and the prompt's message, if they are still to come."""
-        begun = self._begin(now)
+        begun = self._encode_opening_events(now)
         return self._lines.join(begun) if begun else b""
 
-    def say(self, text: str, stop: str | None, now: int) -> bytes:
+    def encode_text(self, text: str, stop: str | None, now: int) -> bytes:
         """Give the events of one assistant message; without a stop reason it asks for a tool."""
-        return self._lines.join([*self._begin(now), *self._encode_message(text, stop or "toolUse", now, {})])
+        return self._lines.join(
+            [*self._encode_opening_events(now), *self._encode_assistant_message(text, stop or "toolUse", now, {})]
+        )
 
-    def answer(self, text: str, now: int) -> bytes:
+    def encode_answer(self, text: str, now: int) -> bytes:
         """Give the events of the last message and of the agent's end."""
-        return self._lines.join([*self._begin(now), *self._encode_message(text, "stop", now, {}), *self._end_run(now)])
+        return self._lines.join(
+            [
+                *self._encode_opening_events(now),
+                *self._encode_assistant_message(text, "stop", now, {}),
+                *self._end_agent_run(now),
+            ]
+        )
 
-    def result(self, fields: dict[str, Any], now: int) -> bytes:
+    def encode_result(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the agent's end, after a message if there is a text or an error to tell."""
-        events = self._begin(now)
-        more = {"usage": {**_NO_USAGE, **fields["usage"]}} if fields.get("usage") else {}
+        events = self._encode_opening_events(now)
+        more = {"usage": {**_ZERO_TOKEN_USAGE, **fields["usage"]}} if fields.get("usage") else {}
         if fields["is_error"]:
-            events += self._encode_message("", "error", now, {**more, "errorMessage": fields["text"] or "error"})
+            events += self._encode_assistant_message(
+                "", "error", now, {**more, "errorMessage": fields["text"] or "error"}
+            )
         elif fields["text"] is not None or more or self._open:
-            events += self._encode_message(fields["text"] or "", "stop", now, more)
-        return self._lines.join([*events, *self._end_run(now)])
+            events += self._encode_assistant_message(fields["text"] or "", "stop", now, more)
+        return self._lines.join([*events, *self._end_agent_run(now)])
 
-    def delta(self, text: str, now: int) -> bytes:
+    def encode_text_delta(self, text: str, now: int) -> bytes:
         """Give a piece of the text that the next message ends."""
-        return self._lines.join([*self._begin(now), *self._encode_piece(text, now)])
+        return self._lines.join([*self._encode_opening_events(now), *self._encode_text_piece(text, now)])
 
-    def think(self, text: str, now: int) -> bytes:
+    def encode_thought(self, text: str, now: int) -> bytes:
         """Give a thought, which begins the message that the next text or tool ends."""
-        events = [*self._begin(now), *self._start_message(now), *self._end_text()]
+        events = [*self._encode_opening_events(now), *self._start_message(now), *self._end_open_text()]
         index = len(self._blocks)
         self._blocks.append({"type": "thinking", "thinking": text})
-        partial = encode_json_line(self._build_partial())
+        partial = encode_json_line(self._build_partial_message())
         parts: Parts = (
             ("thinking_start", {}),
             ("thinking_delta", {"delta": text}),
             ("thinking_end", {"content": text}),
         )
-        return self._lines.join([*events, *(_encode_update(index, part, partial, partial) for part in parts)])
+        return self._lines.join([*events, *(_encode_message_update(index, part, partial, partial) for part in parts)])
 
-    def tool(self, fields: dict[str, Any], now: int) -> bytes:
+    def encode_tool_start(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the message that asks for a tool of the agent's own, and the tool's start."""
         name, number = fields["name"], fields["id"]
         self._tools[number] = name
-        events = [*self._begin(now), *self._start_message(now), *self._encode_call(fields)]
+        events = [*self._encode_opening_events(now), *self._start_message(now), *self._encode_tool_call(fields)]
         about = {"toolCallId": number, "toolName": name, "args": fields["input"]}
         events.append(encode_json_line({"type": "tool_execution_start", **about}))
-        if name in _STREAMS:
+        if name in _TOOLS_WITH_PROGRESS:
             events.append(
                 encode_json_line({"type": "tool_execution_update", **about, "partialResult": {"content": []}})
             )
         return self._lines.join(events)
 
-    def _encode_call(self, fields: dict[str, Any]) -> list[bytes]:
+    def _encode_tool_call(self, fields: dict[str, Any]) -> list[bytes]:
         """Give the call of a tool, which comes in one piece, and the message's end.
 
         As it is printed, `partial` is ahead of `message`: it is what the message has become by then. A text before it
@@ -126,27 +136,30 @@ class Encoder:
         call = {"type": "toolCall", "id": fields["id"], "name": fields["name"], "arguments": fields["input"]}
         begun = [*self._blocks, {**call, "partialArgs": args, "streamIndex": 0}]
         self._blocks.append(call)
-        whole = encode_json_line(self._build_whole("toolUse", {}))
-        ahead, behind = self._build_partial("toolUse", begun), encode_json_line(self._build_partial("stop", begun))
+        whole = encode_json_line(self._build_whole_message("toolUse", {}))
+        ahead, behind = (
+            self._build_partial_message("toolUse", begun),
+            encode_json_line(self._build_partial_message("stop", begun)),
+        )
         events = [
-            _encode_update(index, ("toolcall_start", {}), encode_json_line(ahead), behind),
-            _encode_update(
+            _encode_message_update(index, ("toolcall_start", {}), encode_json_line(ahead), behind),
+            _encode_message_update(
                 index,
                 ("toolcall_delta", {"delta": args}),
-                encode_json_line({**ahead, "responseModel": _SERVED}),
+                encode_json_line({**ahead, "responseModel": _SERVED_MODEL_NAME}),
                 encode_json_line(ahead),
             ),
-            _encode_update(index, ("toolcall_end", {"toolCall": call}), whole, whole),
+            _encode_message_update(index, ("toolcall_end", {"toolCall": call}), whole, whole),
         ]
         if text is not None:
-            events.insert(2, _encode_update(index - 1, ("text_end", {"content": text}), whole, whole))
+            events.insert(2, _encode_message_update(index - 1, ("text_end", {"content": text}), whole, whole))
         return [*events, *self._finish_message("toolUse", {})]
 
-    def tool_done(self, fields: dict[str, Any], now: int) -> bytes:
+    def encode_tool_end(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the tool's end and result; after the last one that runs a new turn begins."""
-        return self._lines.join([*self._begin(now), *self._end_tool(fields, now)])
+        return self._lines.join([*self._encode_opening_events(now), *self._end_running_tool(fields, now)])
 
-    def _end_tool(self, fields: dict[str, Any], now: int) -> list[bytes]:
+    def _end_running_tool(self, fields: dict[str, Any], now: int) -> list[bytes]:
         number, failed = fields["id"], fields["error"] is not None
         content = [{"type": "text", "text": fields["error"] if failed else fields["output"]}]
         details: dict[str, Any] = {"details": {}} if failed else {}
@@ -159,15 +172,15 @@ class Encoder:
         self._results.append(result)
         told = [{"type": kind, "message": result} for kind in ("message_start", "message_end")]
         events = [encode_json_line(event) for event in (end, *told)]
-        if not failed and fields["output"] and about["toolName"] in _STREAMS:
-            events.insert(0, self._encode_progress(about, content, asked))
+        if not failed and fields["output"] and about["toolName"] in _TOOLS_WITH_PROGRESS:
+            events.insert(0, self._encode_tool_progress(about, content, asked))
         if not self._tools:
             turn = {"type": "turn_end", "message": asked[0] if asked else None, "toolResults": self._results}
             events += [encode_json_line(turn), encode_json_line({"type": "turn_start"})]
             self._results = []
         return events
 
-    def _encode_progress(
+    def _encode_tool_progress(
         self, about: dict[str, Any], content: list[dict[str, Any]], asked: list[dict[str, Any]]
     ) -> bytes:
         calls = asked[0]["content"] if asked else []
@@ -175,26 +188,26 @@ class Encoder:
         partial = {"content": content, "details": {}}
         return encode_json_line({"type": "tool_execution_update", **about, "args": args, "partialResult": partial})
 
-    def event(self, value: dict[str, Any], now: int) -> bytes:
+    def encode_raw_event(self, value: dict[str, Any], now: int) -> bytes:
         """Give an event as it stands."""
         return self._lines.join([encode_json_line(value)])
 
-    def _begin(self, now: int) -> list[bytes]:
+    def _encode_opening_events(self, now: int) -> list[bytes]:
         if self._begun:
             return []
         self._begun = True
         return [
-            *self._encode_header(),
+            *self._encode_session_header(),
             encode_json_line({"type": "agent_start"}),
             encode_json_line({"type": "turn_start"}),
-            *self._encode_prompt(now),
+            *self._encode_prompt_message(now),
         ]
 
-    def _encode_header(self) -> list[bytes]:
-        header = {"type": "session", "version": 3, "id": SESSION}
+    def _encode_session_header(self) -> list[bytes]:
+        header = {"type": "session", "version": 3, "id": SESSION_ID}
         return [encode_json_line({**header, "timestamp": "2026-11-21T23:31:13.000Z", "cwd": "/"})]
 
-    def _encode_prompt(self, now: int) -> list[bytes]:
+    def _encode_prompt_message(self, now: int) -> list[bytes]:
         """Give the prompt's own message."""
         user = {
             "role": "user",
@@ -204,52 +217,57 @@ class Encoder:
         self._messages.append(user)
         return [encode_json_line({"type": kind, "message": user}) for kind in ("message_start", "message_end")]
 
-    def _encode_message(self, text: str, stop: str, now: int, more: dict[str, Any]) -> list[bytes]:
+    def _encode_assistant_message(self, text: str, stop: str, now: int, more: dict[str, Any]) -> list[bytes]:
         """Give a message, or what is still to come of the one that streams; an error begins as what it is."""
         if "errorMessage" in more and self._open is None:
-            self._open = {**self._about(now), **more, "stopReason": stop}
+            self._open = {**self._build_message_head(now), **more, "stopReason": stop}
             return [encode_json_line({"type": "message_start", "message": self._open}), *self._finish_message(stop, {})]
         events = self._start_message(now)
         if text:
-            events += self._encode_piece(text, now)
-        return [*events, *self._end_text(stop, more), *self._finish_message(stop, more)]
+            events += self._encode_text_piece(text, now)
+        return [*events, *self._end_open_text(stop, more), *self._finish_message(stop, more)]
 
     def _start_message(self, now: int) -> list[bytes]:
         """Begin a message, unless one streams."""
         if self._open is not None:
             return []
-        self._open = self._about(now)
+        self._open = self._build_message_head(now)
         return [encode_json_line({"type": "message_start", "message": self._open})]
 
-    def _encode_piece(self, text: str, now: int) -> list[bytes]:
+    def _encode_text_piece(self, text: str, now: int) -> list[bytes]:
         """Give a piece of text; what came so far goes with it."""
         events, is_first = self._start_message(now), self._said is None
         self._said = (self._said or "") + text
         index, partial = (
             len(self._blocks),
-            encode_json_line(self._build_partial("stop", [*self._blocks, _build_text_part(self._said)])),
+            encode_json_line(self._build_partial_message("stop", [*self._blocks, _build_text_part(self._said)])),
         )
         parts: Parts = (("text_start", {}), ("text_delta", {"delta": text}))
-        return [*events, *(_encode_update(index, part, partial, partial) for part in parts[not is_first :])]
+        return [*events, *(_encode_message_update(index, part, partial, partial) for part in parts[not is_first :])]
 
-    def _end_text(self, stop: str = "", more: dict[str, Any] | None = None) -> list[bytes]:
+    def _end_open_text(self, stop: str = "", more: dict[str, Any] | None = None) -> list[bytes]:
         """End the text that is in pieces, if one is; with a stop reason the message ends there, too."""
         if self._said is None:
             return []
         said, index, self._said = self._said, len(self._blocks), None
         self._blocks.append(_build_text_part(said))
-        state = encode_json_line(self._build_whole(stop, more or {}) if stop else self._build_partial())
-        return [_encode_update(index, ("text_end", {"content": said}), state, state)]
+        state = encode_json_line(self._build_whole_message(stop, more or {}) if stop else self._build_partial_message())
+        return [_encode_message_update(index, ("text_end", {"content": said}), state, state)]
 
     def _finish_message(self, stop: str, more: dict[str, Any]) -> list[bytes]:
         """Give the message's end."""
-        message = self._build_whole(stop, more)
+        message = self._build_whole_message(stop, more)
         self._open, self._blocks = None, []
         self._messages.append(message)
         return [encode_json_line({"type": "message_end", "message": message})]
 
-    def _about(self, now: int) -> dict[str, Any]:
-        about = {"api": "openai-completions", "provider": self._provider, "model": self._model, "usage": _NO_USAGE}
+    def _build_message_head(self, now: int) -> dict[str, Any]:
+        about = {
+            "api": "openai-completions",
+            "provider": self._provider,
+            "model": self._model,
+            "usage": _ZERO_TOKEN_USAGE,
+        }
         return {
             "role": "assistant",
             "content": [],
@@ -258,22 +276,22 @@ class Encoder:
             "timestamp": self._make_timestamp(now),
         }
 
-    def _build_partial(self, stop: str = "stop", content: list[dict[str, Any]] | None = None) -> dict[str, Any]:
+    def _build_partial_message(self, stop: str = "stop", content: list[dict[str, Any]] | None = None) -> dict[str, Any]:
         """Give the message as far as it has come."""
         content = self._blocks if content is None else content
-        return {**(self._open or {}), "content": content, "stopReason": stop, "responseId": _RESPONSE}
+        return {**(self._open or {}), "content": content, "stopReason": stop, "responseId": _RESPONSE_ID}
 
-    def _build_whole(self, stop: str, more: dict[str, Any]) -> dict[str, Any]:
+    def _build_whole_message(self, stop: str, more: dict[str, Any]) -> dict[str, Any]:
         """Give the message as it ends; a server that gave no content told nothing of itself."""
         message = {**(self._open or {}), "content": self._blocks, "stopReason": stop}
         is_broken = "errorMessage" in message or "errorMessage" in more
         if self._blocks or not is_broken:
-            message["responseId"] = _RESPONSE
+            message["responseId"] = _RESPONSE_ID
         if not is_broken:
-            message["responseModel"] = _SERVED
+            message["responseModel"] = _SERVED_MODEL_NAME
         return {**message, **more}
 
-    def _end_run(self, now: int) -> list[bytes]:
+    def _end_agent_run(self, now: int) -> list[bytes]:
         return [self._encode_turn_end(), encode_json_line({"type": "agent_end", "messages": self._messages})]
 
     def _encode_turn_end(self) -> bytes:
@@ -281,14 +299,14 @@ class Encoder:
         return encode_json_line({"type": "turn_end", "message": last, "toolResults": []})
 
     def _make_timestamp(self, now: int) -> int:
-        return _BASE_MS + now // 1_000_000
+        return _START_UNIX_MS + now // 1_000_000
 
 
 def _build_text_part(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
 
 
-def _encode_update(index: int, part: Part, partial: bytes, message: bytes) -> bytes:
+def _encode_message_update(index: int, part: EventFields, partial: bytes, message: bytes) -> bytes:
     """Give an update of a message; both of its states are lines already, since a text may be long."""
     kind, fields = part
     event = encode_json_line({"type": kind, "contentIndex": index, **fields})[:-1]

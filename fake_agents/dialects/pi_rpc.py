@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pytest_agentproc.fake_agents.dialects import pi
 from pytest_agentproc.fake_agents.objects import encode_json_line
-from pytest_agentproc.fake_agents.questions import ANSWER_ALLOW, ANSWER_DENY, Questions
+from pytest_agentproc.fake_agents.questions import ANSWER_ALLOW, ANSWER_DENY, ClientQuestions
 from pytest_agentproc.fake_agents.requests import parse_json_object
 
 TYPE_CHECKING = False
@@ -17,16 +17,22 @@ if TYPE_CHECKING:
     from typing import Any
 
     from pytest_agentproc.fake_agents.program import Program
-    from pytest_agentproc.fake_agents.questions import Question
+    from pytest_agentproc.fake_agents.questions import ClientQuestion
 
-_BUSY = "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message."
-_ASKED: dict[str, dict[str, Any]] = {
+_BUSY_ERROR = "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message."
+_EMPTY_DATA_BY_COMMAND: dict[str, dict[str, Any]] = {
     "get_available_models": {"models": []},
     "get_commands": {"commands": []},
 }
 """Questions that are answered by what there is: nothing."""
-_TOLD = ("set_thinking_level", "set_steering_mode", "set_follow_up_mode", "set_auto_retry", "set_session_name")
-_QUEUES = {"steer": "steering", "follow_up": "followUp", "followUp": "followUp"}
+_COMMANDS_WITHOUT_DATA = (
+    "set_thinking_level",
+    "set_steering_mode",
+    "set_follow_up_mode",
+    "set_auto_retry",
+    "set_session_name",
+)
+_QUEUE_NAMES = {"steer": "steering", "follow_up": "followUp", "followUp": "followUp"}
 
 
 class Encoder(pi.Encoder):
@@ -36,7 +42,7 @@ class Encoder(pi.Encoder):
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
-        self.questions = Questions()
+        self.questions = ClientQuestions()
         self.events = {name: told for name, told in self.events.items() if name != "begin"}
         self._begun = True  # what is told before the first prompt belongs to none
         self._past: list[dict[str, Any]] = []
@@ -52,12 +58,12 @@ class Encoder(pi.Encoder):
         """Answer a command; an abort of a run is the script's to answer."""
         command = parse_json_object(request)
         if command is None:
-            return self._lines.join_reply([_encode_response({}, "parse", error="Failed to parse command")]), ""
+            return self._lines.join_reply([_encode_command_response({}, "parse", error="Failed to parse command")]), ""
         if command.get("type") == "abort" and self._is_busy:
             self._aborts.append(command)
             return b"", "cancel"
         if command.get("type") == "extension_ui_response":
-            self._handle_answer(command)
+            self._handle_extension_answer(command)
             return b"", ""
         if self._aborts:
             self._behind.append(command)
@@ -65,7 +71,7 @@ class Encoder(pi.Encoder):
         was_busy, events = self._is_busy, self._answer_command(command, now)
         if was_busy or self._responses:
             self._responses += events
-            events = self._take_news()
+            events = self._take_queue_updates()
         return self._lines.join_reply(events), ""
 
     def take_late_answers(self) -> bytes:
@@ -76,44 +82,46 @@ class Encoder(pi.Encoder):
     def note_stdin_end(self) -> None:
         """Take note that stdin has ended, which changes no line."""
 
-    def refuse(self, request: bytes, error: str) -> bytes:
+    def encode_handshake_refusal(self, request: bytes, error: str) -> bytes:
         """Give nothing: there is no handshake."""
         return b""
 
-    def has_prompt(self, number: int) -> bool:
+    def has_received_prompt(self, number: int) -> bool:
         """Say whether the prompt was accepted."""
         return self._prompts >= number
 
-    def begin_prompt(self, number: int, now: int) -> bytes:
+    def begin_prompt_turn(self, number: int, now: int) -> bytes:
         """Give nothing: a run begins as its prompt is accepted."""
         return b""
 
-    def acknowledge(self, now: int) -> bytes:
+    def end_cancelled_turn(self, now: int) -> bytes:
         """Give what an abort leaves of the run, its response, and those of the commands after it."""
         if not self._aborts:
             return b""
-        events, self._queued = self._begin(now), {"steering": [], "followUp": []}
+        events, self._queued = self._encode_opening_events(now), {"steering": [], "followUp": []}
         error = "Request was aborted"
         if self._tools:
             error += "."
-            made = [self._end_tool({"id": number, "error": "Command aborted"}, now) for number in list(self._tools)]
+            made = [
+                self._end_running_tool({"id": number, "error": "Command aborted"}, now) for number in list(self._tools)
+            ]
             events += [event for told in made for event in told]
-        events += self._encode_message("", "aborted", now, {"errorMessage": error})
-        return self._lines.join([*events, *self._end_run(now)])
+        events += self._encode_assistant_message("", "aborted", now, {"errorMessage": error})
+        return self._lines.join([*events, *self._end_agent_run(now)])
 
-    def ask(self, fields: dict[str, Any], now: int) -> tuple[Question, bytes]:
+    def ask_client(self, fields: dict[str, Any], now: int) -> tuple[ClientQuestion, bytes]:
         """Open a question; give what an extension sends that wants a yes or a no."""
         name, own = fields["name"], f"00000000-0000-4000-8000-{len(self.questions.asked) + 1:012}"
-        question = self.questions.ask(own if fields["id"] is None else fields["id"], fields)
+        question = self.questions.open_question(own if fields["id"] is None else fields["id"], fields)
         told = {"type": "extension_ui_request", "id": question.key, "method": "confirm"}
         return question, self._lines.join([encode_json_line({**told, "title": name, "message": f"Allow {name}?"})])
 
-    def _handle_answer(self, command: dict[str, Any]) -> None:
-        question = self.questions.find_open(command.get("id"))
+    def _handle_extension_answer(self, command: dict[str, Any]) -> None:
+        question = self.questions.find_open_question(command.get("id"))
         if question is None:
             return
         is_allowed = command.get("confirmed") is True and command.get("cancelled") is not True
-        self.questions.settle(
+        self.questions.settle_question(
             question, ANSWER_ALLOW if is_allowed else ANSWER_DENY
         )  # to an extension cancelled is a no
 
@@ -122,89 +130,89 @@ class Encoder(pi.Encoder):
         if kind in ("prompt", "steer", "follow_up"):
             return self._accept_prompt(command, kind, now)
         if kind == "abort":
-            return [_encode_response(command, kind)]
+            return [_encode_command_response(command, kind)]
         data = self._find_requested_data(kind)
-        if data is not None or kind in _TOLD:
-            return [_encode_response(command, kind, data=data)]
-        return [_encode_response(command, kind, error=f"Unknown command: {kind}")]
+        if data is not None or kind in _COMMANDS_WITHOUT_DATA:
+            return [_encode_command_response(command, kind, data=data)]
+        return [_encode_command_response(command, kind, error=f"Unknown command: {kind}")]
 
     def _find_requested_data(self, kind: str) -> dict[str, Any] | None:
         if kind == "get_state":
-            return self._describe_state()
+            return self._describe_agent_state()
         if kind == "get_messages":
             return {"messages": [*self._past, *self._messages]}
-        return _ASKED.get(kind)
+        return _EMPTY_DATA_BY_COMMAND.get(kind)
 
     def _accept_prompt(self, command: dict[str, Any], kind: str, now: int) -> list[bytes]:
         message = str(command.get("message", ""))
-        queue = _QUEUES.get(str(command.get("streamingBehavior")) if kind == "prompt" and self._is_busy else kind)
+        queue = _QUEUE_NAMES.get(str(command.get("streamingBehavior")) if kind == "prompt" and self._is_busy else kind)
         if queue is None and self._is_busy:
-            return [_encode_response(command, kind, error=_BUSY)]
+            return [_encode_command_response(command, kind, error=_BUSY_ERROR)]
         self._prompts += 1
         if queue is not None:
             self._queued[queue].append(message)
-            self._news.append(self._encode_queue())
-            return [_encode_response(command, kind)]
+            self._news.append(self._encode_queue_update())
+            return [_encode_command_response(command, kind)]
         self._past += self._messages
         self._prompt, self._messages = message, []
         self._is_busy, self._begun = True, False
-        return [_encode_response(command, kind), *self._begin(now)]
+        return [_encode_command_response(command, kind), *self._encode_opening_events(now)]
 
-    def _describe_state(self) -> dict[str, Any]:
+    def _describe_agent_state(self) -> dict[str, Any]:
         pending = sum(len(queue) for queue in self._queued.values())
         return {
             "isStreaming": self._is_busy,
             "isCompacting": False,
-            "sessionId": pi.SESSION,
+            "sessionId": pi.SESSION_ID,
             "messageCount": len(self._past) + len(self._messages),
             "pendingMessageCount": pending,
         }
 
-    def _take_news(self) -> list[bytes]:
+    def _take_queue_updates(self) -> list[bytes]:
         news, self._news = self._news, []
         return news
 
-    def _encode_queue(self) -> bytes:
+    def _encode_queue_update(self) -> bytes:
         return encode_json_line({"type": "queue_update", **self._queued})
 
-    def _encode_header(self) -> list[bytes]:
+    def _encode_session_header(self) -> list[bytes]:
         return []  # no header in this mode
 
-    def _end_tool(self, fields: dict[str, Any], now: int) -> list[bytes]:
+    def _end_running_tool(self, fields: dict[str, Any], now: int) -> list[bytes]:
         """Steer, once the last tool has ended."""
-        events = super()._end_tool(fields, now)
-        return events if self._tools else [*events, *self._take_queued("steering", now)]
+        events = super()._end_running_tool(fields, now)
+        return events if self._tools else [*events, *self._begin_queued_prompt("steering", now)]
 
-    def _end_run(self, now: int) -> list[bytes]:
+    def _end_agent_run(self, now: int) -> list[bytes]:
         """Go on with what is queued, or end."""
         for queue in ("steering", "followUp"):
             if self._queued[queue]:
                 return [
                     self._encode_turn_end(),
                     encode_json_line({"type": "turn_start"}),
-                    *self._take_queued(queue, now),
+                    *self._begin_queued_prompt(queue, now),
                 ]
         self._is_busy = False
-        return [*super()._end_run(now), *self._answer_waiting(now)]
+        return [*super()._end_agent_run(now), *self._answer_waiting_commands(now)]
 
-    def _answer_waiting(self, now: int) -> list[bytes]:
+    def _answer_waiting_commands(self, now: int) -> list[bytes]:
         """Answer the aborts of a run that is over, whatever ended it, and the requests after them."""
         behind, self._behind = self._behind, []
-        events = [_encode_response(abort, "abort") for abort in self._aborts]
+        events = [_encode_command_response(abort, "abort") for abort in self._aborts]
         self._aborts = []
         for command in behind:
             responses = self._answer_command(command, now)
-            events += [*self._take_news(), *responses]
+            events += [*self._take_queue_updates(), *responses]
         return events
 
-    def _take_queued(self, queue: str, now: int) -> list[bytes]:
+    def _begin_queued_prompt(self, queue: str, now: int) -> list[bytes]:
         if not self._queued[queue]:
             return []
         self._prompt = self._queued[queue].pop(0)
-        return [self._encode_queue(), *self._encode_prompt(now)]
+        return [self._encode_queue_update(), *self._encode_prompt_message(now)]
 
 
-def _encode_response(
+def _encode_command_response(
     command: dict[str, Any], kind: str, *, error: str = "", data: dict[str, Any] | None = None
 ) -> bytes:
     number = {"id": command["id"]} if "id" in command else {}

@@ -22,14 +22,14 @@ class Encoder:
         self._lines = Lines(program)
         self.events: EventEncoders = {}
 
-    def say(self, text: str, stop: str | None, now: int) -> bytes:
+    def encode_text(self, text: str, stop: str | None, now: int) -> bytes:
         """Give the bytes of a piece of text."""
         return self._lines.join([text.encode()])
 
-    def answer(self, text: str, now: int) -> bytes:
+    def encode_answer(self, text: str, now: int) -> bytes:
         """Give the bytes of the final text; the exit completes it."""
-        return self.say(text, None, now)
+        return self.encode_text(text, None, now)
 
-    def result(self, fields: dict[str, Any], now: int) -> bytes:
+    def encode_result(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the bytes of a completion: its text alone, since the exit says the rest."""
-        return b"" if fields["text"] is None else self.say(fields["text"], None, now)
+        return b"" if fields["text"] is None else self.encode_text(fields["text"], None, now)

@@ -272,11 +272,11 @@ class StepGuesser:
 
     def begin_prompt(self, number: int) -> bytes | None:
         """Take a prompt in hand, if it is there; give what begins its turn."""
-        return self._encoder.begin_prompt(number, 0) if self._encoder.has_prompt(number) else None
+        return self._encoder.begin_prompt_turn(number, 0) if self._encoder.has_received_prompt(number) else None
 
     def acknowledge_cancel(self) -> bytes:
         """End the turn that was cancelled; give what says so."""
-        made: bytes = self._encoder.acknowledge(0)
+        made: bytes = self._encoder.end_cancelled_turn(0)
         return made
 
 

@@ -324,9 +324,9 @@ class EncoderCheck:
         reply = b""
         for request in requests[-1:] if self._prompts else requests:
             reply, _ = self._encoder.handle_request(json.dumps(request).encode(), 0)
-        if self._encoder.has_prompt(self._prompts + 1):  # else the prompt joined the turn that runs
+        if self._encoder.has_received_prompt(self._prompts + 1):  # else the prompt joined the turn that runs
             self._prompts += 1
-            self._pending = _parse_json_lines(reply + self._encoder.begin_prompt(self._prompts, 0))
+            self._pending = _parse_json_lines(reply + self._encoder.begin_prompt_turn(self._prompts, 0))
 
     def feed_cancel(self) -> None:
         """Have the caller cancel the turn, where the acknowledgement depends on it."""
@@ -354,13 +354,13 @@ class EncoderCheck:
     def _encode_step(self, name: str, value: Any) -> bytes:
         told: bytes
         if name in ("say", "answer"):
-            told = self._encoder.say(value, None, 0) if name == "say" else self._encoder.answer(value, 0)
+            told = self._encoder.encode_text(value, None, 0) if name == "say" else self._encoder.encode_answer(value, 0)
         elif name == "result":
-            told = self._encoder.result({"text": None, "is_error": False, "usage": None, **value}, 0)
+            told = self._encoder.encode_result({"text": None, "is_error": False, "usage": None, **value}, 0)
         elif name == "acknowledge":
-            told = self._encoder.acknowledge(0)
+            told = self._encoder.end_cancelled_turn(0)
         elif name == "turn_said":  # pi: a message with its stop reason
-            told = self._encoder.say(value["text"], value["stop"], 0)
+            told = self._encoder.encode_text(value["text"], value["stop"], 0)
         else:
             told = self._encoder.events[name](
                 {**_DEFAULT_FIELDS_BY_STEP[name], **value} if name in _DEFAULT_FIELDS_BY_STEP else value, 0

@@ -54,7 +54,7 @@ if sys.implementation.cache_tag != {tag!r}:
 import marshal
 data = {data!r}
 {load}
-module.play(marshal.loads({baked!r}), {counter!r})
+module.play_baked_program(marshal.loads({baked!r}), {counter!r})
 """
 
 _MISSING_CLI_STUB_TEMPLATE = """#!/bin/sh

@@ -38,10 +38,10 @@ _KIT_MODULES_FOR_ENCODERS = tuple(
     f"{_FAKE_AGENTS_PACKAGE}.{name}" for name in ("lines", "objects", "program", "questions", "requests")
 )
 """What an encoder of another package may import beside the standard library and its own parts."""
-_REQUIRED_ENCODER_METHODS = ("say", "answer", "result")
+_REQUIRED_ENCODER_METHODS = ("encode_text", "encode_answer", "encode_result")
 _REQUIRED_SESSION_ENCODER_METHODS = (
-    *("handle_request", "take_late_answers", "note_stdin_end", "refuse"),
-    *("has_prompt", "begin_prompt", "acknowledge"),
+    *("handle_request", "take_late_answers", "note_stdin_end", "encode_handshake_refusal"),
+    *("has_received_prompt", "begin_prompt_turn", "end_cancelled_turn"),
 )
 
 
@@ -127,9 +127,9 @@ class AddedDialect:
         if lacks or not isinstance(told, dict):
             raise UsageError(
                 f"its encoder {place} lacks {', '.join(lacks)} in mode {mode}",
-                f"{_FAKE_AGENTS_PACKAGE}.contracts.{'Host' if is_host else 'Encoder'} says what it must have",
+                f"{_FAKE_AGENTS_PACKAGE}.contracts.{'SessionEncoder' if is_host else 'Encoder'} says what it must have",
             )
-        return (*told, "ask") if is_host and callable(getattr(made, "ask", None)) else tuple(told)
+        return (*told, "ask") if is_host and callable(getattr(made, "ask_client", None)) else tuple(told)
 
     def _require_allowed_imports(self, module: str) -> None:
         """Refuse an import that no fake could follow."""

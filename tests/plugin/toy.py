@@ -52,7 +52,7 @@ BEAT, SAID, DONE, FAILED = b"~", b">", b"=", b"!"
 from __future__ import annotations
 
 from pytest_agentproc.fake_agents.lines import Lines
-from pytest_agentproc.fake_agents.questions import Questions
+from pytest_agentproc.fake_agents.questions import ClientQuestions
 from toy_agent.marks import BEAT, DONE, FAILED, SAID
 
 
@@ -69,13 +69,13 @@ class Plain:
         self._is_loud = program["mode"] == "loud"
         self.events = {"beat": self.beat}
 
-    def say(self, text, stop, now):
+    def encode_text(self, text, stop, now):
         return self._lines.join([SAID + (text.upper() if self._is_loud else text).encode()])
 
-    def answer(self, text, now):
-        return self.say(text, None, now) + self._lines.join([DONE])
+    def encode_answer(self, text, now):
+        return self.encode_text(text, None, now) + self._lines.join([DONE])
 
-    def result(self, fields, now):
+    def encode_result(self, fields, now):
         return self._lines.join([(FAILED if fields["is_error"] else DONE) + (fields["text"] or "").encode()])
 
     def beat(self, sound, now):
@@ -88,7 +88,7 @@ class Host(Plain):
 
     def __init__(self, program):
         super().__init__(program)
-        self.questions = Questions()
+        self.questions = ClientQuestions()
         self._prompts = 0
 
     def handle_request(self, request, now):
@@ -101,19 +101,19 @@ class Host(Plain):
     def take_late_answers(self):
         return b""
 
-    def note_eof(self):
+    def note_stdin_end(self):
         pass
 
-    def refuse(self, request, error):
+    def encode_handshake_refusal(self, request, error):
         return self._lines.join([b"unwelcome " + error.encode()])
 
-    def has_prompt(self, number):
+    def has_received_prompt(self, number):
         return self._prompts >= number
 
-    def begin_prompt(self, number, now):
+    def begin_prompt_turn(self, number, now):
         return self._lines.join([b"@%d" % number])
 
-    def acknowledge(self, now):
+    def end_cancelled_turn(self, now):
         return self._lines.join([FAILED + b"cancelled"])
 """,
     "toy_agent/decoder.py": """\

@@ -9,11 +9,20 @@ from typing import TYPE_CHECKING, Any
 from tests.unit.encoders import encoder
 
 if TYPE_CHECKING:
-    from pytest_agentproc.fake_agents.questions import Question
+    from pytest_agentproc.fake_agents.questions import ClientQuestion
 
-__all__ = ["Conversation", "keys", "seen", "told"]
+__all__ = ["ENCODER_METHODS_BY_STEP", "Conversation", "keys", "seen", "told"]
 
 TRANSCRIPTS = Path(__file__).parents[1] / "data" / "transcripts" / "sessions"
+ENCODER_METHODS_BY_STEP = {
+    "say": "encode_text",
+    "answer": "encode_answer",
+    "result": "encode_result",
+    "acknowledge": "end_cancelled_turn",
+    "begin_prompt": "begin_prompt_turn",
+}
+"""The methods of an encoder by the steps that call them."""
+
 _TIMED = TRANSCRIPTS.with_name("timed")
 
 
@@ -51,21 +60,21 @@ class Conversation:
 
     def tell(self, name: str, *args: Any) -> None:
         """Have the fake do a step."""
-        does = self.host.events.get(name) or getattr(self.host, name)
+        does = self.host.events.get(name) or getattr(self.host, ENCODER_METHODS_BY_STEP.get(name, name))
         self._data += does(*args, 0)
 
-    def ask(self, kind: str, name: str, number: str | None = None, event: str = "PreToolUse") -> Question:
+    def ask(self, kind: str, name: str, number: str | None = None, event: str = "PreToolUse") -> ClientQuestion:
         """Have the fake ask."""
-        question: Question
-        question, data = self.host.ask({"kind": kind, "name": name, "id": number, "event": event}, 0)
+        question: ClientQuestion
+        question, data = self.host.ask_client({"kind": kind, "name": name, "id": number, "event": event}, 0)
         self._data += data
         return question
 
-    def call(self, method: str, number: str | None = None, **params: Any) -> Question:
+    def call(self, method: str, number: str | None = None, **params: Any) -> ClientQuestion:
         """Have the fake call a method of its client."""
-        question: Question
+        question: ClientQuestion
         fields = {"kind": "request", "name": method, "id": number, "params": params}
-        question, data = self.host.ask(fields, 0)
+        question, data = self.host.ask_client(fields, 0)
         self._data += data
         return question
 

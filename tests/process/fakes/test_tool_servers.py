@@ -340,10 +340,10 @@ class _Unread:
 
     is_watched = False
 
-    def write(self, _data: bytes) -> None:
+    def write_stdin(self, _data: bytes) -> None:
         raise TimeoutError
 
-    def read_line(self, _seconds: float | None) -> bytes:
+    def read_stdout_line(self, _seconds: float | None) -> bytes:
         raise AssertionError("nothing was sent, so this would wait for ever")
 
 

@@ -157,7 +157,7 @@ def test_a_process_that_says_nothing_or_nonsense_stops_nobody(stand: Stand) -> N
 def test_nothing_is_decoded_without_a_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Code that reads marshal trusts its input; the descriptor that came with it is closed again."""
     decoded: list[bytes] = []
-    monkeypatch.setattr(wire, "decode_hello", decoded.append)
+    monkeypatch.setattr(wire, "decode_hello_message", decoded.append)
     with contextlib.closing(HubListener()) as door:
         door.choose_socket_folder(str(tmp_path))
         door.open()

@@ -64,13 +64,13 @@ def play(agent: Any, rnd: random.Random) -> str:
     }
     result = {"text": "r", "is_error": rnd.random() < 0.5, "usage": None}
     does = {
-        "say": lambda: agent.say("a", rnd.choice([None, "stop"]), 0),
-        "answer": lambda: agent.answer("a", 0),
-        "result": lambda: agent.result(result, 0),
+        "say": lambda: agent.encode_text("a", rnd.choice([None, "stop"]), 0),
+        "answer": lambda: agent.encode_answer("a", 0),
+        "result": lambda: agent.encode_result(result, 0),
         "hear": lambda: agent.handle_request(json.dumps(rnd.choice(_HEARD)).encode(), 0),
-        "take": lambda: agent.begin_prompt(rnd.randrange(1, 5), 0),
+        "take": lambda: agent.begin_prompt_turn(rnd.randrange(1, 5), 0),
         "late": getattr(agent, "take_late_answers", bytes),
-        "acknowledge": lambda: agent.acknowledge(0),
+        "acknowledge": lambda: agent.end_cancelled_turn(0),
         "ask": lambda: ask(agent, number, rnd.choice(["allow", "deny"])),
     }
     name = rnd.choice([*agent.events, *does])
@@ -82,8 +82,8 @@ def play(agent: Any, rnd: random.Random) -> str:
 
 def ask(agent: Any, tool: str, answer: str) -> bytes:
     """Have an encoder ask for a permission, which is answered."""
-    question, data = agent.ask({"kind": "permission", "name": "bash", "id": tool, "event": "PreToolUse"}, 0)
-    agent.questions.settle(question, answer)
+    question, data = agent.ask_client({"kind": "permission", "name": "bash", "id": tool, "event": "PreToolUse"}, 0)
+    agent.questions.settle_question(question, answer)
     return bytes(data)
 
 

@@ -61,7 +61,12 @@ def transcript(*events: Any) -> bytes:
 def fake(*calls: tuple[Any, ...], argv: tuple[str, ...] = ()) -> bytes:
     """Have the fake encode these calls, one after another."""
     made = encoder({"dialect": "codex", "mode": "exec", "argv": argv})
-    told: dict[str, Any] = {"say": made.say, "answer": made.answer, "result": made.result, **made.events}
+    told: dict[str, Any] = {
+        "say": made.encode_text,
+        "answer": made.encode_answer,
+        "result": made.encode_result,
+        **made.events,
+    }
     return b"".join(told[name](*args, 0) for name, *args in calls)
 
 

@@ -121,7 +121,7 @@ def test_the_fakes_deltas_are_pieces_of_one_message() -> None:
     """Each is a line of its own, and nothing marks the last."""
     fake = encoder({"dialect": "gemini", "mode": "stream", "prompt": "hi", "model": "m7"})
     begun = fake.events["begin"]("turn", 0)
-    data = fake.events["delta"]("two ", 0) + fake.events["delta"]("fi", 0) + fake.answer("les", 0)
+    data = fake.events["delta"]("two ", 0) + fake.events["delta"]("fi", 0) + fake.encode_answer("les", 0)
     assert [json.loads(line)["type"] for line in begun.splitlines()] == ["init", "message"]
     assert [json.loads(line).get("content") for line in data.splitlines()] == ["two ", "fi", "les", None]
     assert read("stream", begun, data) == Read("two files", True, "", "m7", 0, 0)
@@ -137,7 +137,9 @@ def test_a_status_that_is_not_success_is_an_error(status: object) -> None:
 
 def test_the_fake_prints_the_events_of_the_real_cli() -> None:
     """The same types with the same keys in the same order, but for what only an API can know."""
-    made = encoder({"dialect": "gemini", "mode": "stream", "prompt": "hello"}).answer("Hello from fake", 396_000_000)
+    made = encoder({"dialect": "gemini", "mode": "stream", "prompt": "hello"}).encode_answer(
+        "Hello from fake", 396_000_000
+    )
     real = (TRANSCRIPTS / "stream.jsonl").read_bytes()
     shapes = [[(list(event), event["type"]) for event in map(json.loads, data.splitlines())] for data in (made, real)]
     assert shapes[0] == shapes[1]
@@ -146,7 +148,7 @@ def test_the_fake_prints_the_events_of_the_real_cli() -> None:
 
 def test_the_fake_prints_the_object_of_the_real_cli() -> None:
     """Over many lines, indented by two, with the same keys at the top."""
-    made = encoder({"dialect": "gemini", "mode": "json"}).answer("Hello from fake", 196_000_000).decode()
+    made = encoder({"dialect": "gemini", "mode": "json"}).encode_answer("Hello from fake", 196_000_000).decode()
     real = json.loads((TRANSCRIPTS / "hello.json").read_bytes())
     assert list(json.loads(made)) == list(real)
     assert made == json.dumps(json.loads(made), indent=2) + "\n"

@@ -79,7 +79,7 @@ def _printed(*steps: tuple[str, Any], argv: tuple[str, ...] = (), obeys: bool = 
     fake = encoder({"dialect": "opencode", "mode": "run", "argv": argv, "obeys": obeys})
     made = b""
     for name, value in steps:
-        made += fake.answer(value, 0) if name == "answer" else fake.events[name](value, 0)
+        made += fake.encode_answer(value, 0) if name == "answer" else fake.events[name](value, 0)
     return [json.loads(line) for line in made.splitlines()]
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from pytest_agentproc.supervisor import Completion, LineSplitter
 from pytest_agentproc.supervisor.dialects import make_decoder
+from tests.unit.conversations import ENCODER_METHODS_BY_STEP
 from tests.unit.encoders import encoder
 
 TRANSCRIPTS = Path(__file__).parents[2] / "data" / "transcripts" / "pi"
@@ -75,7 +76,8 @@ def ended(stop: str | None, text: str = "", **more: Any) -> dict[str, Any]:
 def say(program: dict[str, Any], *calls: tuple[Any, ...]) -> bytes:
     """Have the fake's side encode what is said, one call after another."""
     made = encoder({"dialect": "pi", **program})
-    return b"".join(getattr(made, name)(*args, 0) for name, *args in calls)
+    methods = {step: getattr(made, method) for step, method in ENCODER_METHODS_BY_STEP.items() if hasattr(made, method)}
+    return b"".join({**methods, **made.events}[name](*args, 0) for name, *args in calls)
 
 
 WHOLE = {

@@ -91,9 +91,9 @@ def test_the_steps_that_a_dialect_has_are_the_events_that_its_encoder_has() -> N
             program = {"dialect": record.name, "mode": mode}
             able = encoder({**program, "tasks": True})
             made = tuple(able.events)
-            if hasattr(encoder(program), "ask"):
+            if hasattr(encoder(program), "ask_client"):
                 made += ("ask",) if mode == "rpc" else ("ask", "request")
-            elif hasattr(encoder(program), "begin_call"):
+            elif hasattr(encoder(program), "begin_tool_call"):
                 made += ("request",)
             assert made == tuple(record.steps.get(mode, ())), (record.name, mode)
 
@@ -147,7 +147,7 @@ def test_pi_prints_a_tool_as_the_real_cli_does() -> None:
     """The same events in the same order, with the same keys at every depth."""
     fake = encoder({"dialect": "pi", "mode": "json", "prompt": "p"})
     data = fake.events["tool"](TOOL, 0) + fake.events["tool_done"](DONE, 0)
-    data += fake.events["delta"]("pi an", 0) + fake.answer("swer", 0)
+    data += fake.events["delta"]("pi an", 0) + fake.encode_answer("swer", 0)
     made = [json.loads(line) for line in data.splitlines()][1:]  # the header is what rpc mode leaves out
     real = [json.loads(line) for line in (TRANSCRIPTS / "pi" / "tool.jsonl").read_text("utf-8").splitlines()]
     assert [_shape(event) for event in made] == [_shape(event) for event in real]
@@ -186,7 +186,7 @@ def test_a_failed_tool_is_told_as_an_error() -> None:
 def test_gemini_prints_a_tool_as_the_real_cli_does() -> None:
     """The same types with the same keys in the same order."""
     fake = encoder({"dialect": "gemini", "mode": "stream", "prompt": "USETOOL"})
-    made = fake.events["tool"](TOOL, 0) + fake.events["tool_done"](DONE, 0) + fake.answer("Hello from fake", 0)
+    made = fake.events["tool"](TOOL, 0) + fake.events["tool_done"](DONE, 0) + fake.encode_answer("Hello from fake", 0)
     real = (TRANSCRIPTS / "gemini" / "tool.jsonl").read_bytes()
     shapes = [[list(json.loads(line)) for line in data.splitlines()] for data in (made, real)]
     assert shapes[0] == shapes[1]

@@ -29,7 +29,12 @@ LONG = ("plugins", "capabilities", "partial_json")
 def fake(program: dict[str, Any], *calls: tuple[Any, ...]) -> bytes:
     """Have the fake encode these calls, one after another."""
     made = encoder({"dialect": "claude", "mode": "print", **program})
-    told: dict[str, Any] = {"say": made.say, "answer": made.answer, "result": made.result, **made.events}
+    told: dict[str, Any] = {
+        "say": made.encode_text,
+        "answer": made.encode_answer,
+        "result": made.encode_result,
+        **made.events,
+    }
     return b"".join(told[name](*args, 0) for name, *args in calls)
 
 

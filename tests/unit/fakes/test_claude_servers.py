@@ -39,7 +39,7 @@ def connected() -> Conversation:
     talk = Conversation("claude", "session")
     talk.hear(coded(INITIALIZE), coded(PROMPT))
     for result in ({}, {}, {"tools": [{"name": "add"}]}):
-        assert not talk.host.has_prompt(1)
+        assert not talk.host.has_received_prompt(1)
         answer(talk, next(line for line in talk.printed() if line["type"] == "control_request"), result=result)
     talk.tell("begin_prompt", 1)
     talk.tell("tool", TOOL)
@@ -48,7 +48,7 @@ def connected() -> Conversation:
 
 def call(talk: Conversation) -> tuple[Any, list[dict[str, Any]]]:
     """Call the tool; give the question, and what was printed since the handshake."""
-    question, data = talk.host.ask({"kind": "request", "tool": "t", "id": None}, 0)
+    question, data = talk.host.ask_client({"kind": "request", "tool": "t", "id": None}, 0)
     return question, [*talk.printed(), *map(json.loads, data.splitlines())]
 
 
@@ -90,7 +90,7 @@ def test_the_end_of_stdin_ends_a_call() -> None:
     """No answer can come any more."""
     talk = connected()
     question, _ = call(talk)
-    talk.host.note_eof()
+    talk.host.note_stdin_end()
     assert question.answer == "refused"
     assert ended(talk)[0].startswith("The tool call was interrupted before a result was received.")
 
@@ -99,7 +99,7 @@ def test_an_interrupt_ends_a_call_that_no_server_has_got() -> None:
     """There is no server to which the agent could say so."""
     talk = connected()
     talk.tell("tool", {"id": "u", "name": "mcp__none__add", "input": {}})
-    question, _ = talk.host.ask({"kind": "request", "tool": "u", "id": None}, 0)
+    question, _ = talk.host.ask_client({"kind": "request", "tool": "u", "id": None}, 0)
     talk.hear(coded({"type": "control_request", "request_id": "i", "request": {"subtype": "interrupt"}}))
     talk.tell("acknowledge")
     assert question.answer == "cancelled"

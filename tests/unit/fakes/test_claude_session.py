@@ -145,7 +145,7 @@ def test_a_receipt_is_the_control_response_alone_and_is_given_once() -> None:
     talk.hear(initialize, first)
     talk.tell("begin_prompt", 1)
     talk.hear(interrupt)
-    receipts = [talk.host.confirm_cancel(), talk.host.confirm_cancel()]
+    receipts = [talk.host.encode_cancel_receipt(), talk.host.encode_cancel_receipt()]
     assert [data.count(b'"type":"control_response"') for data in receipts] == [receipts[0].count(b"\n"), 0] == [1, 0]
     talk.printed()
     talk.hear(interrupt)
@@ -192,7 +192,7 @@ def test_a_prompt_that_comes_while_a_tool_runs_is_swallowed() -> None:
     talk.tell("tool_done", {"id": "t", "output": "a", "error": None})
     talk.tell("answer", "answer one")
     assert_alike(talk.printed(), seen("two-prompts-midtool-uuid"))
-    assert not talk.host.has_prompt(2)
+    assert not talk.host.has_received_prompt(2)
 
 
 def test_an_interrupt_of_nothing_is_answered_at_once() -> None:
@@ -217,7 +217,7 @@ def test_an_interrupt_that_the_result_crosses_is_answered_after_the_result() -> 
     talk.tell("answer", "answer one")
     kinds = [event["type"] for event in talk.printed()]
     assert kinds.index("result") < len(kinds) - 1 - kinds[::-1].index("control_response")
-    assert talk.host.acknowledge(0) == b"", "it was answered already"
+    assert talk.host.end_cancelled_turn(0) == b"", "it was answered already"
 
 
 def test_an_interrupt_of_a_turn_that_ended_by_itself_spares_the_next_one() -> None:

@@ -111,11 +111,11 @@ def test_the_session_is_not_idle_while_a_background_turn_is_owed() -> None:
 def test_behind_the_end_of_stdin_it_is_idle_only_without_tasks() -> None:
     """It stays for them."""
     talk = with_tasks("b")
-    talk.host.note_eof()
+    talk.host.note_stdin_end()
     talk.tell("answer", "one")
     assert kinds(talk.printed())[-1] == "success"
     talk = with_tasks()
-    talk.host.note_eof()
+    talk.host.note_stdin_end()
     talk.tell("answer", "one")
     assert kinds(talk.printed())[-1] == "idle"
 

@@ -206,7 +206,7 @@ def test_two_threads_of_one_server_have_ids_and_turns_of_their_own() -> None:
     talk.hear(request(4, "turn/start", threadId=second, input=[{"type": "text", "text": "hi"}]))
     talk.tell("say", "first", None)
     assert {message["params"]["threadId"] for message in talk.printed()} == {THREAD}
-    assert talk.host.has_prompt(2)
+    assert talk.host.has_received_prompt(2)
     talk.tell("answer", "done")
     talk.printed()
     talk.tell("begin_prompt", 2)
@@ -220,7 +220,7 @@ def test_a_prompt_during_a_turn_joins_it() -> None:
     talk.hear(prompt(3, "more"))
     answer, started, _ = talk.printed()
     assert answer["result"]["turn"]["id"] == started["params"]["turnId"] == "01a20072-0000-7000-8000-000000000001"
-    assert not talk.host.has_prompt(2)
+    assert not talk.host.has_received_prompt(2)
 
 
 def test_a_prompt_before_the_turn_of_the_first_one_is_answered_after_that() -> None:

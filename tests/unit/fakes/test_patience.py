@@ -75,7 +75,7 @@ def end_of(talk: Conversation, error: str = "no") -> dict[str, Any]:
 def test_the_end_of_a_tool_says_what_became_of_the_question_about_it() -> None:
     """Given up: an error without a word of who decided; still open: cancelled; denied: by whom."""
     talk = in_a_turn()
-    talk.host.give_up(talk.ask("hook", "h"))
+    talk.host.withdraw_question(talk.ask("hook", "h"))
     end = end_of(talk)
     assert (end["tool_use_result"], "tool_result_meta" in end) == ("Error: no", False)
     talk = in_a_turn()
@@ -106,7 +106,7 @@ def test_a_hook_is_told_of_the_end_of_the_turn_and_of_what_runs_behind_it() -> N
     talk, real = in_a_turn(), [one for one in seen("stdin-eof-bg-hooks") if one["type"] == "control_request"]
     talk.tell("task", {"id": "b", "kind": "local_bash", "tool": "t"})
     talk.printed()
-    _, data = talk.host.ask({"kind": "hook", "name": "h", "id": None, "event": "PostToolUse", "output": "hi"}, 0)
+    _, data = talk.host.ask_client({"kind": "hook", "name": "h", "id": None, "event": "PostToolUse", "output": "hi"}, 0)
     response = json.loads(data)["request"]["input"]["tool_response"]
     assert (response["stdout"], response["backgroundTaskId"]) == ("hi", "b")
     assert list(response) == list(real[1]["request"]["input"]["tool_response"])

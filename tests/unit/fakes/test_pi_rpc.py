@@ -59,8 +59,8 @@ def test_two_prompts_in_a_row_and_one_that_is_refused() -> None:
     for pieces in (("fir", "st"), ("thi", "rd")):
         say(talk, *pieces)
     assert summary(talk.printed()) == summary(seen("pi-rpc-two-prompts"))
-    assert talk.host.has_prompt(2)
-    assert not talk.host.has_prompt(3)
+    assert talk.host.has_received_prompt(2)
+    assert not talk.host.has_received_prompt(3)
 
 
 def test_an_abort_while_a_tool_runs_ends_tool_and_run_and_is_answered_last() -> None:

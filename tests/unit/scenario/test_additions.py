@@ -170,9 +170,9 @@ def test_a_dialect_is_told_which_steps_modes_and_reasons_it_has(package: Callabl
             ".other, which a fake does not have: it has the ",
         ),
         (
-            ENCODER.replace("def answer", "def reply"),
+            ENCODER.replace("def encode_answer", "def reply"),
             DECODER,
-            ".encoder lacks answer in mode plain: pytest_agentproc.fake_agents.contracts.Encoder says ",
+            ".encoder lacks encode_answer in mode plain: pytest_agentproc.fake_agents.contracts.Encoder says ",
         ),
         (
             ENCODER.replace('"stdout"', '"out"'),
@@ -203,10 +203,11 @@ def test_a_talk_that_cannot_be_made_is_named_too(package: Callable[..., Dialect]
 
 def test_a_host_is_asked_for_more_than_an_encoder(package: Callable[..., Dialect]) -> None:
     """A session calls methods that a run never calls; its words are heard, asked and waited for."""
-    toy = package(ENCODER.replace("def has_prompt", "def had"), talk=TALK)
+    toy = package(ENCODER.replace("def has_received_prompt", "def had"), talk=TALK)
     [problem] = problems("say: a", language=spoken(toy))
     assert problem.endswith(
-        ".encoder lacks has_prompt in mode chat: pytest_agentproc.fake_agents.contracts.Host says what it must have"
+        ".encoder lacks has_received_prompt in mode chat: "
+        "pytest_agentproc.fake_agents.contracts.SessionEncoder says what it must have"
     )
 
 
