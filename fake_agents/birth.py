@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-_WAYS_OF_SESSION_LEADERS = ("new_session", "launcher", "refork")
-_WAYS_OF_ORPHANS = ("double_fork", "daemon", "launcher", "refork")
+_SESSION_LEADING_SPAWN_WAYS = ("new_session", "launcher", "refork")
+_ORPHANING_SPAWN_WAYS = ("double_fork", "daemon", "launcher", "refork")
 _PR_SET_CHILD_SUBREAPER = 36
 """Linux's PR_SET_CHILD_SUBREAPER."""
 
@@ -58,7 +58,7 @@ def _fork_and_await_stop(*, stops: bool) -> int:
 
 def _fork_outside_group(how: str, *, stops: bool) -> int:
     """Fork a descendant, and wait until it is out: a signal to the group right after the spawn must not reach it."""
-    is_orphan = how in _WAYS_OF_ORPHANS
+    is_orphan = how in _ORPHANING_SPAWN_WAYS
     heard, told = posix.pipe()
     child = _fork_and_await_stop(stops=stops and not is_orphan)
     if child:
@@ -74,7 +74,7 @@ def _fork_outside_group(how: str, *, stops: bool) -> int:
         posix._exit(0)
     if how == "own_group":
         posix.setpgid(0, 0)
-    elif how in _WAYS_OF_SESSION_LEADERS:
+    elif how in _SESSION_LEADING_SPAWN_WAYS:
         posix.setsid()
     posix.write(told, posix.getpid().to_bytes(4, "little"))  # `heard` is open here, so this cannot fail
     posix.close(heard)

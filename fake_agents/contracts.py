@@ -110,7 +110,7 @@ if TYPE_CHECKING:
         def has_terminal(self) -> bool:
             """Say whether stdin and stdout are a terminal."""
 
-        def can_write(self, stream: str) -> bool:
+        def can_write_chunk(self, stream: str) -> bool:
             """Say whether a chunk can be written."""
 
         def write_chunk(self, stream: str, data: bytes) -> bool:

@@ -118,7 +118,7 @@ def adapt_program_to_arguments(program: Program, table: CommandLineTable, known:
 def _put_steps_first(program: Program, steps: list[Step], *, keep: bool) -> Program:
     """Begin with these steps, after the report of what the start was given; keep the script's own, or not."""
     old: list[Step] = program["steps"]
-    count = next((place for place, step in enumerate(old) if step[1] != "tell"), len(old))
+    count = next((place for place, step in enumerate(old) if step[1] != "report_start"), len(old))
     return {**program, "steps": [*old[:count], *steps, *(old[count:] if keep else ())]}
 
 

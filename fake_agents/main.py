@@ -59,16 +59,16 @@ def play_baked_program(baked: dict[str, Any], path: str) -> None:
         born = _begin_root_agent(baked, path) if state is None else _resume_descendant_after_exec(baked, state)
         while True:
             try:
-                _play_virtual_or_real_time(baked, *born)
+                _play_program_on_its_clock(baked, *born)
             except ForkedChildStart as reborn:
                 born = reborn.parent, reborn.index, reborn.fields, reborn.program
             _set_up_descendant(baked, *born)
     except Exception as error:  # noqa: BLE001  # whatever it is, the agent of the scenario did not do it
-        _report_fault(baked, error)
+        _report_own_fault(baked, error)
         posix._exit(_FAULT_EXIT_CODE)
 
 
-def _report_fault(baked: dict[str, Any], error: Exception) -> str:
+def _report_own_fault(baked: dict[str, Any], error: Exception) -> str:
     """Write what broke, and at which step, where the kit looks for it; without the kit, on stderr. Give the words."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
@@ -224,18 +224,18 @@ def _count_invocation(path: str) -> int:
     return number
 
 
-def _play_virtual_or_real_time(
+def _play_program_on_its_clock(
     baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program
 ) -> None:
     if baked["hub"]:
-        _play_in_virtual_time(baked, parent, index, fields, program)
+        _play_program_in_virtual_time(baked, parent, index, fields, program)
         if index >= 0 or not baked.get("diary"):
             posix._exit(_FAULT_EXIT_CODE)
         baked["hub"] = b""
     if not baked["hub"]:
         from pytest_agentproc.fake_agents import realtime
 
-        realtime.play_in_real_time(baked, parent, index, fields, program, _list_harness_descriptors(baked))
+        realtime.play_program_in_real_time(baked, parent, index, fields, program, _list_harness_descriptors(baked))
 
 
 def _list_harness_descriptors(baked: dict[str, Any]) -> list[int]:
@@ -247,7 +247,7 @@ def _list_harness_descriptors(baked: dict[str, Any]) -> list[int]:
     return guard.list_harness_descriptors()
 
 
-def _play_in_virtual_time(
+def _play_program_in_virtual_time(
     baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program
 ) -> None:
     """Play in virtual time; return if there is no virtual run, or if it ends before it lets this process in."""
@@ -267,14 +267,14 @@ def _play_in_virtual_time(
     if fields.get("stopped"):
         stop_this_process()
     try:
-        _play_by_hub_grants(player, stage, link)
+        _play_program_by_hub_grants(player, stage, link)
     except ForkedChildStart:
         stage.epoll.close()  # the parent's, inherited by its fork
         link.close()
         raise
     except Exception as error:  # noqa: BLE001  # see `play_baked_program`; the hub hears of it at once
-        broken = ("q", {"broken": _report_fault(baked, error)})
-        link.send(wire.encode_notes_message("B", [*stage.take_notes(), broken]))
+        broken = ("q", {"broken": _report_own_fault(baked, error)})
+        link.send(wire.encode_notes_message("B", [*stage.take_unsent_notes(), broken]))
         posix._exit(_FAULT_EXIT_CODE)
 
 
@@ -303,8 +303,8 @@ def _send_byte_on_signal(link: _socket.socket) -> None:
     link.setblocking(True)
 
 
-def _play_by_hub_grants(player: ScriptPlayer, stage: SideEffectStage, link: _socket.socket) -> None:
-    receive, send, take, load = link.recv, link.send, stage.take_notes, wire.decode_grant_message
+def _play_program_by_hub_grants(player: ScriptPlayer, stage: SideEffectStage, link: _socket.socket) -> None:
+    receive, send, take, load = link.recv, link.send, stage.take_unsent_notes, wire.decode_grant_message
     while True:
         try:
             message = receive(16)

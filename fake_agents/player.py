@@ -172,7 +172,7 @@ class ScriptPlayer:
         if kind <= WAIT_WHILE_BUSY:
             return track.value is not None and bool(track.value <= self.now)
         if kind == WAIT_FOR_ROOM:
-            return track.since < self.grants and self.stage.can_write(track.value)
+            return track.since < self.grants and self.stage.can_write_chunk(track.value)
         if kind == WAIT_FOR_LINE:
             return any(matches_glob(track.value, line) for line in self._split_stdin_lines())
         if kind == WAIT_FOR_EOF:
@@ -308,7 +308,7 @@ class ScriptPlayer:
         is_result = caller.keep_tool_answer(tool, call)
         return (yield from self.play_steps(answered if is_result else refused))
 
-    def _play_tell_step(self, names: Sequence[str] | None) -> None:
+    def _play_report_start_step(self, names: Sequence[str] | None) -> None:
         self.stage.add_note("g", self.stage.read_start_facts(names))
 
     def _play_need_terminal_step(self) -> Iterator[TrackWait]:
@@ -375,7 +375,7 @@ class ScriptPlayer:
         for _ in range(fields.get("heads", 1)):
             self._spawn_child(fields, steps)
 
-    def _play_hop_step(self, fields: dict[str, Any]) -> Iterator[TrackWait]:
+    def _play_refork_step(self, fields: dict[str, Any]) -> Iterator[TrackWait]:
         """Live for one interval, and be followed by a fork of itself until the time is over."""
         end, next_hop = fields["until"], self.now + fields["every"]
         yield (WAIT_FOR_INSTANT, next_hop if end is None else min(next_hop, end))
@@ -421,7 +421,7 @@ class ScriptPlayer:
     def _write_chunks(self, stream: str, chunks: Iterable[bytes], together: int) -> Iterator[TrackWait]:
         """Write chunks: the first at once if there is room, and then this number together in each further grant."""
         for number, chunk in enumerate(chunks):
-            if (number and not number % together) or not self.stage.can_write(stream):
+            if (number and not number % together) or not self.stage.can_write_chunk(stream):
                 self.waits += 1
                 if self.waits > MAX_ROOM_WAITS_PER_PROCESS:
                     raise EndlessStep(

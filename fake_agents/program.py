@@ -49,7 +49,7 @@ MAX_STDIN_READ_BYTES = 65536
 """A fake takes at most this many bytes from its stdin in one grant."""
 
 ARGUMENT_NAMES_BY_OP = {
-    "tell": ("names",),
+    "report_start": ("names",),
     "need_terminal": (),
     "say": ("text", "stop"),
     "answer": ("text",),
@@ -79,7 +79,7 @@ ARGUMENT_NAMES_BY_OP = {
     "meanwhile": ("steps",),
     "spawn": ("fields", "steps"),
     "kill": ("name", "signum"),
-    "hop": ("fields",),
+    "refork": ("fields",),
     "exit": ("code",),
     "die": ("signum",),
 }
@@ -128,7 +128,7 @@ def make_descendant_program(program: Program, fields: dict[str, Any], steps: Seq
         [(line, "when", ("signal", signum, [])) for signum in POLITE_SIGNALS] if fields["ignores_signals"] else []
     )
     if "every" in fields:
-        play: list[Step] = [(line, "hop", (fields,))]
+        play: list[Step] = [(line, "refork", (fields,))]
     else:
         play = [(line, "sleep", (fields["for"],))] if steps is None else list(steps)
     own = {"name": fields["id"], "code": 0, "reads": "stdin" in fields["inherits"], "serves": False}

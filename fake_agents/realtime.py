@@ -168,7 +168,7 @@ def _write_notice(path: str, words: str) -> None:
 _fake_clocks: list[_FakeClock] = []
 
 
-def play_in_real_time(
+def play_program_in_real_time(
     baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program, harness: list[int]
 ) -> None:
     """Play to the end, and keep a diary if there is a folder for it; `harness` is readable once the harness is gone."""
@@ -209,7 +209,7 @@ def play_in_real_time(
     if fields.get("stopped"):
         stop_this_process()
     try:
-        _play_with_signal_pipe(player, stage, times, tell, harness, life)
+        _play_program_with_signal_pipe(player, stage, times, tell, harness, life)
     finally:  # only a forked child comes here: the diary is its parent's
         if book is not None:
             posix.close(book)
@@ -228,7 +228,7 @@ def restore_clock_position(position: tuple[int, int, int], baked: dict[str, Any]
     _fake_clocks.append(times)
 
 
-def _play_with_signal_pipe(
+def _play_program_with_signal_pipe(
     player: ScriptPlayer,
     stage: SideEffectStage,
     times: _FakeClock,
@@ -243,7 +243,7 @@ def _play_with_signal_pipe(
     for number in harness:
         stage.epoll.register(number, 1)
     try:
-        _play_until_end(player, stage, times, tell, bell, harness, life)
+        _play_program_until_end(player, stage, times, tell, bell, harness, life)
     finally:  # only a forked child comes here: these are its parent's
         _signal.set_wakeup_fd(-1)
         stage.epoll.close()
@@ -251,7 +251,7 @@ def _play_with_signal_pipe(
         posix.close(ring)
 
 
-def _play_until_end(
+def _play_program_until_end(
     player: ScriptPlayer,
     stage: SideEffectStage,
     times: _FakeClock,
@@ -277,7 +277,7 @@ def _play_until_end(
         if _IS_VIRTUAL_TIME:
             block_fatal_signals()
         player.run_until_parked(times.now, stage.take_caught_signals(), readable=stage.can_read_stdin(events))
-        if notes := stage.take_notes():
+        if notes := stage.take_unsent_notes():
             tell(times.moment, "N", notes)
         is_ready = stage.watch_streams(player.wanted_streams) or player.is_burning_cpu
         until = player.earliest_wake_instant

@@ -101,7 +101,7 @@ class SideEffectStage:
         self.always.update(_STREAM_DESCRIPTORS[stream] for stream in self._foreign)
         if tell_death is not None:
             for signum in FATAL_SIGNALS:
-                signal(signum, self._handle_fatal_signal)
+                signal(signum, self._die_of_caught_signal)
 
     def add_note(self, code: str, data: Any) -> None:
         """Keep a note for the record; it travels with the next message."""
@@ -109,7 +109,7 @@ class SideEffectStage:
         if isinstance(data, bytes):
             self._size += len(data)
             if self._size > MAX_HELD_NOTES_BYTES:
-                self._send("N", self.take_notes())
+                self._send("N", self.take_unsent_notes())
 
     def read_start_facts(self, names: Sequence[str] | None) -> dict[str, Any]:
         """Tell arguments, working directory, and these variables of the environment (None: all), as text."""
@@ -123,7 +123,7 @@ class SideEffectStage:
             "longest": MAX_REPORTED_WORD_BYTES,
         }
 
-    def take_notes(self) -> list[Any]:
+    def take_unsent_notes(self) -> list[Any]:
         """Give the notes so far, once."""
         notes, self.notes, self._size = self.notes, [], 0
         return notes
@@ -156,7 +156,7 @@ class SideEffectStage:
         """Say whether stdin and stdout are a terminal."""
         return posix.isatty(0) and posix.isatty(1)
 
-    def can_write(self, stream: str) -> bool:
+    def can_write_chunk(self, stream: str) -> bool:
         """Say whether a chunk can be written without blocking; a broken pipe can."""
         return stream in self._foreign or bool(self._room[stream].poll(0))
 
@@ -172,7 +172,7 @@ class SideEffectStage:
             return False
         self.add_note(_OUTPUT_NOTE_CODES[stream], data)
         if stream in self._foreign and len(data) >= MAX_WRITE_BYTES:
-            self._send("N", self.take_notes())  # it took as long as it took: whoever waits for a word hears one
+            self._send("N", self.take_unsent_notes())  # it took as long as it took: whoever waits for a word hears one
         return True
 
     def _write_whole_chunk(self, stream: str, data: bytes) -> None:
@@ -218,15 +218,15 @@ class SideEffectStage:
         """Die of a signal again."""
         self._caught.discard(signum)
         is_seen = self._tell_death is None and not STARTED_PROGRAMS
-        signal(signum, SIG_DFL if is_seen else self._handle_fatal_signal)
+        signal(signum, SIG_DFL if is_seen else self._die_of_caught_signal)
 
     def end_children_on_fatal_signals(self) -> None:
         """Have a signal that kills this process end the programs of `STARTED_PROGRAMS` first."""
         for signum in FATAL_SIGNALS if STARTED_PROGRAMS else ():
             if signum not in self._caught:
-                signal(signum, self._handle_fatal_signal)
+                signal(signum, self._die_of_caught_signal)
 
-    def _handle_fatal_signal(self, signum: int, frame: object) -> None:
+    def _die_of_caught_signal(self, signum: int, frame: object) -> None:
         self.die_of_signal(signum)
 
     def _record_signal(self, signum: int, frame: object) -> None:
@@ -243,7 +243,7 @@ class SideEffectStage:
         if stays:
             signal(SIGCHLD, SIG_DFL)
         if self.notes:  # the fork may wait for another process, and what was done before can be seen meanwhile
-            self._send("N", self.take_notes())
+            self._send("N", self.take_unsent_notes())
         pid = fork_descendant(fields["how"], stops=fields.get("stopped", False))
         if pid == 0:
             raise ForkedChildStart(parent, index, fields, program)
@@ -305,7 +305,7 @@ class SideEffectStage:
     def exit_process(self, code: int) -> None:
         """Exit now, flushing nothing."""
         _end_started_programs()
-        self._send("B", [*self.take_notes(), ("x", code)])
+        self._send("B", [*self.take_unsent_notes(), ("x", code)])
         posix._exit(code)
 
     def die_of_signal(self, signum: int) -> None:
@@ -313,9 +313,9 @@ class SideEffectStage:
         if signum != _SIGKILL_NUMBER:
             _end_started_programs()
         if self._tell_death is None:
-            self._send("B", self.take_notes())
+            self._send("B", self.take_unsent_notes())
         else:
-            self._tell_death(signum, self.take_notes())
+            self._tell_death(signum, self.take_unsent_notes())
         if signum != _SIGKILL_NUMBER:
             signal(signum, SIG_DFL)
             pthread_sigmask(SIG_UNBLOCK, [signum])

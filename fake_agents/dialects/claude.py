@@ -94,7 +94,7 @@ class Encoder:
         if text or self._pieces is None:
             events += self._encode_text_piece(text, now)
         events += self._end_open_text(now)
-        return self._lines.join([*events, *(self._close_message(None, stop) if stop else [])])
+        return self._lines.join([*events, *(self._encode_message_end(None, stop) if stop else [])])
 
     def encode_answer(self, text: str, now: int) -> bytes:
         """Give the last message and the result."""
@@ -103,7 +103,11 @@ class Encoder:
 
     def encode_result(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the result; its text is the last one said if it has none of its own."""
-        events = [*self._encode_opening_events(), *self._end_open_text(now), *self._close_message(None, "end_turn")]
+        events = [
+            *self._encode_opening_events(),
+            *self._end_open_text(now),
+            *self._encode_message_end(None, "end_turn"),
+        ]
         subtype, text = fields.get("subtype", "success"), fields["text"]
         if subtype != "success":
             told: dict[str, Any] = {"errors": [text or subtype]}
@@ -131,7 +135,7 @@ class Encoder:
             *self._encode_opening_events(),
             *self._encode_whole_block(parent, {**_EMPTY_TEXT_BLOCK, "text": text}, {"text": ""}, deltas, now),
         ]
-        return self._lines.join([*events, *(self._close_message(parent, stop) if stop else [])])
+        return self._lines.join([*events, *(self._encode_message_end(parent, stop) if stop else [])])
 
     def encode_thought(self, thought: str | dict[str, Any], now: int) -> bytes:
         """Give a thought, or a sub-agent's."""
@@ -155,7 +159,7 @@ class Encoder:
             self._blocked[number] = f"PreToolUse:{fields['name']} hook error: {reason}"
             self._decisions[number] = HOOK_DENIAL_FIELDS
             self._denials.append(about)
-        events += [] if fields.get("more") else self._close_message(parent, "tool_use")
+        events += [] if fields.get("more") else self._encode_message_end(parent, "tool_use")
         return self._lines.join([*events, *lines])
 
     def encode_tool_end(self, fields: dict[str, Any], now: int) -> bytes:
@@ -203,7 +207,7 @@ class Encoder:
             self._turns += 1
             if blocks + 1 < MAX_STOP_HOOK_BLOCKS:
                 events += [*self._encode_text_piece(self._said, now), *self._end_open_text(now)]
-                events += self._close_message(None, "end_turn")
+                events += self._encode_message_end(None, "end_turn")
         self._said = ""
         return [*events, *map(self._encode_line_with_ids, BLOCK_LIMIT_LINES)]
 
@@ -284,7 +288,9 @@ class Encoder:
         return {}
 
     def _encode_text_piece(self, text: str, now: int) -> list[bytes]:
-        events = self._start_block(None, _EMPTY_TEXT_BLOCK, now) if self._streams and self._pieces is None else []
+        events = (
+            self._encode_block_start(None, _EMPTY_TEXT_BLOCK, now) if self._streams and self._pieces is None else []
+        )
         self._pieces = (self._pieces or "") + text
         return [*events, *self._encode_block_deltas(None, [{"type": "text_delta", "text": text}])]
 
@@ -292,9 +298,9 @@ class Encoder:
         """Give the whole line of the text of which pieces were told, and the end of its block if there are parts."""
         if self._pieces is None:
             return []
-        events = [] if self._streams else self._start_block(None, _EMPTY_TEXT_BLOCK, now)
+        events = [] if self._streams else self._encode_block_start(None, _EMPTY_TEXT_BLOCK, now)
         self._said, self._pieces = self._pieces, None
-        return [*events, *self._end_block(None, {**_EMPTY_TEXT_BLOCK, "text": self._said}, now, more)]
+        return [*events, *self._encode_block_end(None, {**_EMPTY_TEXT_BLOCK, "text": self._said}, now, more)]
 
     def _abandon_open_message(self, now: int) -> tuple[list[bytes], list[bytes]]:
         """End the open message as an interrupt does; give the lines before and after the line about that."""
@@ -321,12 +327,12 @@ class Encoder:
     ) -> list[bytes]:
         """Give one block, after a text that is not ended yet."""
         events = [] if parent else self._end_open_text(now)
-        events += self._start_block(parent, {**block, **empty}, now)
-        return [*events, *self._encode_block_deltas(parent, deltas), *self._end_block(parent, block, now)]
+        events += self._encode_block_start(parent, {**block, **empty}, now)
+        return [*events, *self._encode_block_deltas(parent, deltas), *self._encode_block_end(parent, block, now)]
 
-    def _start_block(self, parent: str | None, block: dict[str, Any], now: int) -> list[bytes]:
+    def _encode_block_start(self, parent: str | None, block: dict[str, Any], now: int) -> list[bytes]:
         """Begin a block, and a message if none is open."""
-        events = [] if parent in self._open else self._start_message(parent)
+        events = [] if parent in self._open else self._encode_message_start(parent)
         number, index = self._open[parent]
         begin = {"type": "content_block_start", "index": index, "content_block": block}
         return [*events, self._encode_stream_event(parent, number, begin)] if self._streams else events
@@ -338,7 +344,7 @@ class Encoder:
         parts = [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
         return [self._encode_stream_event(parent, number, part) for part in parts]
 
-    def _end_block(
+    def _encode_block_end(
         self, parent: str | None, block: dict[str, Any], now: int, more: dict[str, Any] | None = None
     ) -> list[bytes]:
         """Give the whole line of a block, which comes before its end."""
@@ -355,7 +361,7 @@ class Encoder:
         end = {"type": "content_block_stop", "index": index}
         return [whole, self._encode_stream_event(parent, number, end)] if self._streams else [whole]
 
-    def _start_message(self, parent: str | None) -> list[bytes]:
+    def _encode_message_start(self, parent: str | None) -> list[bytes]:
         self._number += 1
         number = f"msg_{self._number:02}"
         self._messages.append(number)
@@ -377,7 +383,7 @@ class Encoder:
         asks = {"type": "system", "subtype": "status", "status": "requesting", "session_id": self._session}
         return [encode_json_line({**asks, "uuid": self._make_uuid(), **self._build_line_marks("status")})]
 
-    def _close_message(self, parent: str | None, stop: str | None) -> list[bytes]:
+    def _encode_message_end(self, parent: str | None, stop: str | None) -> list[bytes]:
         if parent not in self._open:
             return []
         number, _ = self._open.pop(parent)

@@ -26,7 +26,7 @@ _STOPPED_TOOL_TEXT = (
 )
 
 
-def _find_last_question(call: str, questions: ClientQuestions) -> ClientQuestion | None:
+def _find_last_question_before_tool(call: str, questions: ClientQuestions) -> ClientQuestion | None:
     """Find the last question that was asked before that tool began."""
     before = [
         question for question in questions.asked if question.tool == call and question.fields["event"] == "PreToolUse"
@@ -36,7 +36,7 @@ def _find_last_question(call: str, questions: ClientQuestions) -> ClientQuestion
 
 def explain_tool_rejection(call: str, questions: ClientQuestions) -> str:
     """Give the output of a tool that an interrupt ended: had it begun, or was it still asked about?"""
-    question = _find_last_question(call, questions)
+    question = _find_last_question_before_tool(call, questions)
     return (
         REJECTED_TOOL_TEXT
         if question is not None and question.answer == ANSWER_CANCELLED
@@ -51,7 +51,7 @@ def describe_failed_tool(
     if is_interrupted:
         meta = {"id": call, "non_execution_kind": "user-rejected"}
         return {"tool_use_result": "User rejected tool use", "tool_result_meta": [meta]}
-    question = _find_last_question(call, questions)
+    question = _find_last_question_before_tool(call, questions)
     if question is None or question.answer not in ("", ANSWER_CANCELLED):
         return None
     if question.given_up:

@@ -241,7 +241,7 @@ class Encoder(TurnEncoder):
 
     def encode_task_end(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the end of a background task; the model hears about a folded one with the next tool's result."""
-        fields = {**fields, "report": self._reports.get(self._tasks.find_starting_call(fields["id"]))}
+        fields = {**fields, "report": self._reports.get(self._tasks.find_starting_tool_call(fields["id"]))}
         if fields["in_same_turn"]:
             self._folded.append({**self._tasks.build_task_end_prompt(fields), "at": now})
         return self._encode_task_change(self._tasks.end_task(fields, now))

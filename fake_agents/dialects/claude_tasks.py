@@ -133,7 +133,7 @@ class SessionTasks:
             if number in self._running
         ]
 
-    def find_starting_call(self, number: str) -> str:
+    def find_starting_tool_call(self, number: str) -> str:
         """Name the tool that started it."""
         return str(self._find_task(number)["call"]["id"])
 

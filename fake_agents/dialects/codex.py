@@ -44,7 +44,7 @@ class Encoder:
         self._tools: dict[str, dict[str, Any]] = {}
         self._plan: dict[str, Any] | None = None
         self.events: EventEncoders = {
-            "begin": self.encode_begin,
+            "begin": self.encode_run_opening,
             "notice": self.encode_notice,
             "think": self.encode_thought,
             "plan": self.encode_plan,
@@ -55,7 +55,7 @@ class Encoder:
 
     def encode_text(self, text: str, stop: str | None, now: int) -> bytes:
         """Give a message."""
-        return self._encode_events(self._build_item_event("completed", {"type": "agent_message", "text": text}))
+        return self._encode_turn_events(self._build_item_event("completed", {"type": "agent_message", "text": text}))
 
     def encode_answer(self, text: str, now: int) -> bytes:
         """Give the last message and the turn's end."""
@@ -67,14 +67,14 @@ class Encoder:
         if fields["is_error"]:
             message = text or "error"
             error = {"type": "error", "message": message}
-            return self._encode_events(
+            return self._encode_turn_events(
                 error, *self._end_open_plan(), {"type": "turn.failed", "error": {"message": message}}
             )
         said = [] if text is None else [self._build_item_event("completed", {"type": "agent_message", "text": text})]
         end = {"type": "turn.completed", "usage": {**_TURN_TOKEN_USAGE, **(fields["usage"] or {})}}
-        return self._encode_events(*said, *self._end_open_plan(), end)
+        return self._encode_turn_events(*said, *self._end_open_plan(), end)
 
-    def encode_begin(self, what: str, now: int) -> bytes:
+    def encode_run_opening(self, what: str, now: int) -> bytes:
         """Give the start of the thread and of the turn, if they are still to come."""
         started = self._encode_opening_events()
         return self._lines.join(started) if started else b""
@@ -86,7 +86,7 @@ class Encoder:
 
     def encode_thought(self, text: str, now: int) -> bytes:
         """Give a thought."""
-        return self._encode_events(self._build_item_event("completed", {"type": "reasoning", "text": text}))
+        return self._encode_turn_events(self._build_item_event("completed", {"type": "reasoning", "text": text}))
 
     def encode_plan(self, entries: list[str], now: int) -> bytes:
         """Give the whole list of what is to be done; the first begins an item, which ends with the turn."""
@@ -94,9 +94,9 @@ class Encoder:
         if self._plan is None:
             begun = self._build_item_event("started", {"type": "todo_list", "items": items})
             self._plan = begun["item"]
-            return self._encode_events(begun)
+            return self._encode_turn_events(begun)
         self._plan = {**self._plan, "items": items}
-        return self._encode_events({"type": "item.updated", "item": self._plan})
+        return self._encode_turn_events({"type": "item.updated", "item": self._plan})
 
     def _end_open_plan(self) -> list[dict[str, Any]]:
         plan, self._plan = self._plan, None
@@ -112,7 +112,7 @@ class Encoder:
             told = {"type": "mcp_tool_call", **about, "result": None, "error": None}
         started = self._build_item_event("started", {**told, "status": "in_progress"})
         self._tools[fields["id"]] = started["item"]
-        return self._encode_events(started)
+        return self._encode_turn_events(started)
 
     def encode_tool_end(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the end of a tool."""
@@ -128,13 +128,13 @@ class Encoder:
         else:
             end = {"error": {"message": error}}
         status = "completed" if error is None else "failed"
-        return self._encode_events({"type": "item.completed", "item": {**item, **end, "status": status}})
+        return self._encode_turn_events({"type": "item.completed", "item": {**item, **end, "status": status}})
 
     def encode_raw_event(self, value: dict[str, Any], now: int) -> bytes:
         """Give an event as it stands."""
         return self._lines.join([encode_json_line(value)])
 
-    def _encode_events(self, *events: dict[str, Any]) -> bytes:
+    def _encode_turn_events(self, *events: dict[str, Any]) -> bytes:
         return self._lines.join([*self._encode_opening_events(), *(encode_json_line(event) for event in events)])
 
     def _encode_thread_start(self) -> list[bytes]:

@@ -279,7 +279,7 @@ class Encoder(JsonRpcEncoder):
 
     def encode_text(self, text: str, stop: str | None, now: int) -> bytes:
         """Give a message, or the rest of the one that comes in pieces."""
-        return self._join_lines(self._encode_message(text, now))
+        return self._join_lines(self._encode_agent_message(text, now))
 
     def encode_answer(self, text: str, now: int) -> bytes:
         """Give the last message and the turn's end."""
@@ -297,7 +297,7 @@ class Encoder(JsonRpcEncoder):
                 self._encode_dated_notification("error", told, now),
             ]
             return self._join_lines([*events, *self._end_turn("failed", now, error)])
-        said = [] if text is None and self._said is None else self._encode_message(text or "", now)
+        said = [] if text is None and self._said is None else self._encode_agent_message(text or "", now)
         self._is_due = self._is_due or bool(usage)
         return self._join_lines([*said, *self._encode_token_usage(now, usage), *self._end_turn("completed", now)])
 
@@ -354,7 +354,7 @@ class Encoder(JsonRpcEncoder):
         told = self._add_turn_id({"itemId": self._said["id"], "delta": text})
         return [*begun, self._encode_dated_notification("item/agentMessage/delta", told, now)]
 
-    def _encode_message(self, text: str, now: int) -> list[bytes]:
+    def _encode_agent_message(self, text: str, now: int) -> list[bytes]:
         self._is_due = True
         if self._said is None:
             self._final = self._build_message_item(text)

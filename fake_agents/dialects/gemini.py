@@ -117,14 +117,14 @@ class _StreamJsonEncoder:
         self._begun = False
         self._tools = 0
         self.events: EventEncoders = {
-            "begin": self.encode_begin,
+            "begin": self.encode_run_opening,
             "delta": self.encode_text_delta,
             "tool": self.encode_tool_start,
             "tool_done": self.encode_tool_end,
             "event": self.encode_raw_event,
         }
 
-    def encode_begin(self, what: str, now: int) -> bytes:
+    def encode_run_opening(self, what: str, now: int) -> bytes:
         """Give init and the user's message, if they are still to come."""
         begun = self._encode_opening_events(now)
         return self._lines.join(begun) if begun else b""

@@ -37,7 +37,7 @@ class Encoder:
         self._thinks = not program.get("obeys") or "--thinking" in program.get("argv", ())
         self._tools: dict[str, tuple[dict[str, Any], int]] = {}
         self.events: EventEncoders = {
-            "begin": self.encode_begin,
+            "begin": self.encode_run_opening,
             "think": self.encode_thought,
             "tool": self.encode_tool_start,
             "tool_done": self.encode_tool_end,
@@ -46,7 +46,7 @@ class Encoder:
 
     def encode_text(self, text: str, stop: str | None, now: int) -> bytes:
         """Give a text."""
-        return self._lines.join([*self._start_step(now), self._encode_text_part(text, now)])
+        return self._lines.join([*self._encode_step_start(now), self._encode_text_part(text, now)])
 
     def encode_answer(self, text: str, now: int) -> bytes:
         """Give the last text and the step's end."""
@@ -59,22 +59,24 @@ class Encoder:
             error = {"name": "UnknownError", "data": {"message": text or "error"}}
             return self._lines.join([self._encode_event_line("error", now, error=error)])
         said = [] if text is None else [self._encode_text_part(text, now)]
-        return self._lines.join([*self._start_step(now), *said, self._end_step("stop", now, fields["usage"])])
+        return self._lines.join(
+            [*self._encode_step_start(now), *said, self._encode_step_end("stop", now, fields["usage"])]
+        )
 
-    def encode_begin(self, what: str, now: int) -> bytes:
+    def encode_run_opening(self, what: str, now: int) -> bytes:
         """Give the start of the step, if it is still to come."""
-        return self._lines.join(self._start_step(now))
+        return self._lines.join(self._encode_step_start(now))
 
     def encode_thought(self, text: str, now: int) -> bytes:
         """Give a thought, or the start of the step alone."""
         part = {"type": "reasoning", "text": text, "time": _build_time_span(now, now)}
         told = [self._encode_message_part("reasoning", now, **part)] if self._thinks else []
-        return self._lines.join([*self._start_step(now), *told])
+        return self._lines.join([*self._encode_step_start(now), *told])
 
     def encode_tool_start(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the start of the step, if it is still to come: a tool that runs is silent."""
         self._tools[fields["id"]] = (fields, now)
-        return self.encode_begin("turn", now)
+        return self.encode_run_opening("turn", now)
 
     def encode_tool_end(self, fields: dict[str, Any], now: int) -> bytes:
         """Give a tool that has ended; the last of the step ends that, too."""
@@ -89,13 +91,13 @@ class Encoder:
             end = {"status": "error", "input": given, "error": error}
         state = {**end, "time": _build_time_span(start, now)}
         told = self._encode_message_part("tool_use", now, type="tool", tool=name, callID=fields["id"], state=state)
-        return self._lines.join([told, *([] if self._tools else [self._end_step("tool-calls", now, None)])])
+        return self._lines.join([told, *([] if self._tools else [self._encode_step_end("tool-calls", now, None)])])
 
     def encode_raw_event(self, value: dict[str, Any], now: int) -> bytes:
         """Give an event as it stands."""
         return self._lines.join([encode_json_line(value)])
 
-    def _start_step(self, now: int) -> list[bytes]:
+    def _encode_step_start(self, now: int) -> list[bytes]:
         if self._is_open:
             return []
         self._is_open = True
@@ -105,7 +107,7 @@ class Encoder:
     def _encode_text_part(self, text: str, now: int) -> bytes:
         return self._encode_message_part("text", now, type="text", text=text, time=_build_time_span(now, now))
 
-    def _end_step(self, reason: str, now: int, usage: dict[str, Any] | None) -> bytes:
+    def _encode_step_end(self, reason: str, now: int, usage: dict[str, Any] | None) -> bytes:
         self._is_open = False
         tokens = {**_STEP_TOKEN_COUNTS, **(usage or {})}
         return self._encode_message_part("step_finish", now, reason=reason, type="step-finish", tokens=tokens, cost=0)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from pytest_agentproc.fake_agents.contracts import EventEncoders
     from pytest_agentproc.fake_agents.program import Program
 
-    EventFields = tuple[str, dict[str, Any]]
-    Parts = tuple[EventFields, ...]
+    PartialEvent = tuple[str, dict[str, Any]]
+    PartialEvents = tuple[PartialEvent, ...]
 
 SESSION_ID = "01a20073-0000-7000-8000-000000000000"
 _ZERO_COSTS = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0}
@@ -53,7 +53,7 @@ class Encoder:
         self._tools: dict[str, str] = {}
         self._results: list[dict[str, Any]] = []
         self.events: EventEncoders = {
-            "begin": self.encode_begin,
+            "begin": self.encode_run_opening,
             "delta": self.encode_text_delta,
             "think": self.encode_thought,
             "tool": self.encode_tool_start,
@@ -61,7 +61,7 @@ class Encoder:
             "event": self.encode_raw_event,
         }
 
-    def encode_begin(self, what: str, now: int) -> bytes:
+    def encode_run_opening(self, what: str, now: int) -> bytes:
         """Give the header, the agent's start and the prompt's message, if they are still to come."""
         begun = self._encode_opening_events(now)
         return self._lines.join(begun) if begun else b""
@@ -100,11 +100,11 @@ class Encoder:
 
     def encode_thought(self, text: str, now: int) -> bytes:
         """Give a thought, which begins the message that the next text or tool ends."""
-        events = [*self._encode_opening_events(now), *self._start_message(now), *self._end_open_text()]
+        events = [*self._encode_opening_events(now), *self._encode_message_start(now), *self._end_open_text()]
         index = len(self._blocks)
         self._blocks.append({"type": "thinking", "thinking": text})
         partial = encode_json_line(self._build_partial_message())
-        parts: Parts = (
+        parts: PartialEvents = (
             ("thinking_start", {}),
             ("thinking_delta", {"delta": text}),
             ("thinking_end", {"content": text}),
@@ -115,7 +115,7 @@ class Encoder:
         """Give the message that asks for a tool of the agent's own, and the tool's start."""
         name, number = fields["name"], fields["id"]
         self._tools[number] = name
-        events = [*self._encode_opening_events(now), *self._start_message(now), *self._encode_tool_call(fields)]
+        events = [*self._encode_opening_events(now), *self._encode_message_start(now), *self._encode_tool_call(fields)]
         about = {"toolCallId": number, "toolName": name, "args": fields["input"]}
         events.append(encode_json_line({"type": "tool_execution_start", **about}))
         if name in _TOOLS_WITH_PROGRESS:
@@ -153,7 +153,7 @@ class Encoder:
         ]
         if text is not None:
             events.insert(2, _encode_message_update(index - 1, ("text_end", {"content": text}), whole, whole))
-        return [*events, *self._finish_message("toolUse", {})]
+        return [*events, *self._encode_message_end("toolUse", {})]
 
     def encode_tool_end(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the tool's end and result; after the last one that runs a new turn begins."""
@@ -221,13 +221,16 @@ class Encoder:
         """Give a message, or what is still to come of the one that streams; an error begins as what it is."""
         if "errorMessage" in more and self._open is None:
             self._open = {**self._build_message_head(now), **more, "stopReason": stop}
-            return [encode_json_line({"type": "message_start", "message": self._open}), *self._finish_message(stop, {})]
-        events = self._start_message(now)
+            return [
+                encode_json_line({"type": "message_start", "message": self._open}),
+                *self._encode_message_end(stop, {}),
+            ]
+        events = self._encode_message_start(now)
         if text:
             events += self._encode_text_piece(text, now)
-        return [*events, *self._end_open_text(stop, more), *self._finish_message(stop, more)]
+        return [*events, *self._end_open_text(stop, more), *self._encode_message_end(stop, more)]
 
-    def _start_message(self, now: int) -> list[bytes]:
+    def _encode_message_start(self, now: int) -> list[bytes]:
         """Begin a message, unless one streams."""
         if self._open is not None:
             return []
@@ -236,13 +239,13 @@ class Encoder:
 
     def _encode_text_piece(self, text: str, now: int) -> list[bytes]:
         """Give a piece of text; what came so far goes with it."""
-        events, is_first = self._start_message(now), self._said is None
+        events, is_first = self._encode_message_start(now), self._said is None
         self._said = (self._said or "") + text
         index, partial = (
             len(self._blocks),
             encode_json_line(self._build_partial_message("stop", [*self._blocks, _build_text_part(self._said)])),
         )
-        parts: Parts = (("text_start", {}), ("text_delta", {"delta": text}))
+        parts: PartialEvents = (("text_start", {}), ("text_delta", {"delta": text}))
         return [*events, *(_encode_message_update(index, part, partial, partial) for part in parts[not is_first :])]
 
     def _end_open_text(self, stop: str = "", more: dict[str, Any] | None = None) -> list[bytes]:
@@ -254,7 +257,7 @@ class Encoder:
         state = encode_json_line(self._build_whole_message(stop, more or {}) if stop else self._build_partial_message())
         return [_encode_message_update(index, ("text_end", {"content": said}), state, state)]
 
-    def _finish_message(self, stop: str, more: dict[str, Any]) -> list[bytes]:
+    def _encode_message_end(self, stop: str, more: dict[str, Any]) -> list[bytes]:
         """Give the message's end."""
         message = self._build_whole_message(stop, more)
         self._open, self._blocks = None, []
@@ -306,7 +309,7 @@ def _build_text_part(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
 
 
-def _encode_message_update(index: int, part: EventFields, partial: bytes, message: bytes) -> bytes:
+def _encode_message_update(index: int, part: PartialEvent, partial: bytes, message: bytes) -> bytes:
     """Give an update of a message; both of its states are lines already, since a text may be long."""
     kind, fields = part
     event = encode_json_line({"type": kind, "contentIndex": index, **fields})[:-1]

@@ -128,7 +128,7 @@ class ReplayStage:
     def has_terminal(self) -> bool:
         return False
 
-    def can_write(self, stream: str) -> bool:
+    def can_write_chunk(self, stream: str) -> bool:
         """There is always room."""
         return True
 

@@ -305,7 +305,7 @@ class InMemoryProcess:
     def has_terminal(self) -> bool:
         return False
 
-    def can_write(self, stream: str) -> bool:
+    def can_write_chunk(self, stream: str) -> bool:
         pipe = self.pipes[stream]
         return pipe is None or pipe.is_writable()
 

@@ -163,9 +163,9 @@ class FakeFault(NamedTuple):
 
 _SCRIPT_STEP_BY_ACTION = {
     "bytes": "raw",
-    "hop": "spawn",
+    "refork": "spawn",
     "sleep": "silence",
-    "tell": "script",
+    "report_start": "script",
     "await_signal": "linger",
     **dict.fromkeys(("await_eof", "await_stdin", "await_exit", "await_prompt", "await_cancel"), "wait_for"),
 }

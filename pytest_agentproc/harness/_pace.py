@@ -212,7 +212,7 @@ class _StepwisePlayer(ScriptPlayer):
             yield _NEXT_GRANT_WAIT_KIND, self.grants
         return False
 
-    def _play_hop_step(self, fields: dict[str, Any]) -> Iterator[TrackWait]:
+    def _play_refork_step(self, fields: dict[str, Any]) -> Iterator[TrackWait]:
         """Live on: for its competitors an agent that re-forks is one process, whatever its number of forks."""
         end = fields["until"]
         yield (WAIT_FOREVER, None) if end is None else (WAIT_FOR_INSTANT, end)

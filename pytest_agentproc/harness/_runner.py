@@ -77,7 +77,7 @@ FAKE_LIFETIME_SECONDS = 300.0
 _MOST_ARGUMENT_CHARS_SHOWN = 200
 """So many characters of each argument of a fake stand in the head of its record."""
 
-_INPUT_REPORT_STEP = (0, "tell", (None,))
+_INPUT_REPORT_STEP = (0, "report_start", (None,))
 
 
 class _BrokerProcess(subprocess.Popen[bytes]):

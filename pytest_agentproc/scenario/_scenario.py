@@ -347,7 +347,7 @@ def _build_input_report(expected: tuple[UnboundExpectation, ...]) -> list[Progra
         expectation for expectation in expected if expectation.key in ("received.argv", "received.env", "received.cwd")
     ]
     names = [name for expectation in given if expectation.key == "received.env" for name in expectation.value]
-    return [(given[0].line, "tell", (names,))] if given else []
+    return [(given[0].line, "report_start", (names,))] if given else []
 
 
 def _bind_expectation(expected: UnboundExpectation, scope: CompileContext) -> Expectation:

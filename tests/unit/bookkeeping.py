@@ -47,7 +47,7 @@ class Book:
         """Tell of no variable."""
         return {"env": dict.fromkeys(names or ())}
 
-    def can_write(self, stream: str) -> bool:
+    def can_write_chunk(self, stream: str) -> bool:
         """Say whether there is room, or no reader to make any."""
         return stream in self.broken or self.room[stream] > 0
 

@@ -31,11 +31,11 @@ def wait(player, stage, link):
     libc.pthread_mutex_lock(mutex)  # no signal interrupts this, and Python runs no handler meanwhile
 
 signal.alarm(60)
-main._play_by_hub_grants = wait
+main._play_program_by_hub_grants = wait
 baked = {"hub": bytes.fromhex(sys.argv[1]), "token": b"t" * 16, "foreign": (), "host": 0}
 program = {"name": "agent", "dialect": "raw", "mode": "", "code": 0, "newline": "lf", "serves": False, "steps": []}
 program["encoder"] = ["pytest_agentproc.fake_agents.dialects.raw"]
-main._play_in_virtual_time(baked, 0, -1, {"id": "agent", "line": 0}, program)
+main._play_program_in_virtual_time(baked, 0, -1, {"id": "agent", "line": 0}, program)
 """
 
 

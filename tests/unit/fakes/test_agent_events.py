@@ -40,7 +40,7 @@ class _Stage:
     def has_terminal(self) -> bool:
         return False
 
-    def can_write(self, stream: str) -> bool:
+    def can_write_chunk(self, stream: str) -> bool:
         return True
 
     def write_chunk(self, stream: str, data: bytes) -> bool:

@@ -242,18 +242,18 @@ def test_what_reforks_is_spawned_head_by_head_and_follows_itself_until_its_time_
     play = Play(("sleep", 1), ("spawn", HOPPING, None), FOR_EVER)
     play.grant(0)
     begun = {**HOPPING, "line": 2, "until": 6}
-    assert play.grant(1) == [("spawn", index, "h", [("hop", (begun,))]) for index in range(2)]
+    assert play.grant(1) == [("spawn", index, "h", [("refork", (begun,))]) for index in range(2)]
     for born, dies, is_followed in ((1, 3, True), (3, 5, True), (5, 6, False)):
-        hop = Play(("hop", begun))
+        hop = Play(("refork", begun))
         hop.grant(born)
         assert hop.player.earliest_wake_instant == dies
-        next_hop = ("spawn", 0, "h", [("hop", ({**begun, "how": "new_session"},))])
+        next_hop = ("spawn", 0, "h", [("refork", ({**begun, "how": "new_session"},))])
         assert hop.grant(dies) == [*([next_hop] if is_followed else []), ("exit", 0)]
 
 
 def test_what_reforks_for_ever_never_stops() -> None:
     """Only a signal ends it."""
-    hop = Play(("hop", {**HOPPING, "line": 2, "until": None}))
+    hop = Play(("refork", {**HOPPING, "line": 2, "until": None}))
     hop.grant(10**12)
     assert [act[0] for act in hop.grant(10**12 + 2)] == ["spawn", "exit"]
 

@@ -306,7 +306,7 @@ def test_every_script_tells_what_the_agent_was_given() -> None:
     """Whichever invocation it is: it may be the first that lives long enough to tell."""
     text = "scenario: a\nagent: raw\nscripts:\n  - [say: hi]\n  - []\nexpect:\n  received: {argv: []}\n"
     program = loads(text).bind(Policy()).program
-    assert [steps[0][1] for steps in (program["steps"], *program["then"])] == ["tell", "tell"]
+    assert [steps[0][1] for steps in (program["steps"], *program["then"])] == ["report_start", "report_start"]
 
 
 def test_an_agent_tells_what_it_was_given_only_if_a_check_asks() -> None:
@@ -315,4 +315,4 @@ def test_an_agent_tells_what_it_was_given_only_if_a_check_asks() -> None:
     assert loads(text).bind(Policy()).program["steps"] == [(4, "say", ("hi", None))]
     text += "  outcome: completed\n"
     text = text.replace("{stdin: ''}", "{env: {A: b, C: unset}}")
-    assert loads(text).bind(Policy()).program["steps"][0] == (6, "tell", (["A", "C"],))
+    assert loads(text).bind(Policy()).program["steps"][0] == (6, "report_start", (["A", "C"],))

@@ -121,8 +121,12 @@ def test_a_part_has_its_own_program_caller_and_checks() -> None:
     parts = scenario().bind(TERMS).parts
     left, right = parts["left"], parts["right"]
     assert [part.program["name"] for part in (left, right)] == ["left", "right"]
-    assert left.program["steps"] == [(22, "tell", ([],)), (9, "await_prompt", (1,)), (9, "sleep", (3 * SECOND,))]
-    assert right.program["steps"][0] == (21, "tell", (["A"],))
+    assert left.program["steps"] == [
+        (22, "report_start", ([],)),
+        (9, "await_prompt", (1,)),
+        (9, "sleep", (3 * SECOND,)),
+    ]
+    assert right.program["steps"][0] == (21, "report_start", (["A"],))
     assert right.program["steps"][-1] == (13, "sleep", (7 * SECOND,))
     assert (left.handler, left.hooks) == (
         Handler(allowed=True, after=3 * SECOND),
