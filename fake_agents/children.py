@@ -2,7 +2,8 @@
 
 A `ChildProgram` is in the fake's group. Its stderr leads nowhere: the real CLI keeps it in a log of its own.
 `run_shell_command` waits for a shell command, which has a session of its own. As the fake ends, it ends all of them by
-the signals of the real CLI. A fake that dies by SIGKILL leaves them alone: a `ChildProgram` has the end of its stdin then.
+the signals of the real CLI. A fake that dies by SIGKILL leaves them alone: a `ChildProgram` has the end of its stdin
+then.
 """
 
 from __future__ import annotations

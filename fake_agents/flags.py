@@ -77,7 +77,7 @@ def adapt_program_to_arguments(program: Program, table: CommandLineTable, known:
         known: the sessions that earlier starts have named.
 
     Raises:
-        WrongArguments: the script is a session's and the arguments are a run's, or the other way round.
+        WrongModeArguments: the script is a session's and the arguments are a run's, or the other way round.
     """
     try:
         given = _parse_command_line(table, list(program["argv"]))

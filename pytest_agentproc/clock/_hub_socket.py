@@ -82,7 +82,7 @@ class HelloMessage(NamedTuple):
         pid: the process at its other end, as the kernel says.
         stage: its epoll descriptor.
         token: the token of its fake.
-        fields: the rest of `wire.hello`: parent pid, child index, name, line.
+        fields: the rest of `wire.encode_hello_message`: parent pid, child index, name, line.
     """
 
     link: socket.socket

@@ -31,8 +31,8 @@ class Dialect:
     Args:
         name: what `agent:` calls it in a scenario.
         encoder: the module whose `Encoder(program)` runs in the fake, dotted as an import writes it; see
-            `pytest_agentproc.fake_agents.contracts.Encoder`, and `Host` there for sessions. The fake gets the module
-            and no package around it, so it may import the standard library, `encoder_parts`, and of
+            `pytest_agentproc.fake_agents.contracts.Encoder`, and `SessionEncoder` there for sessions. The fake gets the
+            module and no package around it, so it may import the standard library, `encoder_parts`, and of
             `pytest_agentproc.fake_agents` lines, objects, program, questions and requests.
         decoders: its modes of one-shot runs, the default first, each with the supervisor's half as
             `package.module:Class`, which is made without arguments; see `supervisor.dialects.Decoder`.
