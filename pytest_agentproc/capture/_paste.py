@@ -219,7 +219,12 @@ _SHELL_TIMEOUT_PATTERN = re.compile(
 _ECHO_EXIT_CODE_PATTERN = re.compile(r"\becho \"?\$\?\"?$")
 _SHELL_TIMEOUT_EXIT_CODE = 124
 """The code of a shell's `timeout` that has ended its command."""
-_KILL_SIGNAL_NAMES_AND_NUMBERS = ("INT", "KILL", "TERM", *(SIGNAL_NUMBER_BY_NAME[name] for name in ("INT", "KILL", "TERM")))
+_KILL_SIGNAL_NAMES_AND_NUMBERS = (
+    "INT",
+    "KILL",
+    "TERM",
+    *(SIGNAL_NUMBER_BY_NAME[name] for name in ("INT", "KILL", "TERM")),
+)
 """The signals with which a supervisor kills, by name and by number."""
 _NEGATION_BEFORE_PHRASE_PATTERN = re.compile(
     r"\b(?:no longer|not|never|without|should(?: not)?|expect(?:ed)?|would|could|instead of|if it|used to|fixed)"

@@ -193,9 +193,10 @@ def _move_traps_to_signal(program: Any, first: str) -> Any:
     if not isinstance(program, list | tuple):
         return program
     steps: list[Any] = []
+    default = SIGNAL_NUMBER_BY_NAME[_DEFAULT_FIRST_SIGNAL]
     for step in program:
         match step:
-            case (int() as line, "when", ("signal", number, reaction)) if number == SIGNAL_NUMBER_BY_NAME[_DEFAULT_FIRST_SIGNAL]:
+            case (int() as line, "when", ("signal", number, reaction)) if number == default:
                 then = _move_traps_to_signal(reaction, first)
                 steps += [
                     (line, "when", ("signal", SIGNAL_NUMBER_BY_NAME[name], then if name == first else []))

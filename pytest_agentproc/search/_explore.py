@@ -101,7 +101,9 @@ def _move_piece_nearer(trials: _ExplorationTrials, setting: PieceTexts, index: i
     def is_failing(worth: int) -> bool:
         return trials.is_failing(set_text(movable.format_replacement_time(worth, limits)))
 
-    return set_text(movable.format_replacement_time(_find_last_allowed([far, now], is_failing, _MILLISECOND_NS), limits))
+    return set_text(
+        movable.format_replacement_time(_find_last_allowed([far, now], is_failing, _MILLISECOND_NS), limits)
+    )
 
 
 def _generate_settings(

@@ -62,9 +62,8 @@ FieldReader = Callable[[Any, str, Any], Any]
 def _read_outcome(given: Any, place: str, _unit: object) -> str:
     if isinstance(given, str) and given in _OUTCOME_WORDS:
         return str(given)
-    raise AdapterError(
-        f"it returned {_format_given_value(given, place)}, which is no outcome\n{suggest_known_word(given, _OUTCOME_WORDS)}"
-    )
+    hint = suggest_known_word(given, _OUTCOME_WORDS)
+    raise AdapterError(f"it returned {_format_given_value(given, place)}, which is no outcome\n{hint}")
 
 
 def _make_type_reader(kind: type, allowed: str) -> FieldReader:
