@@ -283,9 +283,11 @@ class StepGuesser:
 def _encode_candidate(trial: Any, candidate: StepCandidate) -> bytes:
     try:
         if candidate.op == "say":
-            return bytes(trial.say(*candidate.value, 0))
-        if candidate.op in ("answer", "result"):
-            return bytes(getattr(trial, candidate.op)(candidate.value, 0))
+            return bytes(trial.encode_text(*candidate.value, 0))
+        if candidate.op == "answer":
+            return bytes(trial.encode_answer(candidate.value, 0))
+        if candidate.op == "result":
+            return bytes(trial.encode_result(candidate.value, 0))
         return bytes(trial.events[candidate.op](candidate.value, 0)) if candidate.op in trial.events else b""
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, AssertionError):
         return b""
