@@ -137,7 +137,7 @@ def test_a_program_that_does_not_say_what_it_should_is_told_with_its_end(
 ) -> None:
     """Its author sees the missing file, the end of the program, and its words about that."""
     program = (
-        '"$@" >/dev/null; [ -z "$WRITTEN" ] || echo "$WRITTEN" >"$0/r.json"; echo no such thing >&2; kill -SEGV $$'
+        '"$@" >/dev/null; [ -z "$WRITTEN" ] || echo "$WRITTEN" >"$0/r.json"; echo no such thing >&2; kill -TERM $$'
     )
     says = {"outcome": {"json": "r.json", "key": "end.how"}}
     subject = Command(["sh", "-c", program, "{folder}", "{agent}"], env={"WRITTEN": written}, says=says)
@@ -146,7 +146,7 @@ def test_a_program_that_does_not_say_what_it_should_is_told_with_its_end(
     told = explain_play(play, rows)
     assert {row.key: row.verdict for row in rows}["outcome"] is Verdict.UNDECIDED
     assert f"does not say outcome: {why}" in told
-    assert "  the program dies of SEGV, and on its stderr stands\n    no such thing\n" in told
+    assert "  the program dies of TERM, and on its stderr stands\n    no such thing\n" in told
 
 
 @pytest.mark.slow
