@@ -192,7 +192,7 @@ def _play_until_judged(way: _RunSettings, lab: ScenarioRunner, live: _LinePrinte
             continue
         if judgement.is_red and played.is_virtual and not isinstance(way.subject, ReferenceSupervisor):
             lab.new_record = Record
-            judgement = confirm_red_judgement(judgement, way.play(lab))
+            judgement = confirm_red_judgement(judgement, partial(way.play, lab))
         if reason := played.record.header.get("out_of_reach"):
             way.say(f"\nit was played in real time: {reason}")
         if played.pace is not None:

@@ -197,7 +197,7 @@ def play_and_judge(item: ScenarioTest) -> None:
         is_reference = is_reference_supervisor(item.subject)
         judgement = judge_play(played, partial(apply_baseline, item), is_reference=is_reference)
         if judgement.is_red and played.is_virtual and item.clock == "virtual" and not is_reference:
-            judgement = confirm_red_judgement(judgement, _play_and_record_problem(item))
+            judgement = confirm_red_judgement(judgement, partial(_play_and_record_problem, item))
         judgement = _repeat_play(item, judgement)
         if not (judgement.is_red and played.was_starved):
             record_judgement(item, judgement, real)
