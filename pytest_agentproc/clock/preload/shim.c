@@ -34,7 +34,7 @@ char shim_preload[PATH_MAX + 16], shim_variable[64];
 
 static __thread struct slot *mine;
 static __thread volatile sig_atomic_t woken;
-static __thread unsigned readings, steps;
+static __thread unsigned readings, looks, steps;
 static __thread int is_stepping;
 static int (*next_clock_gettime)(clockid_t, struct timespec *);
 static _Atomic uint32_t serial;
@@ -195,7 +195,7 @@ void shim_set(struct slot *slot, int64_t deadline) {
 }
 
 void shim_rest(void) {
-  readings = 0;
+  readings = looks = 0;
   if (!is_stepping) steps = 0;
 }
 
@@ -293,8 +293,18 @@ void shim_spin(unsigned weight) {
   if (shim_is_real()) return;
   readings += weight;
   if (readings < (steps ? NEXT_SPIN : FIRST_SPIN)) return;
-  readings = 0;
+  readings = looks = 0;
   step();
+}
+
+void shim_spin_look(unsigned weight) {
+  looks += weight;
+  shim_spin(weight);
+}
+
+void shim_forgive_looks(void) {
+  readings -= looks < readings ? looks : readings;
+  looks = 0;
 }
 
 /* The beginning of a process. */

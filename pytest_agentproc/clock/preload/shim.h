@@ -48,6 +48,11 @@ int64_t shim_left(const struct slot *slot);
 enum { SPIN_READ = 1, SPIN_YIELD = 100, SPIN_LOOK = 256, SPIN_EXPIRED = 1000, SPIN_POLL = 4096 };
 void shim_spin(unsigned weight);
 
+/* Count a look without a wait that found nothing. A wait without a timeout takes such looks back: it was the wait that
+ * they led to. It takes nothing else back, as it may be over at once, again and again, at the end of a pipe. */
+void shim_spin_look(unsigned weight);
+void shim_forgive_looks(void);
+
 /* The thread waits, or need not, as what it waits for is there: either way it does not spin. */
 void shim_rest(void);
 

@@ -97,16 +97,19 @@ static int wait_epoll(int epoll, struct epoll_event *events, int size, int64_t d
   return (int)result;
 }
 
-/* Give what a look without a wait found. One that finds something is followed by work: only the others are a spin. */
+/* Give what a call found that has no deadline: a look, or a wait without a timeout. A look that finds something is
+ * followed by work: only the others are a spin. */
 static int found(long result, int is_look, unsigned weight) {
-  if (is_look && result == 0) shim_spin(weight);
+  if (!shim_page) return (int)result;
+  if (!is_look) shim_forgive_looks();
+  else if (result == 0) shim_spin_look(weight);
   return (int)result;
 }
 
 EXPORT int epoll_pwait(int epoll, struct epoll_event *events, int size, int timeout, const sigset_t *mask) {
   if (shim_page && timeout > 0) return wait_epoll(epoll, events, size, timeout * MILLISECOND, mask);
   long result = CALL(SYS_epoll_pwait, epoll, events, size, timeout, mask, 8);
-  return found(result, shim_page && timeout == 0, SPIN_LOOK);
+  return found(result, timeout == 0, SPIN_LOOK);
 }
 
 EXPORT int epoll_wait(int epoll, struct epoll_event *events, int size, int timeout) {
@@ -118,7 +121,7 @@ EXPORT int epoll_pwait2(int epoll, struct epoll_event *events, int size, const s
   if (!timeout) return epoll_pwait(epoll, events, size, -1, mask);
   if (shim_page && shim_is_valid(timeout) && shim_ns(timeout))
     return wait_epoll(epoll, events, size, shim_ns(timeout), mask);
-  return found(CALL(SYS_epoll_pwait2, epoll, events, size, timeout, mask, 8), shim_page != NULL, SPIN_LOOK);
+  return found(CALL(SYS_epoll_pwait2, epoll, events, size, timeout, mask, 8), 1, SPIN_LOOK);
 }
 
 EXPORT int ppoll(struct pollfd *descriptors, nfds_t count, const struct timespec *timeout, const sigset_t *mask) {
@@ -132,7 +135,7 @@ EXPORT int ppoll(struct pollfd *descriptors, nfds_t count, const struct timespec
   }
   struct timespec copy = timeout ? *timeout : (struct timespec){0}; /* the kernel writes into its own */
   long result = CALL(SYS_ppoll, descriptors, count, timeout ? &copy : NULL, mask, 8);
-  return found(result, shim_page && timeout, SPIN_POLL);
+  return found(result, timeout != NULL, SPIN_POLL);
 }
 
 EXPORT int poll(struct pollfd *descriptors, nfds_t count, int timeout) {
@@ -178,7 +181,7 @@ EXPORT int pselect(int count, fd_set *in, fd_set *out, fd_set *err, const struct
                    const sigset_t *mask) {
   fd_set *sets[] = {in, out, err};
   if (!shim_page || !timeout || !shim_is_valid(timeout) || !shim_ns(timeout)) {
-    return found(select_at_once(count, in, out, err, timeout, mask), shim_page && timeout, SPIN_POLL);
+    return found(select_at_once(count, in, out, err, timeout, mask), timeout != NULL, SPIN_POLL);
   }
   int ready = look_at_sets(count, sets, mask);
   if (is_ready(ready)) return ready;

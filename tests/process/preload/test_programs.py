@@ -134,6 +134,34 @@ print(time.monotonic() - begin)
 """
 
 
+WRITES = """
+import os, select, threading, time
+begin = time.monotonic()
+source, sink = os.pipe()
+look = select.poll()
+look.register(sink, select.POLLOUT)
+watch = select.epoll()
+watch.register(sink, select.EPOLLOUT)
+
+def read():
+    while os.read(source, 65536):
+        pass
+
+threading.Thread(target=read, daemon=True).start()
+for _ in range(3000):
+    os.write(sink, bytes(65536))
+    while not look.poll(0):
+        watch.poll()
+print(time.monotonic() - begin)
+"""
+
+
+def test_a_look_before_a_wait_without_a_limit_is_no_spin() -> None:
+    """A fake that writes 16 MiB into a full pipe once moved time by 0.2 s for each piece of it."""
+    ran = timed(sys.executable, "-c", WRITES)
+    assert ran.out == "0.0\n"
+
+
 TIMERS = r"""
 #define _GNU_SOURCE
 #include <poll.h>
