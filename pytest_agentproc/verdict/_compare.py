@@ -137,7 +137,7 @@ def _excuse_other_limits(played: PlayResult, rows: list[CheckRow]) -> list[Check
     ]
 
 
-_INTRODUCTION_OF_LIMITS = "the kit's own supervisor, under these limits:"
+_INTRODUCTION_OF_LIMITS = "with these limits the kit's own supervisor fails this check, too:"
 
 
 def _find_missed_by_reference(reference: ReferencePlays) -> dict[str, str]:

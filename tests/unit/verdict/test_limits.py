@@ -52,7 +52,7 @@ def test_another_story_is_not_judged() -> None:
     for answer in (OTHER, HERE, {"outcome": "failed", "elapsed": 9}):
         assert verdicts(play(answer, against(OTHER))) == [NOT_JUDGED, NOT_JUDGED, "passed"]
     rows = judge_all_expectations(play({"outcome": "overran", "elapsed": 51}, against(OTHER)))
-    assert rows[0].seen == "overran; the kit's own supervisor, under these limits: outcome overran"
+    assert rows[0].seen == "overran; with these limits the kit's own supervisor fails this check, too: outcome overran"
 
 
 def test_a_scenario_of_which_nothing_is_left_is_not_passed() -> None:
