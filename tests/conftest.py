@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 pytest_plugins = ["pytester"]
 
 _THREADS = Path("/proc/self/task")
-_LAB = ("harness/_broker.py", "harness/_decoy.py", "_preload.serve_play_requests(")
+_LAB = ("harness/fakes/_broker.py", "harness/_decoy.py", "_preload.serve_play_requests(")
 """What serves every later test and goes with the session's lab: lifeline broker, decoys, virtual time of programs."""
 
 

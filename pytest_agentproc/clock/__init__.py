@@ -30,9 +30,9 @@ from pytest_agentproc.clock._protocol import Clock, SystemClock, WatchedRun, cur
 
 if TYPE_CHECKING:
     from pytest_agentproc.clock._hub_socket import bind_socket_in
-    from pytest_agentproc.clock._loop_warnings import silence_loop_warnings
     from pytest_agentproc.clock._popen import make_popen_limits_exact
     from pytest_agentproc.clock._virtual import VirtualClock, is_in_loop, require_backend
+    from pytest_agentproc.clock.loops._warnings import silence_loop_warnings
 
 __all__ = [
     "LONGEST_POLLING_PERIOD_NS",
@@ -73,7 +73,7 @@ def __getattr__(name: str) -> Any:
 
         return bind_socket_in
     if name == "silence_loop_warnings":
-        from pytest_agentproc.clock._loop_warnings import silence_loop_warnings
+        from pytest_agentproc.clock.loops._warnings import silence_loop_warnings
 
         return silence_loop_warnings
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,9 +15,14 @@ import anyio
 from pytest_agentproc import machine
 from pytest_agentproc.clock._blockage import block_loop
 from pytest_agentproc.clock._guards import watch_for_spin
-from pytest_agentproc.clock._host_hooks import KnownPrograms, await_started_child, end_started_processes, watch_host
 from pytest_agentproc.clock._hub import Hub
 from pytest_agentproc.clock._protocol import current_clock, set_current_clock
+from pytest_agentproc.clock.loops._host_hooks import (
+    KnownPrograms,
+    await_started_child,
+    end_started_processes,
+    watch_host,
+)
 from pytest_agentproc.errors import UsageError
 
 if TYPE_CHECKING:
@@ -240,13 +245,13 @@ class VirtualClock:
     @contextlib.contextmanager
     def make_loops_virtual(self) -> Iterator[None]:
         """Have each event loop that is made in this thread while the block runs be in this clock's time."""
-        from pytest_agentproc.clock._asyncio import host_asyncio_loops
+        from pytest_agentproc.clock.loops._asyncio import host_asyncio_loops
 
         with contextlib.ExitStack() as stack:
             stack.enter_context(self.patch_time())
             stack.enter_context(host_asyncio_loops(self.hub, self.watch_host_actions))
             if importlib.util.find_spec("trio") is not None:
-                from pytest_agentproc.clock._trio import host_trio_runs
+                from pytest_agentproc.clock.loops._trio import host_trio_runs
 
                 stack.enter_context(host_trio_runs(self.hub, self.watch_host_actions))
             yield
@@ -272,9 +277,9 @@ class VirtualClock:
 
     def _run_on_backend(self, function: Callable[..., Awaitable[Any]], args: tuple[Any, ...], backend: str) -> Any:
         if backend == "trio":
-            from pytest_agentproc.clock._trio import build_trio_options as options
+            from pytest_agentproc.clock.loops._trio import build_trio_options as options
         else:
-            from pytest_agentproc.clock._asyncio import build_asyncio_options as options
+            from pytest_agentproc.clock.loops._asyncio import build_asyncio_options as options
         try:
             with options(self.hub, self.watch_host_actions) as backend_options:
                 return anyio.run(

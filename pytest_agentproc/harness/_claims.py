@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock import JumpRule, NextMove
 from pytest_agentproc.errors import Spin
-from pytest_agentproc.harness._model import DEFAULT_REFERENCE_SUBJECT, InMemoryModel
-from pytest_agentproc.harness._model_play import play_bound_scenario
 from pytest_agentproc.harness._supervise import explain_real_time_only, needs_keeper
+from pytest_agentproc.harness.model._machine import DEFAULT_REFERENCE_SUBJECT, InMemoryModel
+from pytest_agentproc.harness.model._play import play_bound_scenario
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.vocabulary import (
     ALL_LIMIT_NAMES,

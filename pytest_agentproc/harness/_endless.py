@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import anyio
 
 from pytest_agentproc.clock import is_debugged
-from pytest_agentproc.harness._fake_log import FakeLog
+from pytest_agentproc.harness.fakes._fake_log import FakeLog
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from pytest_agentproc.harness._fake import FakeAgent
     from pytest_agentproc.harness._played import Pace
     from pytest_agentproc.harness._wakes import CoordinatorWakes
+    from pytest_agentproc.harness.fakes._fake import FakeAgent
 
 
 _LEAST_LOOKS_OF_POLLING = 400

@@ -18,12 +18,7 @@ from pytest_agentproc.harness._claims import (
     bind_to_subject,
     list_agent_scenarios,
 )
-from pytest_agentproc.harness._fake import FakeAgent, LockstepProcesses, RealTimeLifetime
-from pytest_agentproc.harness._fake_log import FakeLog
 from pytest_agentproc.harness._faults import map_probe_answers, require_startable_fakes
-from pytest_agentproc.harness._launch import FakeBuilder
-from pytest_agentproc.harness._model import DEFAULT_REFERENCE_SUBJECT
-from pytest_agentproc.harness._model_play import blame_endless_agent, play_bound_scenario
 from pytest_agentproc.harness._pace import (
     NotForRealTime,
     RunForecast,
@@ -46,9 +41,7 @@ from pytest_agentproc.harness._played import (
     describe_accepted_flags,
 )
 from pytest_agentproc.harness._preload import PreloadRunner, UnreachableSupervisor
-from pytest_agentproc.harness._refused_starts import make_spawn_failure_listener, simulate_spawn_failures
 from pytest_agentproc.harness._signal_guard import Decoys
-from pytest_agentproc.harness._standalone import COMMAND_BY_DIALECT, NAMES_OF_REFUSED_CLIS, write_missing_cli_stub
 from pytest_agentproc.harness._supervise import (
     ArtifactDirectory,
     explain_no_virtual_time,
@@ -57,6 +50,13 @@ from pytest_agentproc.harness._supervise import (
     supervise_in_virtual_time,
 )
 from pytest_agentproc.harness._wakes import CoordinatorWakes
+from pytest_agentproc.harness.fakes._fake import FakeAgent, LockstepProcesses, RealTimeLifetime
+from pytest_agentproc.harness.fakes._fake_log import FakeLog
+from pytest_agentproc.harness.fakes._launch import FakeBuilder
+from pytest_agentproc.harness.fakes._refused_starts import make_spawn_failure_listener, simulate_spawn_failures
+from pytest_agentproc.harness.fakes._standalone import COMMAND_BY_DIALECT, NAMES_OF_REFUSED_CLIS, write_missing_cli_stub
+from pytest_agentproc.harness.model._machine import DEFAULT_REFERENCE_SUBJECT
+from pytest_agentproc.harness.model._play import blame_endless_agent, play_bound_scenario
 from pytest_agentproc.machine import is_virtual
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
@@ -420,7 +420,7 @@ class ScenarioRunner:
             listener, self._lifeline = bind_socket_in(str(self._open_builder().folder), "lifeline", 1024)
             with listener:
                 self._open_builder().death_notes_path.touch()
-                script = str(Path(__file__).with_name("_broker.py"))
+                script = str(Path(__file__).parent / "fakes" / "_broker.py")
                 command = [
                     find_interpreter(),
                     "-IS",

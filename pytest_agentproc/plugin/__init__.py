@@ -22,14 +22,14 @@ from pytest_agentproc.plugin._hooks import (
 )
 from pytest_agentproc.plugin._marked import agent_scenario, pytest_generate_tests, pytest_pyfunc_call
 from pytest_agentproc.plugin._options import pytest_addoption
-from pytest_agentproc.plugin._progress import (
+from pytest_agentproc.plugin._virtual_time import pytest_collection_finish
+from pytest_agentproc.plugin.reports._progress import (
     pytest_report_collectionfinish,
     pytest_report_teststatus,
     pytest_sessionfinish,
     pytest_sessionstart,
 )
-from pytest_agentproc.plugin._tracebacks import pytest_runtest_makereport
-from pytest_agentproc.plugin._virtual_time import pytest_collection_finish
+from pytest_agentproc.plugin.reports._tracebacks import pytest_runtest_makereport
 
 if TYPE_CHECKING:
     from pytest_agentproc.clock import VirtualClock
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.plugin._process_tree import ProcessTree
     from pytest_agentproc.plugin._run import AgentRun, AgentTurn, Runner
     from pytest_agentproc.plugin._session import AgentSession, Sessions, StartedTurn
-    from pytest_agentproc.plugin._timelines import AgentTimeline
+    from pytest_agentproc.plugin.reports._timelines import AgentTimeline
 
 __all__ = [
     "AgentRun",
@@ -75,7 +75,7 @@ __all__ = [
 _MODULE_BY_PUBLIC_NAME = {
     "AgentRun": "plugin._run",
     "AgentSession": "plugin._session",
-    "AgentTimeline": "plugin._timelines",
+    "AgentTimeline": "plugin.reports._timelines",
     "AgentTurn": "plugin._run",
     "StartedTurn": "plugin._session",
     "FakeAgent": "harness",

@@ -164,7 +164,7 @@ def _is_kit_process(waiting: str) -> bool:
 
     found = re.search(r" \(pid (\d+)\)", waiting)
     pid = int(found[1]) if found else 0
-    return pid == os.getpid() or any(word.endswith("/harness/_broker.py") for word in read_command_words(pid))
+    return pid == os.getpid() or any(word.endswith("/harness/fakes/_broker.py") for word in read_command_words(pid))
 
 
 def measure_in_real_time() -> None:

@@ -25,7 +25,7 @@ from pytest_agentproc.errors import UsageError
 from pytest_agentproc.harness import COMMAND_BY_DIALECT, MultiScriptFake, RealTimeLifetime, ScenarioRunner
 from pytest_agentproc.plugin._contributions import get_runner
 from pytest_agentproc.plugin._scripts import find_caller_place, find_test_place, load_given_scenario
-from pytest_agentproc.plugin._timelines import add_run_to_timeline
+from pytest_agentproc.plugin.reports._timelines import add_run_to_timeline
 from pytest_agentproc.verdict import explain_leaks
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.plugin._process_tree import ProcessTree
     from pytest_agentproc.plugin._run import Runner
     from pytest_agentproc.plugin._session import Sessions
-    from pytest_agentproc.plugin._timelines import AgentTimeline
+    from pytest_agentproc.plugin.reports._timelines import AgentTimeline
 
 __all__ = [
     "agent_run",
@@ -153,7 +153,7 @@ def agent_timeline(request: pytest.FixtureRequest) -> Iterator[AgentTimeline]:
     `status ready`; `leak`; `line 7`. `child1: exit` and `turn 2: completed` are about one only. Of several runs
     `agent_timeline[1]` is the second.
     """
-    from pytest_agentproc.plugin._timelines import AgentTimeline
+    from pytest_agentproc.plugin.reports._timelines import AgentTimeline
 
     timeline = AgentTimeline(request)
     yield timeline

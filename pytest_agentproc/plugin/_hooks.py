@@ -93,11 +93,11 @@ def pytest_configure(config: pytest.Config) -> None:
     if is_foreign or any(
         get_option(config, name) for name in ("corpus", "defect", "baseline", "update_baseline", "results")
     ):
-        from pytest_agentproc.plugin._results_store import begin_results
+        from pytest_agentproc.plugin.reports._results_store import begin_results
 
         begin_results(config)
     if get_option(config, "report") or get_option(config, "timeline") == "always":
-        from pytest_agentproc.plugin._report import begin_report
+        from pytest_agentproc.plugin.reports._pages import begin_report
 
         begin_report(config)
     if config.args_source is pytest.Config.ArgsSource.ARGS:

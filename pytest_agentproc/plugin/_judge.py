@@ -14,10 +14,10 @@ from pytest_agentproc.errors import AdapterError, KitError
 from pytest_agentproc.harness import NotForRealTime, explain_no_virtual_time, explain_real_time_only, run_in_model
 from pytest_agentproc.plugin._contributions import get_runner, is_reference_supervisor
 from pytest_agentproc.plugin._options import format_rerun_command, get_option
-from pytest_agentproc.plugin._progress import record_play_figures
-from pytest_agentproc.plugin._report import add_run_page, forget_earlier_pages
-from pytest_agentproc.plugin._results_store import apply_baseline, record_judgement
-from pytest_agentproc.plugin._timelines import add_run_to_timeline
+from pytest_agentproc.plugin.reports._pages import add_run_page, forget_earlier_pages
+from pytest_agentproc.plugin.reports._progress import record_play_figures
+from pytest_agentproc.plugin.reports._results_store import apply_baseline, record_judgement
+from pytest_agentproc.plugin.reports._timelines import add_run_to_timeline
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.verdict import (

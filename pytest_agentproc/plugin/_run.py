@@ -13,9 +13,9 @@ from pytest_agentproc.errors import UsageError, suggest_known_word
 from pytest_agentproc.plugin._contributions import get_reference_subject
 from pytest_agentproc.plugin._judge import ScenarioFailed, finish_test_by_judgement, play_in_virtual_time
 from pytest_agentproc.plugin._options import get_backends
-from pytest_agentproc.plugin._report import add_run_page, forget_earlier_pages
 from pytest_agentproc.plugin._scripts import find_test_place, load_given_scenario
 from pytest_agentproc.plugin._virtual_time import refuse_nested_clock
+from pytest_agentproc.plugin.reports._pages import add_run_page, forget_earlier_pages
 from pytest_agentproc.record import Record, render_text
 from pytest_agentproc.verdict import find_returned_at, judge_play, list_signals
 from pytest_agentproc.vocabulary import ALL_LIMIT_NAMES, NANOSECONDS_PER_SECOND

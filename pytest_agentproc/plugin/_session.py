@@ -9,7 +9,6 @@ from pytest_agentproc.errors import UsageError
 from pytest_agentproc.plugin._contributions import get_reference_subject
 from pytest_agentproc.plugin._judge import finish_test_by_judgement, play_in_virtual_time
 from pytest_agentproc.plugin._options import get_backends
-from pytest_agentproc.plugin._report import add_run_page
 from pytest_agentproc.plugin._run import (
     AgentRun,
     AgentTurn,
@@ -20,6 +19,7 @@ from pytest_agentproc.plugin._run import (
 )
 from pytest_agentproc.plugin._scripts import CONVERSATION_AGENT_YAML, find_test_place, load_given_scenario
 from pytest_agentproc.plugin._virtual_time import refuse_nested_clock
+from pytest_agentproc.plugin.reports._pages import add_run_page
 from pytest_agentproc.verdict import judge_play
 
 if TYPE_CHECKING:

@@ -15,15 +15,14 @@ _PACKAGE_OF_ENCODERS, _PACKAGE_OF_DECODERS = (
     "pytest_agentproc.fake_agents.dialects",
     "pytest_agentproc.supervisor.dialects",
 )
-_CLAUDE_ENCODER_MODULES = tuple(
-    f"{_PACKAGE_OF_ENCODERS}.{part}" for part in ("claude_forms", "claude_hooks", "claude_servers", "claude")
+_PACKAGE_OF_CLAUDE = f"{_PACKAGE_OF_ENCODERS}.claude"
+_CLAUDE_ENCODER_MODULES = (
+    _PACKAGE_OF_CLAUDE,
+    *(f"{_PACKAGE_OF_CLAUDE}.{part}" for part in ("forms", "hooks", "servers", "print_mode")),
 )
 _CLAUDE_SESSION_ENCODER_MODULES = (
     *_CLAUDE_ENCODER_MODULES,
-    *(
-        f"{_PACKAGE_OF_ENCODERS}.claude_{part}"
-        for part in ("control", "prompts", "refusals", "tasks", "turns", "session")
-    ),
+    *(f"{_PACKAGE_OF_CLAUDE}.{part}" for part in ("control", "prompts", "refusals", "tasks", "turns", "session")),
 )
 _CLAUDE_STEP_NAMES = (
     "nested",
@@ -409,7 +408,7 @@ _ALL_DIALECTS = (
         encoder_parts=_CLAUDE_ENCODER_MODULES[:-1],
         encoder=_CLAUDE_ENCODER_MODULES[-1],
         encoders={"session": _CLAUDE_SESSION_ENCODER_MODULES},
-        task_encoders={"print": (*_CLAUDE_SESSION_ENCODER_MODULES, f"{_PACKAGE_OF_ENCODERS}.claude_background")},
+        task_encoders={"print": (*_CLAUDE_SESSION_ENCODER_MODULES, f"{_PACKAGE_OF_CLAUDE}.background")},
         decoders={"print": f"{_PACKAGE_OF_DECODERS}._claude:ClaudePrintDecoder"},
         talks={"session": f"{_PACKAGE_OF_DECODERS}._claude_talk:ClaudeTalk"},
         options={

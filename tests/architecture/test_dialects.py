@@ -48,7 +48,8 @@ def test_the_modules_of_an_encoder_are_all_that_it_imports() -> None:
             modules = DIALECTS[name].list_encoder_modules(mode, has_tasks=has_tasks)
             loaded: set[str] = set()
             for module in modules:
-                file = ROOT.joinpath(*module.split(".")).with_suffix(".py")
+                place = ROOT.joinpath(*module.split("."))
+                file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
                 wanted = {
                     found.module
                     for found in imports(file)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.harness._fake_log import FakeLog
+from pytest_agentproc.harness.fakes._fake_log import FakeLog
 from pytest_agentproc.scenario import loads
 from tests.clients.packages import from_npm, from_pypi, from_pypi_alone, node
 from tests.process.stand import is_gone

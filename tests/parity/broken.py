@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.clock import HostState, JumpRule, NextMove
 from pytest_agentproc.fake_agents.player import ScriptPlayer, ScriptTrack
 from pytest_agentproc.harness import InMemoryModel
-from pytest_agentproc.harness._actors import InMemoryPipe, InMemoryProcess, ModelAgent
+from pytest_agentproc.harness.model._actors import InMemoryPipe, InMemoryProcess, ModelAgent
 from pytest_agentproc.supervisor import Driver
 
 if TYPE_CHECKING:

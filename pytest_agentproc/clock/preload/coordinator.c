@@ -36,7 +36,7 @@
 #define AT_REST SECOND    /* so long nobody waits for an instant before that is said */
 #define LONG_RUN (30 * SECOND) /* so long nobody waits at all before that is said */
 #define LONGEST_END (5 * SECOND)
-#define BROKER "lifeline-broker" /* the process that removes a harness's files once that is dead: harness/_broker.py */
+#define BROKER "lifeline-broker" /* harness/fakes/_broker.py: it removes the files of a harness that is dead */
 #define LONGEST_REMOVAL (2 * SECOND)
 #define LONGEST_ALARM (6 * SECOND) /* so long the listener may take to end a standstill before it is said */
 #define SHORTEST_WAIT (SECOND / 200000)

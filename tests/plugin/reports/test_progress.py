@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 IMPATIENT = """
-from pytest_agentproc.plugin import _progress
+from pytest_agentproc.plugin.reports import _progress
 _progress._PROGRESS_LINE_PERIOD_SECONDS = 0
 """
 

@@ -128,7 +128,7 @@ def test_a_fake_that_does_not_come_to_its_first_line_is_no_verdict(
     text: str, why: str, is_real: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It can write no report of its own; its end once counted as the agent's."""
-    monkeypatch.setattr("pytest_agentproc.harness._launch._format_launcher", lambda _: text)
+    monkeypatch.setattr("pytest_agentproc.harness.fakes._launch._format_launcher", lambda _: text)
     told, reference_supervisor = loads(SOUND, "x.scenario.yaml"), subjects.reference_supervisor()
     with ScenarioRunner() as lab, pytest.raises(KitError) as error:
         (lab.play_real if is_real else lab.play)(told, reference_supervisor)

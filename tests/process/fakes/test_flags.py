@@ -14,7 +14,7 @@ import pytest
 
 from pytest_agentproc.fake_agents import flags
 from pytest_agentproc.harness._played import build_command_line, describe_accepted_flags
-from pytest_agentproc.harness._standalone import write_fake
+from pytest_agentproc.harness.fakes._standalone import write_fake
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.vocabulary import DIALECTS
 

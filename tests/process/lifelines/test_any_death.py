@@ -134,7 +134,7 @@ def test_a_broker_whose_harness_is_gone_before_it_starts_goes_without_a_word(tmp
     gone.wait()
     folder = tmp_path / "left"
     folder.mkdir()
-    program = ROOT / "pytest_agentproc" / "harness" / "_broker.py"
+    program = ROOT / "pytest_agentproc" / "harness" / "fakes" / "_broker.py"
     with socket.socket(socket.AF_UNIX) as listener:
         line = [sys.executable, "-S", str(program), str(gone.pid), "1", str(folder)]
         done = subprocess.run(line, stdin=listener.fileno(), capture_output=True, check=False, timeout=CEILING)
@@ -144,7 +144,7 @@ def test_a_broker_whose_harness_is_gone_before_it_starts_goes_without_a_word(tmp
 
 def test_a_broker_that_is_interrupted_leaves_the_folder_to_its_harness(tmp_path: Path) -> None:
     """The harness writes its next fake there."""
-    program = str(ROOT / "pytest_agentproc" / "harness" / "_broker.py")
+    program = str(ROOT / "pytest_agentproc" / "harness" / "fakes" / "_broker.py")
     heeds = "import runpy, signal, sys; signal.signal(2, signal.default_int_handler); del sys.argv[0]; "
     line = [sys.executable, "-c", f"{heeds}runpy.run_path({program!r}, run_name='__main__')", program]
     with socket.socket(socket.AF_UNIX) as listener:

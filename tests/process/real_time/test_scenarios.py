@@ -14,8 +14,8 @@ import pytest
 
 from pytest_agentproc import defects, subjects
 from pytest_agentproc.harness import NotForRealTime, PlayResult, ScenarioRunner, _pace, forecast_run
-from pytest_agentproc.harness._fake_log import FakeLog
 from pytest_agentproc.harness._pace import choose_pace
+from pytest_agentproc.harness.fakes._fake_log import FakeLog
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.verdict import Verdict, choose_overall_verdict, explain_play, judge_all_expectations
 from pytest_agentproc.verdict._facts import find_gone_at, list_agent_starts, list_leaks

@@ -12,10 +12,10 @@ import pytest
 
 from pytest_agentproc.clock import SystemClock
 from pytest_agentproc.fake_agents import diary
-from pytest_agentproc.harness import _fake_log as _diaries
 from pytest_agentproc.harness import _leftovers as _kept
-from pytest_agentproc.harness._fake_log import FakeLog
 from pytest_agentproc.harness._leftovers import KeeperScope
+from pytest_agentproc.harness.fakes import _fake_log as _diaries
+from pytest_agentproc.harness.fakes._fake_log import FakeLog
 from pytest_agentproc.procfs import read_command_words
 from pytest_agentproc.record import Record
 

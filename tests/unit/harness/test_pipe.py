@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pytest_agentproc.harness._actors import InMemoryPipe
+from pytest_agentproc.harness.model._actors import InMemoryPipe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

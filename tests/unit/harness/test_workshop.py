@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_agentproc.harness._launch import FakeBuilder
+from pytest_agentproc.harness.fakes._launch import FakeBuilder
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.vocabulary import Policy
 

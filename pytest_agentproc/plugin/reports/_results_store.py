@@ -30,7 +30,7 @@ from pytest_agentproc.plugin._contributions import (
 )
 from pytest_agentproc.plugin._options import CORPUS_NODE_ID_PREFIX, format_rerun_command, get_option
 from pytest_agentproc.plugin._scripts import shorten_path
-from pytest_agentproc.plugin._tracebacks import pause_garbage_collection
+from pytest_agentproc.plugin.reports._tracebacks import pause_garbage_collection
 from pytest_agentproc.scenario import load, read_agent_names
 from pytest_agentproc.verdict import (
     Baseline,

@@ -19,7 +19,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock._debugger import is_guard_time_over
-from pytest_agentproc.clock._loop_warnings import is_reporting_errors
+from pytest_agentproc.clock.loops._warnings import is_reporting_errors
 from pytest_agentproc.errors import Spin
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pytest_agentproc.clock import SystemClock, VirtualClock
-    from pytest_agentproc.harness._fake_log import FakeLog
-    from pytest_agentproc.harness._refused_starts import SpawnFailureListener
+    from pytest_agentproc.harness.fakes._fake_log import FakeLog
+    from pytest_agentproc.harness.fakes._refused_starts import SpawnFailureListener
     from pytest_agentproc.record import AgentStart
 
 

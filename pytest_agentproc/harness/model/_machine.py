@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.clock import HostState, JumpRule, NextMove, SystemClock
 from pytest_agentproc.errors import BrokenFake, Deadlock, Spin
 from pytest_agentproc.fake_agents.program import make_invocation_program, make_numbered_name
-from pytest_agentproc.harness._actors import InMemoryPipe, InMemoryProcess, ModelAgent, ProcessEnded, TreeMember
 from pytest_agentproc.harness._faults import describe_model_fault
+from pytest_agentproc.harness.model._actors import InMemoryPipe, InMemoryProcess, ModelAgent, ProcessEnded, TreeMember
 from pytest_agentproc.supervisor import (
     AnswerQuestion,
     Deciders,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 
-from pytest_agentproc.fake_agents.dialects.claude_forms import (
+from pytest_agentproc.fake_agents.dialects.claude.forms import (
     ABANDONED_MESSAGE_USAGE,
     EMPTY_STOP_FIELDS,
     FAILED_MESSAGE_FIELDS,
@@ -24,14 +24,14 @@ from pytest_agentproc.fake_agents.dialects.claude_forms import (
     build_tool_result_block,
     describe_unasked_permission,
 )
-from pytest_agentproc.fake_agents.dialects.claude_hooks import (
+from pytest_agentproc.fake_agents.dialects.claude.hooks import (
     BLOCK_LIMIT_LINES,
     HOOK_DENIAL_FIELDS,
     MAX_STOP_HOOK_BLOCKS,
     STOP_HOOK_NOTICE_LINE,
     ShellHooks,
 )
-from pytest_agentproc.fake_agents.dialects.claude_servers import McpServers, ServerToolCall
+from pytest_agentproc.fake_agents.dialects.claude.servers import McpServers, ServerToolCall
 from pytest_agentproc.fake_agents.lines import Lines
 from pytest_agentproc.fake_agents.objects import encode_json_line, encode_spaced_json
 from pytest_agentproc.fake_agents.program import find_option_value

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.files import write_file
 from pytest_agentproc.harness._faults import map_probe_answers
-from pytest_agentproc.harness._launch import (
+from pytest_agentproc.harness._played import MOST_PROMPT_CHARS_KNOWN, describe_accepted_flags
+from pytest_agentproc.harness.fakes._launch import (
     FLAG_MODULES,
     MODULE_LOADER_CODE,
     REAL_TIME_MODULES,
@@ -22,7 +23,6 @@ from pytest_agentproc.harness._launch import (
     compile_bundle,
     list_fake_modules,
 )
-from pytest_agentproc.harness._played import MOST_PROMPT_CHARS_KNOWN, describe_accepted_flags
 from pytest_agentproc.procfs import read_stat
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.vocabulary import DIALECTS, Policy

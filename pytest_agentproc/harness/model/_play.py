@@ -10,14 +10,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_agentproc.errors import ClockError, EndlessAgent, Spin
 from pytest_agentproc.fake_agents.program import MAX_REPORTED_WORD_BYTES
-from pytest_agentproc.harness._model import (
-    DEFAULT_REFERENCE_SUBJECT,
-    PROMPT_MARK_SEED,
-    CallerHost,
-    InMemoryModel,
-    OneActionCaller,
-    SessionHost,
-)
 from pytest_agentproc.harness._played import (
     MOST_PROMPT_CHARS_KNOWN,
     SESSION_FOLDER,
@@ -27,16 +19,24 @@ from pytest_agentproc.harness._played import (
     build_record_header,
     find_requested_model,
 )
-from pytest_agentproc.harness._refused_starts import find_spawn_error
 from pytest_agentproc.harness._supervise import EMPTY_REPORT, MOST_AGENT_STARTS, MemoryStore, compute_leave_instant
+from pytest_agentproc.harness.fakes._refused_starts import find_spawn_error
+from pytest_agentproc.harness.model._machine import (
+    DEFAULT_REFERENCE_SUBJECT,
+    PROMPT_MARK_SEED,
+    CallerHost,
+    InMemoryModel,
+    OneActionCaller,
+    SessionHost,
+)
 from pytest_agentproc.record import Record, add_session_to_trace
 from pytest_agentproc.supervisor import Conversation, RunHeader, RunMachine, RunTask, SessionTask, Setting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pytest_agentproc.harness._actors import ModelAgent
     from pytest_agentproc.harness._faults import FakeFault
+    from pytest_agentproc.harness.model._actors import ModelAgent
     from pytest_agentproc.scenario import BoundScenario, Scenario
     from pytest_agentproc.supervisor import Artifacts, Deciders, SessionDeciders
     from pytest_agentproc.vocabulary import CallerAction, LimitsRequest, Policy, RunReport

@@ -7,9 +7,9 @@ as the turn begins, and again as soon as its tools have ended. Words outside a t
 
 from __future__ import annotations
 
-from pytest_agentproc.fake_agents.dialects import claude
-from pytest_agentproc.fake_agents.dialects.claude_prompts import PromptQueue
-from pytest_agentproc.fake_agents.dialects.claude_tasks import SessionTasks, build_task_origin
+from pytest_agentproc.fake_agents.dialects.claude import print_mode
+from pytest_agentproc.fake_agents.dialects.claude.prompts import PromptQueue
+from pytest_agentproc.fake_agents.dialects.claude.tasks import SessionTasks, build_task_origin
 from pytest_agentproc.fake_agents.objects import encode_json_line
 from pytest_agentproc.fake_agents.requests import parse_json_object
 
@@ -27,7 +27,7 @@ _FIRST_KEYS_OF_EMPTY_RESULT = ("is_error", "duration_api_ms", "num_turns", "stop
 """The keys that a result without a message begins with."""
 
 
-class TurnEncoder(claude.Encoder):
+class TurnEncoder(print_mode.Encoder):
     """Encode turns: one for each prompt that is taken in hand, and for each background turn."""
 
     error_is_exit = False  # the exit comes with the end of stdin, and the last result decides
@@ -121,7 +121,7 @@ class TurnEncoder(claude.Encoder):
         """Say whose turn it is, where the real CLI does."""
         if kind == "origin":
             return {"origin": build_task_origin(self._run)} if self._run else {}
-        return {} if self._run else self._prompts.build_line_marks(kind, claude.START_UNIX_MS)
+        return {} if self._run else self._prompts.build_line_marks(kind, print_mode.START_UNIX_MS)
 
     def _announce_early_model_request(self) -> list[bytes]:
         """Say at once that the model is asked, if no tool runs any more and its last message has ended."""
@@ -151,7 +151,7 @@ class TurnEncoder(claude.Encoder):
         }
         own = {
             "uuid": prompt.get("uuid") or self._make_uuid(),
-            "timestamp": claude.format_timestamp(prompt["at"]),
+            "timestamp": print_mode.format_timestamp(prompt["at"]),
             "isReplay": True,
         }
         origin = {"origin": prompt["origin"]} if "origin" in prompt else {}

@@ -6,7 +6,7 @@ runs is swallowed by that turn, and has no result of its own; so is the end of a
 
 from __future__ import annotations
 
-from pytest_agentproc.fake_agents.dialects.claude_control import (
+from pytest_agentproc.fake_agents.dialects.claude.control import (
     TOOL_DECISION_FIELDS,
     encode_failure_response,
     encode_initialize_response,
@@ -16,15 +16,15 @@ from pytest_agentproc.fake_agents.dialects.claude_control import (
     find_asked_tool,
     read_question_answer,
 )
-from pytest_agentproc.fake_agents.dialects.claude_refusals import (
+from pytest_agentproc.fake_agents.dialects.claude.refusals import (
     ABORTED_TURN_ERROR_PREFIX,
     REJECTED_TOOL_TEXT,
     describe_failed_tool,
     explain_tool_rejection,
 )
-from pytest_agentproc.fake_agents.dialects.claude_servers import UNANSWERED_CALL_ERROR
-from pytest_agentproc.fake_agents.dialects.claude_servers import read_server_answer as called
-from pytest_agentproc.fake_agents.dialects.claude_turns import TurnEncoder
+from pytest_agentproc.fake_agents.dialects.claude.servers import UNANSWERED_CALL_ERROR
+from pytest_agentproc.fake_agents.dialects.claude.servers import read_server_answer as called
+from pytest_agentproc.fake_agents.dialects.claude.turns import TurnEncoder
 from pytest_agentproc.fake_agents.questions import (
     ANSWER_CANCELLED,
     ANSWER_DENY,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_agentproc.fake_agents.dialects.claude_hooks import HOOK_DENIAL_FIELDS
+from pytest_agentproc.fake_agents.dialects.claude.hooks import HOOK_DENIAL_FIELDS
 from pytest_agentproc.fake_agents.objects import encode_json_line
 from pytest_agentproc.fake_agents.questions import ANSWER_ALLOW, ANSWER_DENY
 

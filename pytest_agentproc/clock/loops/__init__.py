@@ -1,0 +1,1 @@
+"""The event loops in virtual time, and what they do that the hub must see."""

@@ -1,0 +1,1 @@
+"""The model: the player and the machine of the fakes in memory, without a process."""
