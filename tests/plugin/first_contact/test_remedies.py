@@ -31,7 +31,7 @@ USE = re.compile(rf"(?<![\w.])({'|'.join(FIXTURES)})(\.\w+|\(|\[)")
 def texts() -> Iterator[tuple[str, str]]:
     """Yield the place and the text of every string in the clock and the plugin that is no docstring."""
     for folder in ("clock", "plugin"):
-        for file in sorted((ROOT / "pytest_agentproc" / folder).glob("*.py")):
+        for file in sorted((ROOT / "pytest_agentproc" / folder).rglob("*.py")):
             tree = ast.parse(file.read_text("utf-8"))
             docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
             for node in ast.walk(tree):

@@ -176,9 +176,10 @@ def test_a_suite_that_does_not_use_the_kit_does_not_load_it(pytester: pytest.Pyt
             "pytest_agentproc.plugin._hooks",
             "pytest_agentproc.plugin._marked",
             "pytest_agentproc.plugin._options",
+            "pytest_agentproc.plugin._virtual_time",
+            "pytest_agentproc.plugin.reports",
             "pytest_agentproc.plugin.reports._progress",
             "pytest_agentproc.plugin.reports._tracebacks",
-            "pytest_agentproc.plugin._virtual_time",
         ],
     ]
 
