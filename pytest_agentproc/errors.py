@@ -211,7 +211,7 @@ class Spin(ClockError):
     reason = "spin"
 
     @classmethod
-    def of_starts(cls, count: int) -> Spin:
+    def for_agent_starts(cls, count: int) -> Spin:
         """Make the error of a supervisor that has started so many agents, one after the other."""
         return cls(f"the supervisor starts its agent again and again, {count} times by now")
 

@@ -392,7 +392,7 @@ class Redactor:
                 self.learn_secrets(value.encode(errors="surrogateescape"))
 
     @property
-    def redacted(self) -> list[RedactedSecret]:
+    def redacted_secrets(self) -> list[RedactedSecret]:
         """The replacements so far, in the order in which they were found."""
         return [secret for secret in self._known.values() if secret.places]
 

@@ -84,7 +84,7 @@ def redact_record(record: Record, argv: Sequence[str], env: Mapping[str, str], r
         if "process" in data and event.data["process"] != "agent":
             data["process"] = redactor.redact_text(data["process"], "name of a descendant")
         result.add(event.at, event.code, data)
-    result.header["redacted"] = [str(secret) for secret in redactor.redacted]
+    result.header["redacted"] = [str(secret) for secret in redactor.redacted_secrets]
     return result
 
 
@@ -127,7 +127,7 @@ def write_capture_files(
     identity = identify_agent(words, printed, dialect, mode, stdin=sent)
     told = [
         f"recorded: {_format_printable_line(' '.join(words))}",
-        *(f"redacted: {secret}" for secret in redactor.redacted),
+        *(f"redacted: {secret}" for secret in redactor.redacted_secrets),
     ]
     if count:
         told.append(f"shortened: {count} texts to {shorten} characters")
@@ -135,7 +135,7 @@ def write_capture_files(
     told += cut
     claim = f"{PurePath(words[0]).name} as it was recorded"
     made: ScenarioDraft = draft_scenario_from_recording(out, events, identity, told, claim)
-    return CaptureResult(out, kept, redactor.redacted, redactor.too_short, [*cut, *made.notes], count)
+    return CaptureResult(out, kept, redactor.redacted_secrets, redactor.too_short, [*cut, *made.notes], count)
 
 
 def _format_printable_line(words: str) -> str:

@@ -76,7 +76,7 @@ def run_command(options: argparse.Namespace) -> int:
     if options.results:
         _write_results_file(options.results, told)
     results = json.loads(told)
-    judged = [JudgedScenario.of(result) for result in results["results"]]
+    judged = [JudgedScenario.from_json_fields(result) for result in results["results"]]
     names = list(dict.fromkeys(result.subject for result in judged))
     if options.json:
         sys.stdout.write(told)

@@ -95,8 +95,8 @@ _SYSTEM_CALL_ARGUMENT_COUNT = 6
 LONGEST_POLLING_PERIOD_NS = 250_000_000
 """Nanoseconds. A loop that looks less often than this is late, and not merely of another style."""
 
-_MOST_QUICK_GAPS_KEPT = 8
-_MOST_SHORT_SLEEPS_KEPT = 256
+_MAX_QUICK_GAPS_KEPT = 8
+_MAX_SHORT_SLEEPS_KEPT = 256
 _EQUAL_GAPS_THAT_PROVE_POLLING = 3
 """The number of equally long steps in a row, from one wake to the next, that make a pace. A step may have two parts."""
 WAKE_GAP_TOLERANCE_NS = 10
@@ -139,7 +139,7 @@ class PollingDetector:
             now: the instant, in nanoseconds.
         """
         if self._due is not None and now >= self._due:
-            if 0 < now - self._set_at <= LONGEST_POLLING_PERIOD_NS and len(self.naps) < _MOST_SHORT_SLEEPS_KEPT:
+            if 0 < now - self._set_at <= LONGEST_POLLING_PERIOD_NS and len(self.naps) < _MAX_SHORT_SLEEPS_KEPT:
                 self.naps.append((self._set_at, now))
             self._due = None
         gap, self._last = now - self._last, now
@@ -153,7 +153,7 @@ class PollingDetector:
         else:
             self._turns = self._turns + 1 if abs(gap - self._other) <= WAKE_GAP_TOLERANCE_NS else 0
             self._other, self._gap, self._count = self._gap, gap, 0
-            if gap <= LONGEST_POLLING_PERIOD_NS and len(self.quick) < _MOST_QUICK_GAPS_KEPT:
+            if gap <= LONGEST_POLLING_PERIOD_NS and len(self.quick) < _MAX_QUICK_GAPS_KEPT:
                 self.quick.append(gap)
         self._count += 1
         for count, step in ((self._count, gap), (self._turns // 2, gap + self._other)):

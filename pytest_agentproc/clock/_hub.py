@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable
 
 
-_MOST_LOOKS_WITHOUT_PROGRESS = 10_000
+_MAX_LOOKS_WITHOUT_PROGRESS = 10_000
 """More looks in a row without a grant or a jump are a spin. A loop gets one extra look per byte that it may read."""
 
-_MOST_BYTES_IN_PIPES = 1 << 20
+_MAX_BYTES_IN_PIPES = 1 << 20
 """The upper bound for the bytes that wait in pipes, even if each pipe has its largest size."""
 
 _LOOKS_BETWEEN_TIME_CHECKS = 64
@@ -90,7 +90,7 @@ class Hub:
         self._fires, self._fired_at = 0, -1
         self._wakes = WakeCounter(patience)
         """The wakes of the loop by its own timers since the last grant, and when they began (virtual and real time)."""
-        self.pulse = PollingDetector()
+        self.polling_detector = PollingDetector()
         """The pace of the loop's own timers; the timers of runs do not count."""
 
     @property
@@ -132,7 +132,7 @@ class Hub:
         most = self.most_starts
         if most is not None and self.registry.agents_started > most:
             self.most_starts = None
-            raise Spin.of_starts(most)
+            raise Spin.for_agent_starts(most)
 
     def _wait_until_inert(self, *, births: bool = True) -> None:
         registry, start = self.registry, monotonic()
@@ -246,7 +246,7 @@ class Hub:
             self.is_waiting = False
 
     def _advance_until_loop_is_due(self, deadline: int | None) -> bool:
-        self.pulse.record_sleep(self.now, deadline)
+        self.polling_detector.record_sleep(self.now, deadline)
         runs, rule, registry, participants = self.runs, self.rule, self.registry, self.registry.participants
         grant, stuck, fire = NextMove.GRANT, NextMove.STUCK, NextMove.FIRE
         while True:
@@ -301,8 +301,8 @@ class Hub:
         self._looks += 1
         # Only the loop of a foreign supervisor may read single bytes. The reference supervisor and the model must count
         # alike, or one spin has two different timelines.
-        spare = min(self.registry.written, _MOST_BYTES_IN_PIPES) if number == self.runs.LOOP else 0
-        if self._looks > _MOST_LOOKS_WITHOUT_PROGRESS + spare or (
+        spare = min(self.registry.written, _MAX_BYTES_IN_PIPES) if number == self.runs.LOOP else 0
+        if self._looks > _MAX_LOOKS_WITHOUT_PROGRESS + spare or (
             self._looks % _LOOKS_BETWEEN_TIME_CHECKS == 0 and self._is_looking_too_long(spare)
         ):
             looks, self._looks = self._looks - 1, 0
@@ -321,12 +321,12 @@ class Hub:
     def _count_timer_fire(self) -> None:
         self._fires = self._fires + 1 if self._fired_at == self.now else 0
         self._fired_at = self.now
-        self.pulse.record_wake(self.now)
+        self.polling_detector.record_wake(self.now)
         self._wakes.count_wake(self.now)
-        if self._fires > _MOST_LOOKS_WITHOUT_PROGRESS:
+        if self._fires > _MAX_LOOKS_WITHOUT_PROGRESS:
             self._fires = 0
             raise Spin(
-                f"the event loop sets timers again and again, {_MOST_LOOKS_WITHOUT_PROGRESS} times at one instant"
+                f"the event loop sets timers again and again, {_MAX_LOOKS_WITHOUT_PROGRESS} times at one instant"
             )
 
     def grant(self, participant: Participant) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock._jump import JumpRule
 
 
-_LEAST_ROUNDING_ERROR_SECONDS, _MOST_ROUNDING_ERROR_SECONDS = 0.25e-9, 0.5e-9
+_LEAST_ROUNDING_ERROR_SECONDS, _MAX_ROUNDING_ERROR_SECONDS = 0.25e-9, 0.5e-9
 """Seconds up to which rounding errors may add up, and the limit where a single float step is that large."""
 _NANOSECONDS_PER_SECOND = 1_000_000_000
 
@@ -53,7 +53,7 @@ class LoopTime:
         # Rounding to the nearest nanosecond fired a deadline of 1/3 s before its time, and anyio raised no
         # TimeoutError. So a deadline is rounded down only as far as rounding errors reach.
         before = math.floor(exact)
-        error = min(max(_LEAST_ROUNDING_ERROR_SECONDS, math.ulp(deadline)), _MOST_ROUNDING_ERROR_SECONDS)
+        error = min(max(_LEAST_ROUNDING_ERROR_SECONDS, math.ulp(deadline)), _MAX_ROUNDING_ERROR_SECONDS)
         return before if deadline - before / _NANOSECONDS_PER_SECOND <= error else before + 1
 
     def is_due(self, deadline: float) -> bool:

@@ -98,9 +98,9 @@ class VirtualClock:
         return self.hub.now
 
     @property
-    def pulse(self) -> PollingDetector:
+    def polling_detector(self) -> PollingDetector:
         """The pace at which the code that runs in this time wakes by itself."""
-        return self.hub.pulse
+        return self.hub.polling_detector
 
     def allow(self, *names: str) -> None:
         """Allow programs that are no fakes, such as an MCP server or `cat`, from the next start on.

@@ -37,7 +37,7 @@ _REAL_CLOCK_MODULES = {
 }
 _REAL_CLOCK_MODULE_PREFIXES = ("pytest_", "_pydev", "pydev")
 
-_READS_BETWEEN_TIME_CHECKS, _MOST_SECONDS_OF_READS = 64, 2.0
+_READS_BETWEEN_TIME_CHECKS, _MAX_SECONDS_OF_READS = 64, 2.0
 """The reads of a clock, and the real seconds, that are allowed at one instant while no event loop runs."""
 
 _CLOCK_READERS_BY_NAME: dict[str, Callable[[_FreezeFactory], float]] = {
@@ -100,10 +100,10 @@ class _FreezeFactory:
         self._read_at = now
         if self._reads == 1:
             self._since = monotonic()
-        if self._reads % _READS_BETWEEN_TIME_CHECKS == 0 and monotonic() - self._since > _MOST_SECONDS_OF_READS:
+        if self._reads % _READS_BETWEEN_TIME_CHECKS == 0 and monotonic() - self._since > _MAX_SECONDS_OF_READS:
             self._reads = 0
             raise Spin(
-                f"code outside an event loop reads the clock again and again, for {_MOST_SECONDS_OF_READS:g} s, and "
+                f"code outside an event loop reads the clock again and again, for {_MAX_SECONDS_OF_READS:g} s, and "
                 "virtual time stands still there\nmake that code async, or let it wait before the test asks for "
                 "virtual time"
             )

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import CallerAction, Subject
 
 
-_MOST_MOVES_WITHOUT_LIMIT = 20_000
+_MAX_MOVES_WITHOUT_LIMIT = 20_000
 """The steps that no limited run reaches: a flood of eight mebibytes takes two thousand."""
 
 
@@ -51,13 +51,13 @@ class StepLimitedJumpRule(JumpRule):
 
     def __init__(self) -> None:
         super().__init__()
-        self._left = _MOST_MOVES_WITHOUT_LIMIT
+        self._left = _MAX_MOVES_WITHOUT_LIMIT
 
     def choose_next_move(self, host: HostState) -> tuple[NextMove, Any]:
         move, target = super().choose_next_move(host)
         self._left -= len(target) if move is NextMove.GRANT else 1
         if self._left <= 0:
-            raise Spin(f"it goes on and on: {_MOST_MOVES_WITHOUT_LIMIT} steps, and no limit ends it")
+            raise Spin(f"it goes on and on: {_MAX_MOVES_WITHOUT_LIMIT} steps, and no limit ends it")
         return move, target
 
 
@@ -86,7 +86,7 @@ class ReferenceResults:
         self._there, self._here = there, here
 
     @classmethod
-    def of(cls, scenario: Scenario, subject: Subject) -> ReferenceResults | None:
+    def for_play(cls, scenario: Scenario, subject: Subject) -> ReferenceResults | None:
         """Give the reference of a play; None if there is nothing to measure.
 
         So it is if the subject is the reference supervisor, or keeps the limits of the file, or the file has a meaning
@@ -341,7 +341,7 @@ class UnstatedLimitResults:
         self.names = tuple(name for name in ALL_LIMIT_NAMES if name in found)
 
     @classmethod
-    def of(cls, bound: BoundScenario) -> UnstatedLimitResults | None:
+    def for_play(cls, bound: BoundScenario) -> UnstatedLimitResults | None:
         """Give them for what was played; None if every limit is stated."""
         plays = cls(bound)
         return plays if plays.names else None

@@ -48,7 +48,7 @@ _LEAST_DESCRIPTOR_LIMIT = 256
 _START_TIMEOUT_SECONDS = 10.0
 """Real seconds within which a fake starts on any machine that is of use."""
 
-_MOST_OUTPUT_CHARS_SHOWN = 200
+_MAX_OUTPUT_CHARS_SHOWN = 200
 """So many characters of what a fake printed instead of starting are shown."""
 
 _SPARE_DESCRIPTOR_COUNT = 64
@@ -113,7 +113,7 @@ def explain_failed_start(launcher: str) -> str:
     code = trial.returncode
     end = f"it exits with {code}" if code > 0 else f"it dies by {signal.Signals(-code).name}"
     words = "".join(filter(str.isprintable, said.decode(errors="replace").strip().rpartition("\n")[2]))
-    return f"{end} before its first line" + (f" and prints {words[:_MOST_OUTPUT_CHARS_SHOWN]}" if words else "")
+    return f"{end} before its first line" + (f" and prints {words[:_MAX_OUTPUT_CHARS_SHOWN]}" if words else "")
 
 
 def _read_limit(which: int) -> int | None:

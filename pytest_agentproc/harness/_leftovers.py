@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _END_TIMEOUT_SECONDS = 0.2
 """Real seconds that a process may take to end after its supervisor has returned."""
 
-_MOST_COMMAND_CHARS = 160
+_MAX_COMMAND_CHARS = 160
 
 
 class KeeperScope:
@@ -82,7 +82,7 @@ class KeeperScope:
             at: the instant, in nanoseconds of the run's clock.
         """
         for pid, command in self._find_leftovers_after_grace().items():
-            name = " ".join(command.split())[:_MOST_COMMAND_CHARS]
+            name = " ".join(command.split())[:_MAX_COMMAND_CHARS]
             record.add(at, "m", {"process": name, "leaked": read_alive_or_stopped(pid), "line": 0, "pid": pid})
 
     def _find_leftovers_after_grace(self) -> dict[int, str]:
@@ -161,11 +161,11 @@ class SideProcesses:
             return
         own = read_command_line(os.getpid())
         for owned in found.mine:
-            name = " ".join(owned.describe_command(own).split())[:_MOST_COMMAND_CHARS]
+            name = " ".join(owned.describe_command(own).split())[:_MAX_COMMAND_CHARS]
             if owned.start is not None and owned.start.places:
                 name += f" started at {owned.start.places[0]}"
             record.add(at, "m", {"process": name, "leaked": owned.sighting.state, "line": 0, "pid": owned.sighting.pid})
         for stranger in found.unknown:
-            name = " ".join(stranger.command.split())[:_MOST_COMMAND_CHARS]
+            name = " ".join(stranger.command.split())[:_MAX_COMMAND_CHARS]
             record.add(at, "m", {"process": name, "origin": "unknown", "pid": stranger.pid})
         self._custody.end_owned_processes(found.mine)

@@ -51,7 +51,7 @@ _LARGEST_SCALE = 100
 _PREFERRED_RUN_SECONDS = 20
 """Left to itself a scenario leaves twice the margin, or less of it if that takes more real seconds than this."""
 
-_MOST_RUN_SECONDS = 45
+_MAX_RUN_SECONDS = 45
 """The most real seconds for a run with the margin alone; a longer one is not played."""
 
 _ALLOWED_DELAY_NS = 1_000_000_000
@@ -98,7 +98,7 @@ def choose_pace(foreseen: RunForecast, scale: float | None, lifetime: float, *, 
         )
     chosen = scale or (_choose_scale(foreseen.duration / 1e9, margin) if is_scaled else 1)
     seconds = foreseen.duration / 1e9 / chosen
-    longest = lifetime / 2 if scale else _MOST_RUN_SECONDS
+    longest = lifetime / 2 if scale else _MAX_RUN_SECONDS
     if seconds > longest:
         fixed = "" if is_scaled else ", and the limits in its code do not follow {scale}"
         raise NotForRealTime(f"it takes {seconds:.0f} s{_format_scale(chosen)}, and {longest:g} s are allowed{fixed}")
@@ -279,23 +279,23 @@ _POLLING_SECONDS_OF_RUN, _POLLING_SECONDS_OF_SESSION = 3600.0, 14_400.0
 """Virtual seconds for which an agent may be silent in a run; for which a session may be idle."""
 
 
-def can_be_polling(subject: Subject, bound: BoundScenario, pulse: PollingDetector) -> bool:
+def can_be_polling(subject: Subject, bound: BoundScenario, polling: PollingDetector) -> bool:
     """Say whether a supervisor may poll: it woke soon, or twice in a short time that is no limit of its own."""
     if hasattr(subject, "deciders"):
         return False
     limits = _list_limits(bound)
-    if pulse.period or 0 <= pulse.first <= LONGEST_POLLING_PERIOD_NS:
+    if polling.period or 0 <= polling.first <= LONGEST_POLLING_PERIOD_NS:
         return True
-    return any(all(abs(gap - limit) > WAKE_GAP_TOLERANCE_NS for limit in limits) for gap in pulse.quick)
+    return any(all(abs(gap - limit) > WAKE_GAP_TOLERANCE_NS for limit in limits) for gap in polling.quick)
 
 
-def find_short_timers(subject: Subject, bound: BoundScenario, pulse: PollingDetector) -> tuple[tuple[int, int], ...]:
+def find_short_timers(subject: Subject, bound: BoundScenario, polling: PollingDetector) -> tuple[tuple[int, int], ...]:
     """Give the short timers that a subject slept through and that are no limit of its own; see `can_be_polling`."""
     if hasattr(subject, "deciders"):
         return ()
     limits = _list_limits(bound)
     return tuple(
-        nap for nap in pulse.naps if all(abs(nap[1] - nap[0] - limit) > WAKE_GAP_TOLERANCE_NS for limit in limits)
+        nap for nap in polling.naps if all(abs(nap[1] - nap[0] - limit) > WAKE_GAP_TOLERANCE_NS for limit in limits)
     )
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import RunReport
 
 
-MOST_PROMPT_CHARS_KNOWN = 1 << 16
+MAX_PROMPT_CHARS_KNOWN = 1 << 16
 """So much of its prompt a fake knows, for dialects that repeat it; the rest reaches it by its own way."""
 
 SESSION_FOLDER = "/"
@@ -62,7 +62,7 @@ _LOOKS_PER_CALLER_ACTION = 4
 """The additional looks for each action of a session's caller: an event, a question, a cancel, an answer."""
 
 
-_MOST_LOOKS_OF_DELAY = 4
+_MAX_LOOKS_OF_DELAY = 4
 """The most looks by which an action may be late for a competing instant; its starting point is late, too.
 
 A time that must have passed by then takes further looks.
@@ -96,7 +96,9 @@ class PollingPace:
     naps: tuple[tuple[int, int], ...] = ()
 
     @classmethod
-    def of(cls, bound: BoundScenario, record: Record, period: int, margin: int | None, began: int = 0) -> PollingPace:
+    def measure(
+        cls, bound: BoundScenario, record: Record, period: int, margin: int | None, began: int = 0
+    ) -> PollingPace:
         """Give it with what passed in a run."""
         if began >= _find_first_signal(record):
             margin = None  # what the run came to was decided before it began to look
@@ -129,7 +131,7 @@ class PollingPace:
         if (
             not self.period
             or self.margin is None
-            or self.margin > self.period * (_MOST_LOOKS_OF_DELAY + self._needed_look_count)
+            or self.margin > self.period * (_MAX_LOOKS_OF_DELAY + self._needed_look_count)
         ):
             return ""
         apart = f"{format_duration(self.margin)} apart" if self.margin else "at the same time"
@@ -272,7 +274,7 @@ def describe_accepted_flags(scenario: Scenario, *, trusts: bool = False) -> dict
     kinds = {mode: "session" if mode in record.talks else "run" for mode in record.modes}
     own: dict[str, Any] = {"own": list(build_command_line(scenario)), "kinds": kinds, "prompt_by": scenario.prompt_by}
     own |= {"version": record.probes["--version"], "tells_on_stderr": record.tells_on_stderr, "trusts": trusts}
-    return {"flags": {**record.command_line.to_plain_table(), **own, "prompt_shown": MOST_PROMPT_CHARS_KNOWN}}
+    return {"flags": {**record.command_line.to_plain_table(), **own, "prompt_shown": MAX_PROMPT_CHARS_KNOWN}}
 
 
 def find_requested_model(scenario: Scenario) -> str | None:

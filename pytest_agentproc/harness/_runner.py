@@ -32,7 +32,7 @@ from pytest_agentproc.harness._pace import (
     sum_stated_limits,
 )
 from pytest_agentproc.harness._played import (
-    MOST_PROMPT_CHARS_KNOWN,
+    MAX_PROMPT_CHARS_KNOWN,
     Pace,
     PlayResult,
     PollingPace,
@@ -74,7 +74,7 @@ if TYPE_CHECKING:
 FAKE_LIFETIME_SECONDS = 300.0
 """Real seconds after which a fake is killed whatever happens."""
 
-_MOST_ARGUMENT_CHARS_SHOWN = 200
+_MAX_ARGUMENT_CHARS_SHOWN = 200
 """So many characters of each argument of a fake stand in the head of its record."""
 
 _INPUT_REPORT_STEP = (0, "report_start", (None,))
@@ -135,12 +135,12 @@ class ScenarioRunner:
         if explain_real_time_only(subject):
             return self._play_in_preload_process(scenario, subject, backend)
         bound = bind_to_subject(scenario, subject).require_virtual_time()
-        played, pulse = self._play_in_virtual_time(
+        played, polling = self._play_in_virtual_time(
             bound, subject, backend, self.new_record({}) if record is None else record
         )
         return _add_polling_and_reference(
             played,
-            pulse,
+            polling,
             scenario,
             subject,
             lambda: self._play_in_virtual_time(add_pause_before_script(bound), subject, backend, Record())[1],
@@ -169,15 +169,15 @@ class ScenarioRunner:
         bound.require_virtual_time()
         limits = None if UnstatedLimitResults(bound).armed_limits else sum_stated_limits(bound)
         pace = make_exact_pace(foreseen, limits, sum_stated_limits(bound, "_grace"))
-        played, pulse = self._play_in_real_time(bound, subject, backend, pace)
-        assert pulse is not None, "time is virtual here"
+        played, polling = self._play_in_real_time(bound, subject, backend, pace)
+        assert polling is not None, "time is virtual here"
 
         def play_with_delayed_script() -> PollingDetector:
             found = self._play_in_real_time(add_pause_before_script(bound), subject, backend, pace)[1]
             assert found is not None, "time is virtual here"
             return found
 
-        return _add_polling_and_reference(played, pulse, scenario, subject, play_with_delayed_script)
+        return _add_polling_and_reference(played, polling, scenario, subject, play_with_delayed_script)
 
     def _play_in_virtual_time(
         self, bound: BoundScenario, subject: Subject, backend: str, record: Record
@@ -191,7 +191,7 @@ class ScenarioRunner:
             fakes += [self._make_fake_of_bound(part, clock, record) for part in list_agent_scenarios(bound)]
             played = _blame_broken_fake(supervise_in_virtual_time(subject, bound, fakes, clock, backend, room), fakes)
             self._require_broker()
-            return played, clock.pulse
+            return played, clock.polling_detector
         finally:
             clock.close()
             room.close()
@@ -221,7 +221,9 @@ class ScenarioRunner:
         pace = choose_pace(foreseen, scale, FAKE_LIFETIME_SECONDS, is_scaled=getattr(subject, "is_scaled", True))
         played, _ = self._play_in_real_time(bound, subject, backend, pace)
         return replace(
-            played, reference=ReferenceResults.of(scenario, subject), unstated=UnstatedLimitResults.of(bound)
+            played,
+            reference=ReferenceResults.for_play(scenario, subject),
+            unstated=UnstatedLimitResults.for_play(bound),
         )
 
     def _play_in_real_time(
@@ -382,7 +384,7 @@ class ScenarioRunner:
             **(diaries.baked if diaries else {}),
             **watch.baked,
             "lifeline": self._start_lifeline_broker(),
-            "program": {**bound.program, "name": name, "prompt": scenario.prompt[:MOST_PROMPT_CHARS_KNOWN]},
+            "program": {**bound.program, "name": name, "prompt": scenario.prompt[:MAX_PROMPT_CHARS_KNOWN]},
             "probes": map_probe_answers(scenario.dialect_record),
             "instead": list(instead),
             **describe_accepted_flags(scenario, trusts=trusts),
@@ -397,7 +399,7 @@ class ScenarioRunner:
         fake = FakeAgent(path, arguments, record, watch, name, diaries if inside else None)
         record.header.setdefault("argv", {})[name] = [
             fake.name,
-            *(word[:_MOST_ARGUMENT_CHARS_SHOWN] for word in fake.argv[1:]),
+            *(word[:_MAX_ARGUMENT_CHARS_SHOWN] for word in fake.argv[1:]),
         ]
         fake.can_start = scenario.cannot_spawn is None
         fake.refusal = make_spawn_failure_listener(path, scenario)
@@ -463,7 +465,7 @@ def _bind_and_forecast(scenario: Scenario, subject: Subject) -> tuple[BoundScena
 
 def _add_polling_and_reference(
     played: PlayResult,
-    pulse: PollingDetector,
+    polling: PollingDetector,
     scenario: Scenario,
     subject: Subject,
     play_later: Callable[[], PollingDetector],
@@ -472,21 +474,23 @@ def _add_polling_and_reference(
 
     Args:
         played: the play.
-        pulse: the wakes of its supervisor.
+        polling: the wakes of its supervisor.
         scenario: what was played.
         subject: that supervisor.
         play_later: plays it again with a pause before the script, long enough to find a pace, and gives the wakes.
     """
     bound = played.bound
-    played = replace(played, reference=ReferenceResults.of(scenario, subject), unstated=UnstatedLimitResults.of(bound))
-    naps = find_short_timers(subject, bound, pulse)
-    period, began = pulse.period, pulse.began
-    if not period and can_be_polling(subject, bound, pulse):
+    played = replace(
+        played, reference=ReferenceResults.for_play(scenario, subject), unstated=UnstatedLimitResults.for_play(bound)
+    )
+    naps = find_short_timers(subject, bound, polling)
+    period, began = polling.period, polling.began
+    if not period and can_be_polling(subject, bound, polling):
         period = play_later().period
         began = naps[0][0] if naps else 0
     if period and not hasattr(subject, "deciders"):
         margin = forecast_run(scenario, scenario.request_limits(subject)).margin
-        return replace(played, polling=PollingPace.of(bound, played.record, period, margin, began))
+        return replace(played, polling=PollingPace.measure(bound, played.record, period, margin, began))
     return replace(played, polling=PollingPace(0, None, naps=naps)) if naps else played
 
 

@@ -344,7 +344,7 @@ def supervise_in_virtual_time(
         record.add(clock.instant(), "m", {"process": "supervisor", "fault": error.reason, "message": str(error)})
         marks.append(record.flush_and_count_events())
 
-    clock.hub.most_starts = MOST_AGENT_STARTS
+    clock.hub.most_starts = MAX_AGENT_STARTS
     pipes = PipeCount(bound)
     marks: list[int] = []
     clock.on_fault(record_clock_error)
@@ -378,7 +378,7 @@ def _find_reach_error(error: ClockError) -> AdapterError | None:
     return AdapterError(f"virtual time cannot go with it: {error.reason}: {words}\n{_PLAY_IN_REAL_TIME_REMEDY}")
 
 
-MOST_AGENT_STARTS = 1000
+MAX_AGENT_STARTS = 1000
 """An agent that crashes seldom may be restarted for ever; no caller's script lasts for so many starts."""
 _PLAY_IN_REAL_TIME_REMEDY = (
     "this says nothing of the supervisor; play it in real time (--clock real; in pytest --agentproc-clock=real)"

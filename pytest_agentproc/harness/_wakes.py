@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 _MONOTONIC_OFFSET_BYTES, _WAKE_COUNT_OFFSET_BYTES, _FIRST_WAKE_OFFSET_BYTES = 32, 56, 64
 """Where these stand in `page.h`."""
 _WAKE_STRUCT = struct.Struct("iiqqq")
-_MOST_EQUAL_WAITS = 64
+_MAX_EQUAL_WAITS = 64
 """A pace is found after a few."""
 
-_MOST_MACHINE_SECONDS_OF_WAKES = 100
+_MAX_MACHINE_SECONDS_OF_WAKES = 100
 """Seconds of the machine."""
 
 
@@ -52,7 +52,7 @@ class CoordinatorWakes:
 
     def have_taken_long(self) -> bool:
         """Say whether the machine is busy with them for so long that it must not go on for an hour of virtual time."""
-        return _read_uptime() - self._begun > _MOST_MACHINE_SECONDS_OF_WAKES
+        return _read_uptime() - self._begun > _MAX_MACHINE_SECONDS_OF_WAKES
 
     def close(self) -> None:
         """Let the page go."""
@@ -74,8 +74,8 @@ class CoordinatorWakes:
         threads: dict[int, list[_Wake]] = {}
         for wake in own:  # a shell has a new process for each look
             threads.setdefault(wake.tid if seen[wake.tid] > 1 or wake.times > 1 else 0, []).append(wake)
-        pulses = [_build_detector(wakes) for wakes in threads.values()]
-        best = max(pulses, key=lambda pulse: pulse.period, default=PollingDetector())
+        detectors = [_build_detector(wakes) for wakes in threads.values()]
+        best = max(detectors, key=lambda polling: polling.period, default=PollingDetector())
         return best if best.period else _build_detector(own)
 
     def _iterate_wakes(self, clock: SystemClock) -> Iterator[_Wake]:
@@ -94,15 +94,15 @@ def _read_uptime() -> float:
 
 
 def _build_detector(wakes: Iterable[_Wake]) -> PollingDetector:
-    pulse = PollingDetector()
+    polling = PollingDetector()
     for armed, at in chain.from_iterable(map(_iterate_last_equal_waits, wakes)):
-        pulse.record_sleep(armed, at)
-        pulse.record_wake(at)
-    return pulse
+        polling.record_sleep(armed, at)
+        polling.record_wake(at)
+    return polling
 
 
 def _iterate_last_equal_waits(wake: _Wake) -> Iterator[tuple[int, int]]:
     """Give when each of several equal waits in a row began and ended: the last ones."""
     step = wake.at - wake.armed
-    for back in reversed(range(min(wake.times, _MOST_EQUAL_WAITS))):
+    for back in reversed(range(min(wake.times, _MAX_EQUAL_WAITS))):
         yield wake.armed - back * step, wake.at - back * step

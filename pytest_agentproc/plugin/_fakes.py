@@ -145,7 +145,7 @@ class Fakes:
         add_run_to_timeline(self._request.node, fake, scenario)
         return fake
 
-    def refusals(self, missing: Collection[str]) -> str:
+    def make_refusal_folder(self, missing: Collection[str]) -> str:
         """See `ScenarioRunner.make_refusal_folder`."""
         return get_runner(self._request.config).make_refusal_folder(missing)
 
@@ -270,7 +270,7 @@ class FakeAgents:
         self._keeps_path = self._keeps_path or keep_path
         folders = [os.path.dirname(agent.path) for agent in self._agents.values()]  # noqa: PTH120  # a str is wanted
         if self._keeps_path:
-            folders += [fakes.refusals(self._list_missing_fakes()), self._path or os.defpath]
+            folders += [fakes.make_refusal_folder(self._list_missing_fakes()), self._path or os.defpath]
         os.environ["PATH"] = os.pathsep.join(folders) or os.devnull
         return self
 
@@ -306,7 +306,7 @@ class _OwnClockFakes:
     def __init__(self) -> None:
         self._lab = _get_shared_runner()
         self.virtual_clock = self._lab.virtual_clock()
-        self.refusals = self._lab.make_refusal_folder
+        self.make_refusal_folder = self._lab.make_refusal_folder
         began = machine.read_virtual_start()
         self._real = SystemClock(1, time.monotonic_ns() if began is None else began)
         self._made: list[tuple[FakeAgent, Scenario]] = []

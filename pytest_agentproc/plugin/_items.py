@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 _PROBLEM_REPORTER_PLUGIN_NAME = "agentproc-problems"
-_MOST_SCENARIO_FILE_BYTES = 1 << 24
+_MAX_SCENARIO_FILE_BYTES = 1 << 24
 """So many bytes of a file are looked through for the line of its claim."""
 
 
@@ -71,7 +71,7 @@ class ScenarioSource:
     def find_claim_line(self) -> int:
         """Give the line in which the claim stands, from 0; the first one of a file that has none or is no text."""
         with suppress(OSError, UnicodeDecodeError):
-            lines = read_text_file(self._path, _MOST_SCENARIO_FILE_BYTES).splitlines()
+            lines = read_text_file(self._path, _MAX_SCENARIO_FILE_BYTES).splitlines()
             return next((index for index, text in enumerate(lines) if text.startswith("scenario:")), 0)
         return 0
 

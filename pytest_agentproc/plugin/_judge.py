@@ -175,8 +175,8 @@ def search_other_settings(node: pytest.Item, scenario: Scenario, backend: str, s
     )
 
 
-_MOST_REAL_TIME_PLAYS = 3
-_MOST_FROZEN_OBJECTS_BY_DEFAULT = 5_000
+_MAX_REAL_TIME_PLAYS = 3
+_MAX_FROZEN_OBJECTS_BY_DEFAULT = 5_000
 """An interpreter puts fewer objects aside by itself (3.12: 375); a process that has loaded pytest puts more aside."""
 
 
@@ -189,7 +189,7 @@ def play_and_judge(item: ScenarioTest) -> None:
     """
     forget_earlier_pages(item)
     record_judgement(item, Judgement(Verdict.KIT_ERROR))
-    for _ in range(_MOST_REAL_TIME_PLAYS):
+    for _ in range(_MAX_REAL_TIME_PLAYS):
         begun = perf_counter()
         item.played = played = _play_and_record_problem(item)
         real = perf_counter() - begun
@@ -204,7 +204,7 @@ def play_and_judge(item: ScenarioTest) -> None:
             add_run_page(item, played, judgement.rows, judgement.verdict)
             finish_test_by_judgement(judgement, is_reference=is_reference)
             return _search_and_record_problem(item) if played.is_virtual else None
-    reason = f"in real time the machine was too slow {_MOST_REAL_TIME_PLAYS} times"
+    reason = f"in real time the machine was too slow {_MAX_REAL_TIME_PLAYS} times"
     record_judgement(item, Judgement(Verdict.UNDECIDED, reason=reason))
     pytest.skip(f"undecided: {reason}")
 
@@ -255,7 +255,7 @@ def _collect_garbage_after() -> Iterator[None]:
     Objects from before the run are frozen meanwhile, because a search of them all takes as long as a run. They are not
     if another caller has frozen objects that must stay frozen.
     """
-    is_bare = gc.get_freeze_count() <= _MOST_FROZEN_OBJECTS_BY_DEFAULT
+    is_bare = gc.get_freeze_count() <= _MAX_FROZEN_OBJECTS_BY_DEFAULT
     if is_bare:
         gc.freeze()
     try:

@@ -82,12 +82,12 @@ def _read_scale(text: str) -> float | None:
 
 
 def _read_setting_count(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or len(text) > len(str(_MOST_SEARCH_SETTINGS)):
-        raise ValueError(f"must be a whole number, at most {_MOST_SEARCH_SETTINGS}; 0: no search")
-    return min(int(text), _MOST_SEARCH_SETTINGS)
+    if not text.isascii() or not text.isdigit() or len(text) > len(str(_MAX_SEARCH_SETTINGS)):
+        raise ValueError(f"must be a whole number, at most {_MAX_SEARCH_SETTINGS}; 0: no search")
+    return min(int(text), _MAX_SEARCH_SETTINGS)
 
 
-_MOST_SEARCH_SETTINGS = 1_000_000
+_MAX_SEARCH_SETTINGS = 1_000_000
 
 
 def _read_positive_count(text: str) -> int:

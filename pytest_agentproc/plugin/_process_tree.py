@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _END_TIMEOUT_NS = 200_000_000
 """Real nanoseconds that a process may take to end once its test is over; a test that leaves none pays nothing."""
 
-_MOST_COMMAND_CHARS = 160
+_MAX_COMMAND_CHARS = 160
 _LEAK_TRACKERS_STASH_KEY: pytest.StashKey[list[LeakTracker]] = pytest.StashKey()
 
 
@@ -245,7 +245,7 @@ def _format_command(owned: OwnedProcess) -> str:
 
 def _shorten_command(command: str) -> str:
     command = " ".join(command.split())
-    return command if len(command) <= _MOST_COMMAND_CHARS else f"{command[:_MOST_COMMAND_CHARS]}..."
+    return command if len(command) <= _MAX_COMMAND_CHARS else f"{command[:_MAX_COMMAND_CHARS]}..."
 
 
 def _describe_leak_remedy(mine: Sequence[OwnedProcess]) -> list[str]:

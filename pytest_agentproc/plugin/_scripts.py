@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 CONVERSATION_AGENT_YAML = '{"dialect": "pi", "mode": "rpc"}'
 """The agent of steps alone, where it is to be talked to."""
 
-_MOST_SCRIPT_FILE_BYTES = 1 << 24
+_MAX_SCRIPT_FILE_BYTES = 1 << 24
 _YAML_FILE_SUFFIXES = (".yaml", ".yml")
 _SCENARIO_ID_PATTERN = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*(\[[a-z0-9-]+\])?")
 
@@ -161,7 +161,7 @@ def _locate_in_test_file(text: str, place: ScriptPlace) -> tuple[str, str]:
 
 def _read_source(file: Path) -> str:
     try:
-        return read_text_file(file, _MOST_SCRIPT_FILE_BYTES).replace("\r\n", "\n")
+        return read_text_file(file, _MAX_SCRIPT_FILE_BYTES).replace("\r\n", "\n")
     except (OSError, UnicodeDecodeError):
         return ""
 

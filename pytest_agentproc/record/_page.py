@@ -82,11 +82,13 @@ def render_source(
         place = f'<a href="#r{rows[number]}">{number}</a>' if number in rows else str(number)
         line = escape_html(clip_text(lines[number - 1], _MAX_SOURCE_LINE_CHARS))
         words = (
-            line if room.spend_if_enough(line) else escape_html(clip_text(lines[number - 1], _MAX_SHORTENED_LINE_CHARS))
+            line
+            if room.take_bytes_if_left(line)
+            else escape_html(clip_text(lines[number - 1], _MAX_SHORTENED_LINE_CHARS))
         )
         written.append(
             f'<tr id="L{number}" tabindex="-1" class="{kind}"><td class="no">{place}</td>'
-            f"<td><code>{words}</code>{''.join(note for note in notes if room.spend_if_enough(note))}</td></tr>"
+            f"<td><code>{words}</code>{''.join(note for note in notes if room.take_bytes_if_left(note))}</td></tr>"
         )
     return f'<table class="source"><tbody>\n{chr(10).join(written)}\n</tbody></table>'
 

@@ -37,7 +37,7 @@ class SizeBudget:
     def __init__(self, size: int) -> None:
         self.left = size
 
-    def spend_if_enough(self, html: str) -> bool:
+    def take_bytes_if_left(self, html: str) -> bool:
         """Spend the size of a text, if there is room for it; say whether there was."""
         size = len(html.encode())
         if size > self.left:
@@ -397,4 +397,4 @@ def _render_event_words(pair: EventWithSupervisorView, room: SizeBudget) -> str:
 
 def _render_foldable_details(shown: str, whole: str, room: SizeBudget) -> str:
     more = escape_html(whole)
-    return f"<details><summary>{shown}</summary><pre>{more}</pre></details>" if room.spend_if_enough(more) else shown
+    return f"<details><summary>{shown}</summary><pre>{more}</pre></details>" if room.take_bytes_if_left(more) else shown

@@ -75,7 +75,7 @@ class MovedSettings(ScenarioSettings[PieceTexts]):
         self._known: dict[PieceTexts, bool] = {}
 
     @property
-    def original(self) -> PieceTexts:
+    def unmoved_texts(self) -> PieceTexts:
         """The setting in which nothing is moved."""
         return tuple(movable.text for movable in self.movables)
 

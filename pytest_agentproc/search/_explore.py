@@ -75,11 +75,11 @@ class _ExplorationTrials(TrialsWithinTime[PieceTexts]):
 
 def _run_exploration(trials: _ExplorationTrials, runs: int, random: Random) -> None:
     made = trials.exploration
-    if trials.is_failing(made.original) or not trials.is_within_expectations(made.original):
+    if trials.is_failing(made.unmoved_texts) or not trials.is_within_expectations(made.unmoved_texts):
         return
     pools = cache(lambda index: _list_piece_texts(trials, index))
-    found = next(filter(trials.is_failing, _generate_settings(made.original, pools, runs - 1, random)), None)
-    for index, text in enumerate(made.original):
+    found = next(filter(trials.is_failing, _generate_settings(made.unmoved_texts, pools, runs - 1, random)), None)
+    for index, text in enumerate(made.unmoved_texts):
         if found is not None and found[index] != text:
             found = _move_piece_nearer(trials, found, index, pools(index))
 
@@ -153,7 +153,7 @@ def _list_piece_texts(trials: _ExplorationTrials, index: int) -> list[str]:
         return [movable.text, *movable.options]
 
     def is_allowed(worth: int) -> bool:
-        setting = list(made.original)
+        setting = list(made.unmoved_texts)
         setting[index] = movable.format_replacement_time(worth, made.limits)
         return trials.is_within_expectations(tuple(setting))
 

@@ -85,7 +85,7 @@ class _AcpEditorClient(Client):
         self.stack.callback(self._close_stdin)
         try:
             words, here, env = self._program.make_start_arguments(
-                self.order, make_placeholder_values(self.order, self._folder, self._program.here)
+                self.order, make_placeholder_values(self.order, self._folder, self._program.working_folder)
             )
             self._pid = self.order.keeper.start(words, here, env, (given, self._stdout.given, self._stderr.given))
         finally:
@@ -237,7 +237,7 @@ class _AcpEditorClient(Client):
     def _record_end(self) -> None:
         if self._ended.is_set():
             self._stderr.read_available()
-            record_end(self.order, self.order.keeper.reap(self._pid), self._stderr.tail)
+            record_end(self.order, self.order.keeper.reap(self._pid), self._stderr.tail_text)
 
     def _close_stdin(self) -> None:
         if self._to >= 0:

@@ -233,7 +233,7 @@ class Command:
     async def _run_program_to_end(self, order: RunRequest, folder: str) -> tuple[int, str, str]:
         keeper = order.keeper
         self.require_no_real_agent(order)
-        start = self.make_start_arguments(order, make_placeholder_values(order, folder, self.here))
+        start = self.make_start_arguments(order, make_placeholder_values(order, folder, self.working_folder))
         with tempfile.TemporaryFile() as given, OutputStream("stdout") as told, OutputStream("stderr") as rest:
             is_given = self._prompt_on_stdin or order.prompt_by == "stdin"
             given.write(order.prompt.encode() if is_given else b"")
@@ -249,10 +249,10 @@ class Command:
             await _wait_for_end(pid, (told, rest))
             status = keeper.read_status(pid)
             keeper.reap(pid)
-            return status, told.data.decode(errors="replace"), rest.tail
+            return status, told.data.decode(errors="replace"), rest.tail_text
 
     @property
-    def here(self) -> str:
+    def working_folder(self) -> str:
         """The folder where it runs."""
         return self._cwd or str(Path.cwd())
 
@@ -264,7 +264,11 @@ class Command:
             name: _PLACEHOLDER_PATTERN.sub(lambda found: values[found[1]], value) for name, value in self._env.items()
         }
         path = f"{order.env['PATH']}:{os.environ.get('PATH', '')}"
-        return self._make_command_line(order, values), self.here, {**os.environ, **order.env, **own, "PATH": path}
+        return (
+            self._make_command_line(order, values),
+            self.working_folder,
+            {**os.environ, **order.env, **own, "PATH": path},
+        )
 
     def require_no_real_agent(self, order: RunRequest) -> None:
         """Decline where a program that looks for its agent on PATH would find a real one in place of none."""
@@ -304,7 +308,7 @@ class OutputStream:
         os.close(self.given)
 
     @property
-    def tail(self) -> str:
+    def tail_text(self) -> str:
         """The last bytes, as text."""
         return self.data[-_BYTES_IN_OUTPUT_TAIL:].decode(errors="replace")
 

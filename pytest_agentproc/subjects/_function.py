@@ -201,7 +201,7 @@ def copy_without_scale_tracking(order: RunRequest) -> RunRequest:
     return RunRequest(**{field.name: object.__getattribute__(order, field.name) for field in fields(RunRequest)})
 
 
-def _unwrap_partials(function: Any) -> Any:
+def _find_inner_function(function: Any) -> Any:
     """Give the function inside partials, or the method of a callable object."""
     while isinstance(function, functools.partial):
         function = function.func
@@ -215,11 +215,11 @@ def _get_function_name(function: Any) -> str:
 
 
 def _is_async_function(function: Any) -> bool:
-    return inspect.iscoroutinefunction(inspect.unwrap(_unwrap_partials(function)))
+    return inspect.iscoroutinefunction(inspect.unwrap(_find_inner_function(function)))
 
 
 def _explain_need_of_process(function: Any) -> str:
     """Say, with its place, why the virtual time of a function that is not async needs a process of its own."""
-    code = getattr(inspect.unwrap(_unwrap_partials(function)), "__code__", None)
+    code = getattr(inspect.unwrap(_find_inner_function(function)), "__code__", None)
     place = "" if code is None else f"{os.path.relpath(code.co_filename)}:{code.co_firstlineno}: "
     return f"{place}{_get_function_name(function)} is no `async def`, so it runs in a thread"

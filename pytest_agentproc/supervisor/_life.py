@@ -90,7 +90,7 @@ class ProcessMachine(ABC):
         if event.stream != "stdin":
             self._reads = 0
             return self._to_read[event.stream]
-        return [] if self.feeder.is_closed else [on.WriteStdin(self.feeder.rest)]
+        return [] if self.feeder.is_closed else [on.WriteStdin(self.feeder.unwritten_bytes)]
 
     def _close_stdin(self) -> list[MachineCommand]:
         return [on.WatchStream("stdin", False), *self.feeder.end_input(), *self._watch_open_streams()]

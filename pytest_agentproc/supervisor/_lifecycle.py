@@ -216,8 +216,8 @@ class AgentLifecycle(ProcessMachine):
         self._start_at, self._why = None, ""
         setting = replace(self.task.setting, session=self.restarts.choose_session(self.session_id))
         self.talk = make_talk(self.task.dialect, self.task.mode, setting)
-        self.turns.connect(self.talk, made.router(is_marked=self.talk.is_marked), made.tools(self.policy))
-        self.hooks.connect(self.talk)
+        self.turns.connect_to_agent(self.talk, made.router(is_marked=self.talk.is_marked), made.tools(self.policy))
+        self.hooks.connect_to_agent(self.talk)
         self.tasks = made.tasks()
         return [on.SpawnAgent(self.ladder.containment)]
 

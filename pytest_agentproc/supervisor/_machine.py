@@ -166,7 +166,7 @@ class RunMachine(ProcessMachine):
     def _handle_spawn_failed(self, event: on.SpawnFailed, now: int) -> list[MachineCommand]:
         self.executable = self.ending.is_missing(event.errno)
         why = explain_start(event.reason, event.errno)
-        self._conclude(self.ending.unstarted, now, prefix_command(self.task.argv, why))
+        self._end_run_once(self.ending.unstarted, now, prefix_command(self.task.argv, why))
         self.state = RunState.DONE
         return [on.FinishRun()]
 
@@ -231,7 +231,7 @@ class RunMachine(ProcessMachine):
             return []
         if is_of_work:
             self.tools.feed(meaning)
-            dog.note_work(busy=self.tools.is_busy, doing=self.tools.doing)
+            dog.note_work(busy=self.tools.is_busy, doing=self.tools.current_work_text)
             if self.state is _STATE_RUNNING and self.tools.is_handed_over(meaning):
                 return self._hand_tool_over_to_host(now)
         if before is None and completion.at is not None:
@@ -247,7 +247,7 @@ class RunMachine(ProcessMachine):
 
     def _hand_tool_over_to_host(self, now: int) -> list[MachineCommand]:
         """End at a message that asks for a tool of the host's (A7). Later lines belong to the next run."""
-        self._conclude(Outcome.TOOL_USE, now)
+        self._end_run_once(Outcome.TOOL_USE, now)
         if self.status is not None:
             return []
         self.state = RunState.ENDING
@@ -272,11 +272,11 @@ class RunMachine(ProcessMachine):
         if self.outcome is not None or not self.ending.is_input_lost(self.feeder, silent=silent):
             return []
         return self._give_up_agent(
-            Outcome.INPUT_FAILED, f"stdin was closed with {len(self.feeder.rest)} bytes to write", now
+            Outcome.INPUT_FAILED, f"stdin was closed with {len(self.feeder.unwritten_bytes)} bytes to write", now
         )
 
     def _give_up_agent(self, outcome: Outcome, message: str, now: int) -> list[MachineCommand]:
-        self._conclude(outcome, now, message)
+        self._end_run_once(outcome, now, message)
         self.state = RunState.ENDING
         return self._note_signal(self.ladder.terminate(now))
 
@@ -298,7 +298,7 @@ class RunMachine(ProcessMachine):
             has = self.decoder.has_completion
             outcome = self.ending.judge_exit(self.completion, self.status, self.watchdog, now, has_completion=has)
             at = now if self.completion.at is None else self.completion.at
-            self._conclude(outcome, at, "" if outcome is Outcome.COMPLETED else self._explain_agent_end(now))
+            self._end_run_once(outcome, at, "" if outcome is Outcome.COMPLETED else self._explain_agent_end(now))
         self.watchdog.disarm()
         self.state = RunState.SWEEPING
         return [on.FindSurvivors()] if self.ladder.reach == "tree" else self._finish()
@@ -334,13 +334,13 @@ class RunMachine(ProcessMachine):
         self.state = RunState.DONE
         if self.outcome is None and self.completion.at is not None:
             self._set_outcome_of_result()
-        self._conclude(Outcome.STOPPED, now, error)
+        self._end_run_once(Outcome.STOPPED, now, error)
 
     def _set_outcome_of_result(self) -> None:
         assert self.completion.at is not None
-        self._conclude(self.ending.judge_completion(self.completion), self.completion.at, self.completion.error)
+        self._end_run_once(self.ending.judge_completion(self.completion), self.completion.at, self.completion.error)
 
-    def _conclude(self, outcome: Outcome, at: int, error: str = "") -> None:
+    def _end_run_once(self, outcome: Outcome, at: int, error: str = "") -> None:
         if self.outcome is None:
             self.outcome, self.outcome_at = outcome, at
             self.error = error

@@ -118,7 +118,7 @@ class HookTracker:
     MOST = 1000
     """At most this number may wait, and at most this number are kept (F6)."""
 
-    MOST_SIZE = 16 * 1024**2
+    MAX_SIZE = 16 * 1024**2
     """So many characters of what is kept, where the newest stays always."""
 
     def __init__(self, policy: Policy, tell: Callable[..., None]) -> None:
@@ -133,7 +133,7 @@ class HookTracker:
         self._sweep_at: int | None = None
         self._talk: Talk
 
-    def connect(self, talk: Talk) -> None:
+    def connect_to_agent(self, talk: Talk) -> None:
         """Speak to a new agent process; what waited in the old one waits no more."""
         self._talk = talk
 
@@ -213,7 +213,7 @@ class HookTracker:
         size = self._measure_hook(hook)
         self._kept.append((hook, now, size))
         self._size += size
-        while len(self._kept) > self.MOST or (self._size > self.MOST_SIZE and len(self._kept) > 1):
+        while len(self._kept) > self.MOST or (self._size > self.MAX_SIZE and len(self._kept) > 1):
             self._drop_oldest_hook()
         if self._sweep_at is None:
             self._sweep_at = now + self.SWEEP
@@ -222,7 +222,7 @@ class HookTracker:
         try:
             return len(repr(hook))
         except RecursionError:  # nested so deeply that it can be read, but not be written
-            return self.MOST_SIZE
+            return self.MAX_SIZE
 
     def _drop_oldest_hook(self) -> None:
         self._size -= self._kept.popleft()[2]

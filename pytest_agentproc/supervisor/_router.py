@@ -46,7 +46,7 @@ class TurnRouter:
         if begins:
             self.find_turns(TurnBegun((number,)))
 
-    def drop_turn(self, number: int) -> None:
+    def forget_unstarted_turn(self, number: int) -> None:
         """Forget a turn that will not run."""
         if number in self.waiting:
             self.waiting.remove(number)

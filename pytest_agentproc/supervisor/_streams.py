@@ -186,7 +186,7 @@ class StdinFeeder:
         self._open = ["stdout", "stderr"]
 
     @property
-    def rest(self) -> memoryview:
+    def unwritten_bytes(self) -> memoryview:
         """The bytes that are still to be written."""
         return self._rest
 
@@ -218,7 +218,7 @@ class StdinFeeder:
 class Outbox(StdinFeeder):
     """Hold what is still to be written to one agent; its stdin stays open between prompts."""
 
-    MOST_ANSWERS = 16 * 1024**2
+    MAX_ANSWERS = 16 * 1024**2
     """So many bytes of answers may wait before an agent that reads none of them is given up (F6)."""
 
     def __init__(self) -> None:
@@ -248,7 +248,7 @@ class Outbox(StdinFeeder):
     @property
     def is_ignored(self) -> bool:
         """Whether the agent asks on and on and reads no answers."""
-        return self._answers > self.MOST_ANSWERS
+        return self._answers > self.MAX_ANSWERS
 
     def note_written(self, count: int) -> None:
         """Take note of bytes that were taken."""

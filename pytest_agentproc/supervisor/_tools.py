@@ -60,7 +60,7 @@ class ToolTracker:
         return self.is_compacting or bool(self.running)
 
     @property
-    def doing(self) -> str:
+    def current_work_text(self) -> str:
         """The work that the agent is busy with, in a clause."""
         return "it compacted its context" if self.is_compacting and not self.running else "a tool ran"
 

@@ -174,7 +174,7 @@ class TurnRecord:
         self.cancels = 0
         self.answers = 0
 
-    def conclude(self, outcome: Outcome, now: int, error: str = "") -> None:
+    def end_once(self, outcome: Outcome, now: int, error: str = "") -> None:
         """End it, once."""
         self.answered.end_message()
         self.outcome, self.outcome_at, self.error = outcome, now, error
@@ -224,7 +224,7 @@ class OpenTurns:
         self._router: TurnRouter
         self._tools: ToolTracker
 
-    def connect(self, talk: Talk, router: TurnRouter, tools: ToolTracker) -> None:
+    def connect_to_agent(self, talk: Talk, router: TurnRouter, tools: ToolTracker) -> None:
         """Speak to a new agent process."""
         self._talk, self._router, self._tools = talk, router, tools
         self.watchdog.watch_new_agent()
@@ -323,7 +323,7 @@ class OpenTurns:
 
     def _conclude_turn(self, turn: TurnRecord, outcome: Outcome, now: int, error: str = "") -> None:
         self._show_message(turn.number, turn.answered.end_message())
-        turn.conclude(outcome, now, error)
+        turn.end_once(outcome, now, error)
         if turn is self.flight:
             self.flight = None
             self.watchdog.disarm()
@@ -350,7 +350,7 @@ class OpenTurns:
                 self._handle_progress(heard, number, now)
             return b""
         self._tools.note_turn_end()
-        self.watchdog.note_work(busy=self._tools.is_busy, doing=self._tools.doing)
+        self.watchdog.note_work(busy=self._tools.is_busy, doing=self._tools.current_work_text)
         for number in owners:
             self._handle_end(heard, number, now)
         return b""
@@ -413,7 +413,7 @@ class OpenTurns:
         before the acknowledgement are late; then the next prompt is delivered.
         """
         self._tools.feed(worked)
-        self.watchdog.note_work(busy=self._tools.is_busy, doing=self._tools.doing)
+        self.watchdog.note_work(busy=self._tools.is_busy, doing=self._tools.current_work_text)
         turn = self.flight
         is_its_own = turn is not None and turn.cause is None and turn.number in self._router.running
         if turn is None or not is_its_own or not self._tools.is_handed_over(worked):
@@ -454,7 +454,7 @@ class OpenTurns:
                 turn.has_begun = False
 
     def _handle_declined(self, declined: PromptDeclined, now: int) -> bytes:
-        self._router.drop_turn(declined.number)
+        self._router.forget_unstarted_turn(declined.number)
         turn = self._find_live_turn(declined.number)
         if turn is not None:
             turn.has_ended = True

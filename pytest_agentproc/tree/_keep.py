@@ -41,9 +41,9 @@ _SECONDS_BEFORE_STOPPING_ALL = 0.5
 """Real seconds of killing children as they come; after that all are stopped before any is killed."""
 _SECONDS_OF_STOPPING_ALL = 0.5
 """Real seconds for stopping all until no new process is found; then the stopped processes are killed."""
-_MOST_PROCESSES_PER_ANSWER = 500
+_MAX_PROCESSES_PER_ANSWER = 500
 """The most processes that one answer lists."""
-_MOST_WALKS_PER_ANSWER = 20
+_MAX_WALKS_PER_ANSWER = 20
 _EINVAL = 22
 
 
@@ -140,7 +140,7 @@ class KeeperServer:
         """List the living processes, parents before children; say whether an empty list is a proof."""
         # A walk can miss a process that moved to a place it has passed. The list of own children cannot: only this
         # process shortens it. So emptiness is proven there, and the walk only finds members.
-        for _ in range(_MOST_WALKS_PER_ANSWER):
+        for _ in range(_MAX_WALKS_PER_ANSWER):
             self.reap()
             dead = {pid for pid, status in self.started.items() if status is not None}
             if dead.issuperset(list_children(self.pid)):  # a list that only this process can shorten
@@ -206,7 +206,7 @@ class KeeperServer:
     def kill_children(self, orphans: list[int]) -> None:
         """Kill children: their pids are safe until this process reaps them. Their own children become ours."""
         for pid in orphans:
-            if len(self.killed) < _MOST_PROCESSES_PER_ANSWER:
+            if len(self.killed) < _MAX_PROCESSES_PER_ANSWER:
                 self.killed.setdefault(pid, read_command_label(pid))
             try:
                 posix.kill(pid, _signal.SIGKILL)
@@ -302,7 +302,7 @@ class KeeperServer:
     def handle_remaining(self) -> tuple[list[tuple[int, str]], bool]:
         """List the living processes with commands; say whether the list is complete."""
         living, is_sure = self.find_living_descendants()
-        return [(pid, read_command_label(pid)) for pid in living[:_MOST_PROCESSES_PER_ANSWER]], is_sure
+        return [(pid, read_command_label(pid)) for pid in living[:_MAX_PROCESSES_PER_ANSWER]], is_sure
 
     def handle_end(self, seconds: float) -> tuple[list[tuple[int, str]], list[tuple[int, str]], bool]:
         """Kill and reap everything: give the killed and the refused processes, and whether the time was enough."""

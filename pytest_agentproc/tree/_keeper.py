@@ -46,7 +46,7 @@ _LEAST_ANSWER_SECONDS = 0.5
 """Real seconds in which a living keeper answers even on a busy machine."""
 _HURRIED_ANSWER_TIME_DIVISOR = 3
 """In a hurry, one answer may take this part of the time that is left: without it the rest must do without a keeper."""
-_MOST_ANSWER_BYTES = 200_000
+_MAX_ANSWER_BYTES = 200_000
 _SECONDS_PER_KILL_METHOD = 0.1
 """Real seconds of killing processes as they come, then of stopping all first, in turns."""
 _LEAST_QUEUE_LIMIT_BYTES = 65536
@@ -320,7 +320,7 @@ class Keeper:
 
     def _read_answer(self) -> Any:
         try:
-            message = self._socket.recv(_MOST_ANSWER_BYTES)
+            message = self._socket.recv(_MAX_ANSWER_BYTES)
         except OSError as error:
             raise self._kill_keeper(error) from error
         if not message:

@@ -45,7 +45,7 @@ _ZOMBIE_POLL_PERIOD_MS = 5
 _DEATH_TIMEOUT_NS = 2 * _NANOSECONDS_PER_SECOND
 """Real nanoseconds that killed processes may take to be dead."""
 
-_MOST_TREE_WALKS = 50
+_MAX_TREE_WALKS = 50
 """Walks of a tree in which a process ends each time: more than happen unless a test makes them happen."""
 
 _TRIO_THREAD_NAME_PREFIX = "Trio thread"
@@ -90,7 +90,7 @@ class LeakTracker:
         counts: Callable[[FrameType], bool] | None = None,
         excuses: Callable[[int, str], bool] = lambda _pid, _command: False,
     ) -> None:
-        self.word = ""
+        self.cookie_word = ""
         self._secret = os.urandom(8).hex()
         self._adopts = adopts
         self._home = home
@@ -120,7 +120,7 @@ class LeakTracker:
         threads = (thread for thread in threading.enumerate() if thread is not self._thread)
         self._strangers.update(thread for thread in threads if not thread.name.startswith(_TRIO_THREAD_NAME_PREFIX))
         self._mark_processes_foreign(() if self._has_no_new_child() else _snapshot_descendants())
-        self.word = self._secret
+        self.cookie_word = self._secret
         if self._adopts:
             self._adoption.enter_context(adopt_orphans_in_block())
         self._stack.enter_context(listen_to_starts(self))
@@ -143,7 +143,7 @@ class LeakTracker:
 
     def close(self) -> None:
         """Stop counting."""
-        self.word = ""
+        self.cookie_word = ""
         self._stack.close()
         self._adoption.close()
 
@@ -157,7 +157,7 @@ class LeakTracker:
         # and look like a leak of the test.
         known = {(process.pid, process.born) for process in _snapshot_descendants()}
         self._pauses += 1
-        self.word = ""
+        self.cookie_word = ""
         publish_cookie()
         self._adoption.close()
         try:
@@ -166,7 +166,7 @@ class LeakTracker:
             if self._adopts:
                 self._adoption.enter_context(adopt_orphans_in_block())
             self._pauses -= 1
-            self.word = self._secret
+            self.cookie_word = self._secret
             publish_cookie()
             self._mark_new_as_foreign(known)
 
@@ -227,7 +227,7 @@ class LeakTracker:
 
     def _find_owned(self) -> Ownership:
         found = Ownership()
-        for _ in range(_MOST_TREE_WALKS):
+        for _ in range(_MAX_TREE_WALKS):
             if self._has_no_new_child():
                 return Ownership()
             pids = list_descendants(os.getpid())

@@ -63,7 +63,7 @@ class StartListener(Protocol):
     """An object that is informed of starts."""
 
     @property
-    def word(self) -> str:
+    def cookie_word(self) -> str:
         """Its word of the cookie; empty: none for now."""
 
     def before_start(self, command: str, frame: FrameType) -> ProcessStart:
@@ -119,7 +119,7 @@ def listen_to_starts(listener: StartListener) -> Iterator[None]:
 def publish_cookie() -> None:
     """Write the words of the listeners into the environment that children inherit."""
     _write_cookie_variable(
-        " ".join(filter(None, [_inherited_cookie, *(listener.word for listener in tuple(_start_listeners))]))
+        " ".join(filter(None, [_inherited_cookie, *(listener.cookie_word for listener in tuple(_start_listeners))]))
     )
 
 
@@ -164,7 +164,9 @@ def _handle_fork_result(starts: _AnnouncedStarts, pid: int) -> None:
 
 
 def _format_cookie(starts: _AnnouncedStarts) -> str:
-    words = [f"{listener.word}.{start.number}" for listener, start in starts if start.is_own and listener.word]
+    words = [
+        f"{listener.cookie_word}.{start.number}" for listener, start in starts if start.is_own and listener.cookie_word
+    ]
     return " ".join(filter(None, [_inherited_cookie, *words]))
 
 

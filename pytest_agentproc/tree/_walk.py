@@ -24,7 +24,7 @@ _CODE_ADDRESS_FIELD_INDEX, _STACK_ADDRESS_FIELD_INDEX = 23, 25
 """Where, from the state on, the kernel says at which addresses the program and its stack begin."""
 _CODE_ADDRESS_DURING_EXEC = b"0"
 """The program's address until the environment is in place."""
-_MOST_LOOKS_DURING_EXEC = 1000
+_MAX_LOOKS_DURING_EXEC = 1000
 """Looks at a process that is just executing another program, a millisecond apart."""
 
 
@@ -75,7 +75,7 @@ def read_environment(pid: int) -> bytes:
     A process that is just executing another program shows none: it is asked again, for a second of real time at most.
     """
     before: tuple[bytes, ...] = ()
-    for _ in range(_MOST_LOOKS_DURING_EXEC):
+    for _ in range(_MAX_LOOKS_DURING_EXEC):
         try:
             found = read_file(f"/proc/{pid}/environ")
         except OSError as error:

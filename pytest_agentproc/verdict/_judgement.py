@@ -77,7 +77,7 @@ class JudgedScenario:
         return json.dumps(dataclasses.asdict(self), ensure_ascii=False)
 
     @classmethod
-    def of(cls, fields: Mapping[str, Any]) -> JudgedScenario:
+    def from_json_fields(cls, fields: Mapping[str, Any]) -> JudgedScenario:
         """Make one of what JSON says of it: a line of a report, or a part of a file of results."""
         rows = tuple(JudgedCheck(**{**row, "unstated": tuple(row["unstated"])}) for row in fields["rows"])
         return cls(**{**fields, "covers": tuple(fields["covers"]), "rows": rows})

@@ -24,9 +24,9 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["MOST_MEGABYTES", "MOST_SECONDS", "SEED", "TIMES"]
+__all__ = ["MAX_MEGABYTES", "MAX_SECONDS", "SEED", "TIMES"]
 
 SEED = int(os.environ.get("ATTACK_SEED", "31"))
 TIMES = int(os.environ.get("ATTACK_TIMES", "1"))
-MOST_SECONDS = 10
-MOST_MEGABYTES = 500
+MAX_SECONDS = 10
+MAX_MEGABYTES = 500

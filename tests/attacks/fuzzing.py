@@ -32,7 +32,7 @@ from pytest_agentproc.subjects._answers import read_answer
 from pytest_agentproc.subjects._said import ProgramEnd, parse_field_sources, read_report_fields
 from pytest_agentproc.subjects._written import load_command_file
 from pytest_agentproc.verdict import Baseline, judge_play
-from tests.attacks import MOST_MEGABYTES, MOST_SECONDS
+from tests.attacks import MAX_MEGABYTES, MAX_SECONDS
 from tests.unit.mutations import MUTATIONS, ODD
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ def attack(kind: str, seed: str, count: int, folder: Path) -> dict[str, Any]:
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208  # counted, not opened
     for number in range(count):
         began = time.process_time()
-        signal.setitimer(signal.ITIMER_PROF, MOST_SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, MAX_SECONDS)
         try:
             KINDS[kind](fuzz)
             accepted += 1
@@ -259,14 +259,14 @@ def attack(kind: str, seed: str, count: int, folder: Path) -> dict[str, Any]:
 
 
 def _over(_number: int, _frame: object) -> None:
-    raise TooSlow(f"over {MOST_SECONDS} s")
+    raise TooSlow(f"over {MAX_SECONDS} s")
 
 
 def main() -> None:
     """Attack, with a ceiling of memory that a machine survives."""
     kind, seed, count = sys.argv[1:]
     signal.signal(signal.SIGPROF, _over)
-    resource.setrlimit(resource.RLIMIT_AS, (4 * MOST_MEGABYTES << 20, 4 * MOST_MEGABYTES << 20))
+    resource.setrlimit(resource.RLIMIT_AS, (4 * MAX_MEGABYTES << 20, 4 * MAX_MEGABYTES << 20))
     with tempfile.TemporaryDirectory() as folder:
         sys.stdout.write(json.dumps(attack(kind, seed, int(count), Path(folder))) + "\n")
 

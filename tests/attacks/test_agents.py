@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.attacks import MOST_MEGABYTES, MOST_SECONDS
+from tests.attacks import MAX_MEGABYTES, MAX_SECONDS
 from tests.attacks.hostile import WAYS
 from tests.attacks.trials import AGENTPROC, Trial, run_trial
 
@@ -36,8 +36,8 @@ def test_a_hostile_agent_costs_little_and_leaves_nothing(way: str) -> None:
     told = json.loads(done.stdout)
     assert (told["kept"], told["left"]) == (0, [])
     assert told["outcome"] not in ("completed", "spawn_failed")
-    assert told["seconds"] < MOST_SECONDS
-    assert told["megabytes"] < MOST_MEGABYTES
+    assert told["seconds"] < MAX_SECONDS
+    assert told["megabytes"] < MAX_MEGABYTES
 
 
 @pytest.mark.parametrize("way", RECORDED)

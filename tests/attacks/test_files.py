@@ -12,7 +12,7 @@ import pytest
 
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.scenario import loads
-from tests.attacks import MOST_MEGABYTES, MOST_SECONDS, SEED, TIMES
+from tests.attacks import MAX_MEGABYTES, MAX_SECONDS, SEED, TIMES
 from tests.attacks.fuzzing import spoiled
 from tests.attacks.trials import Trial, run_trial
 
@@ -51,8 +51,8 @@ def test_a_spoiled_file_is_taken_or_refused(kind: str) -> None:
     assert told["found"] == [], "\n".join(told["found"])
     assert told["accepted"] > 0
     assert told["kept"] == 0
-    assert told["slowest"] < MOST_SECONDS
-    assert told["megabytes"] < MOST_MEGABYTES
+    assert told["slowest"] < MAX_SECONDS
+    assert told["megabytes"] < MAX_MEGABYTES
 
 
 def test_a_spoiled_scenario_that_is_taken_runs_with_processes(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.attacks import MOST_MEGABYTES
+from tests.attacks import MAX_MEGABYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -118,6 +118,6 @@ def run_trial(trial: Trial, codes: Sequence[int], attack: Callable[[Trial], bool
     was_killed = attack(trial)
     found = trial.faults(codes, was_killed=was_killed)
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    if peak > before and peak >> 10 > MOST_MEGABYTES:
+    if peak > before and peak >> 10 > MAX_MEGABYTES:
         found.append(f"{peak >> 10} MiB\n{trial.argv}")
     return found

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import RunReport
 
 MIB = 1 << 20
-MOST_GROWTH = 64 * MIB
-MOST_RECORD = MIB
+MAX_GROWTH = 64 * MIB
+MAX_RECORD = MIB
 
 SCENARIO = """
 scenario: an agent prints very much at once
@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for case in CASES:
         little, much = (_apart(case, size, options.backend) for size in ("1 KiB", options.size))
         growth = much["peak"] - little["peak"]
-        is_over = growth >= MOST_GROWTH or max(much["lines"], much["held"]) >= MOST_RECORD
+        is_over = growth >= MAX_GROWTH or max(much["lines"], much["held"]) >= MAX_RECORD
         passed |= is_over
         words = [_kib(growth), _kib(much["lines"]), _kib(much["held"])]
         print(

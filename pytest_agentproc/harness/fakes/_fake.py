@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from pytest_agentproc.record import AgentStart
 
 
-_MOST_CALLS_SHOWN = 5
+_MAX_CALLS_SHOWN = 5
 """So many calls a failure shows, the nearest first."""
 
-_MOST_VALUE_CHARS_SHOWN = 200
+_MAX_VALUE_CHARS_SHOWN = 200
 """So many characters of each value a failure shows."""
 
 
@@ -90,7 +90,7 @@ class CallAssertions(ABC):
         """Require that it was never started."""
         __tracebackhide__ = True
         if starts := self.starts:
-            lines = [_format_words("seen", [self.name, *start.argv]) for start in starts[:_MOST_CALLS_SHOWN]]
+            lines = [_format_words("seen", [self.name, *start.argv]) for start in starts[:_MAX_CALLS_SHOWN]]
             raise AssertionError("\n".join([f"{self.name} was called", *lines, *_format_other_starts(starts)]))
 
 
@@ -137,7 +137,7 @@ def _is_matching_argv(argv: Sequence[Any], given: Sequence[str]) -> bool:
 def _explain_mismatch(head: str, name: str, wanted: _StartMatcher, starts: Sequence[AgentStart]) -> str:
     lines = [head, _format_words("expected", [name, *wanted.argv])]
     lines += [_format_field(part, expected) for part, expected, _ in wanted.list_compared_fields(None)]
-    for start in sorted(starts, key=wanted.measure_distance)[:_MOST_CALLS_SHOWN]:
+    for start in sorted(starts, key=wanted.measure_distance)[:_MAX_CALLS_SHOWN]:
         misses = wanted.list_differences(start)
         lines.append(_format_words("seen", [name, *start.argv]))
         lines += [_format_field(part, seen) for part, _, seen in wanted.list_compared_fields(start) if part in misses]
@@ -157,11 +157,11 @@ def _format_field(name: str, value: Any) -> str:
 
 
 def _shorten_text(text: str) -> str:
-    return text if len(text) <= _MOST_VALUE_CHARS_SHOWN else f"{text[:_MOST_VALUE_CHARS_SHOWN]}..."
+    return text if len(text) <= _MAX_VALUE_CHARS_SHOWN else f"{text[:_MAX_VALUE_CHARS_SHOWN]}..."
 
 
 def _format_other_starts(starts: Sequence[AgentStart]) -> list[str]:
-    return [f"  and {len(starts) - _MOST_CALLS_SHOWN} more"] if len(starts) > _MOST_CALLS_SHOWN else []
+    return [f"  and {len(starts) - _MAX_CALLS_SHOWN} more"] if len(starts) > _MAX_CALLS_SHOWN else []
 
 
 class RealTimeLifetime(NamedTuple):

@@ -72,12 +72,12 @@ class _ProcessLog:
     """The process that got its pid after its end."""
 
     @property
-    def step(self) -> tuple[int, str]:
+    def last_begun_step(self) -> tuple[int, str]:
         """The line and the name of the step that it began last."""
         return next((data for _, code, data in reversed(self.notes) if code == "m"), (self.line, "start"))
 
     @property
-    def ended(self) -> dict[str, Any]:
+    def exit_facts(self) -> dict[str, Any]:
         if self.code is not None:
             return {"code": self.code}
         return {"signal": format_signal_name(self.signum or signal.SIGKILL)}  # KILL alone leaves no time for a word
@@ -230,7 +230,9 @@ class FakeLog:
         while True:
             starting, restless = self._find_restless()
             kept = self._read_logs()
-            restless -= {log.pid for log in kept if log.step[1] == "burn_cpu"}  # it never rests, and says no more
+            restless -= {
+                log.pid for log in kept if log.last_begun_step[1] == "burn_cpu"
+            }  # it never rests, and says no more
             waited = machine.read_monotonic() - begun
             if not restless and (not starting or waited > _EXEC_TIMEOUT_SECONDS):
                 break
@@ -391,7 +393,7 @@ class FakeLog:
             else:
                 yield Event(self.clock.convert_moment_to_instant(at), *convert_note_to_event(about, code, data))
         if log.died is not None:
-            yield Event(self.clock.convert_moment_to_instant(log.died), "x", about | log.ended)
+            yield Event(self.clock.convert_moment_to_instant(log.died), "x", about | log.exit_facts)
             yield Event(self.clock.convert_moment_to_instant(log.died), "p", about | {"gone": True})
 
 

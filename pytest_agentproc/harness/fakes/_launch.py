@@ -84,7 +84,7 @@ _FAKE_AGENTS_MODULE_PREFIX = f"{_FAKE_AGENTS_PACKAGE}."
 _PLAIN_TEXT_ENCODER_MODULES = (f"{_FAKE_AGENTS_MODULE_PREFIX}dialects.raw",)
 """The encoder of plain text, which needs no more than lines."""
 
-_MOST_SHEBANG_BYTES = 250
+_MAX_SHEBANG_BYTES = 250
 
 
 class _LauncherKind(NamedTuple):
@@ -275,6 +275,6 @@ def build_shebang_line(option: str) -> str:
         option: the word for the interpreter before the file's path.
     """
     line = f"#!{find_interpreter()} {option}"
-    if " " in find_interpreter() or len(line.encode()) > _MOST_SHEBANG_BYTES:
+    if " " in find_interpreter() or len(line.encode()) > _MAX_SHEBANG_BYTES:
         return f"#!/bin/sh\n'''exec' {shlex.quote(find_interpreter())} {shlex.quote(option)} \"$0\" \"$@\"\n' '''"
     return line

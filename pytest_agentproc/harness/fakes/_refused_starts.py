@@ -59,7 +59,7 @@ class SpawnFailureListener:
         scenario: says which starts fail.
     """
 
-    word = ""
+    cookie_word = ""
 
     def __init__(self, launcher: str, scenario: Scenario) -> None:
         self._launcher = launcher

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.files import write_file
 from pytest_agentproc.harness._faults import map_probe_answers
-from pytest_agentproc.harness._played import MOST_PROMPT_CHARS_KNOWN, describe_accepted_flags
+from pytest_agentproc.harness._played import MAX_PROMPT_CHARS_KNOWN, describe_accepted_flags
 from pytest_agentproc.harness.fakes._launch import (
     FLAG_MODULES,
     MODULE_LOADER_CODE,
@@ -87,7 +87,7 @@ def write_fake(scenario: Scenario, path: Path, *, scale: float, lifetime: float,
     except NotApplicable as limit:
         words = f"{scenario.path}:{limit.line}: its script needs {limit.name}, which is off by default"
         raise UsageError(words, f"give it a value under policy: {{{limit.name}: 60s}}") from None
-    program = {**bound.program, "name": path.name, "prompt": scenario.prompt[:MOST_PROMPT_CHARS_KNOWN]}
+    program = {**bound.program, "name": path.name, "prompt": scenario.prompt[:MAX_PROMPT_CHARS_KNOWN]}
     baked: dict[str, Any] = {
         "hub": b"",
         "lifeline": b"",

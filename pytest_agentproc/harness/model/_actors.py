@@ -137,7 +137,7 @@ class TreeMember:
             self.parent.children.append(self)
 
     @classmethod
-    def of(cls, process: InMemoryProcess, above: TreeMember, fields: dict[str, Any]) -> TreeMember:
+    def from_step_fields(cls, process: InMemoryProcess, above: TreeMember, fields: dict[str, Any]) -> TreeMember:
         """Give the kinship of a process that is spawned as a step says."""
         is_cleared, adopts = fields.get("clear_env", False), fields.get("subreaper", False)
         return cls(process, above, fields["how"], is_subreaper=adopts, is_cleared=is_cleared)
@@ -340,7 +340,7 @@ class InMemoryProcess:
             if pipe is not None:
                 _change_pipe_end_count(pipe, stream, 1)
         child = type(self)(self.model, (*self.path, index), fields["id"], fields["line"], program, pipes)
-        child.kin = TreeMember.of(child, self.kin, fields)
+        child.kin = TreeMember.from_step_fields(child, self.kin, fields)
         child.is_stopped = fields.get("stopped", False)
         self._spawned[fields["id"]] = child
         self.model.add_process(child)

@@ -54,7 +54,7 @@ class _DefaultReferenceSubject:
 DEFAULT_REFERENCE_SUBJECT = _DefaultReferenceSubject()
 
 
-_MOST_LOOKS_AT_ONE_INSTANT = 10_000
+_MAX_LOOKS_AT_ONE_INSTANT = 10_000
 _CALLER_LOOP_NUMBER = 1 << 60
 """The number of the loop in which callers wait: after every run."""
 
@@ -275,9 +275,9 @@ class InMemoryModel:
 
     def _let_driver_look(self, number: int) -> None:
         self._looks += 1
-        if self._looks > _MOST_LOOKS_AT_ONE_INSTANT:
+        if self._looks > _MAX_LOOKS_AT_ONE_INSTANT:
             raise Spin(
-                f"the supervisor looks again and again, {_MOST_LOOKS_AT_ONE_INSTANT} times at one instant, "
+                f"the supervisor looks again and again, {_MAX_LOOKS_AT_ONE_INSTANT} times at one instant, "
                 "and takes nothing"
             )
         self.begun.add(number)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pytest_agentproc.errors import ClockError, EndlessAgent, Spin
 from pytest_agentproc.fake_agents.program import MAX_REPORTED_WORD_BYTES
 from pytest_agentproc.harness._played import (
-    MOST_PROMPT_CHARS_KNOWN,
+    MAX_PROMPT_CHARS_KNOWN,
     SESSION_FOLDER,
     PlayResult,
     build_command_line,
@@ -19,7 +19,7 @@ from pytest_agentproc.harness._played import (
     build_record_header,
     find_requested_model,
 )
-from pytest_agentproc.harness._supervise import EMPTY_REPORT, MOST_AGENT_STARTS, MemoryStore, compute_leave_instant
+from pytest_agentproc.harness._supervise import EMPTY_REPORT, MAX_AGENT_STARTS, MemoryStore, compute_leave_instant
 from pytest_agentproc.harness.fakes._refused_starts import find_spawn_error
 from pytest_agentproc.harness.model._machine import (
     DEFAULT_REFERENCE_SUBJECT,
@@ -260,14 +260,14 @@ def _make_spawner(model: InMemoryModel, bound: BoundScenario) -> Callable[[str],
         "longest": MAX_REPORTED_WORD_BYTES,
     }
     environ = {name.encode(): value.encode() for name, value in env.items()}
-    own = {"argv": argv, "environ": environ, "prompt": scenario.prompt[:MOST_PROMPT_CHARS_KNOWN], "given": given}
+    own = {"argv": argv, "environ": environ, "prompt": scenario.prompt[:MAX_PROMPT_CHARS_KNOWN], "given": given}
     program = {**bound.program, **own}
     starts = count(1)
 
     def start_fake_agent(containment: str) -> ModelAgent:
         number = next(starts)
-        if number > MOST_AGENT_STARTS:
-            raise Spin.of_starts(MOST_AGENT_STARTS)
+        if number > MAX_AGENT_STARTS:
+            raise Spin.for_agent_starts(MAX_AGENT_STARTS)
         failure = find_spawn_error(scenario, number) or _find_argument_length_error(argv)
         if failure is not None:
             raise failure

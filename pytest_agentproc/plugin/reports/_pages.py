@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _PAGE_PROPERTY = "agentproc_page"
 _REAL_SECONDS_PROPERTY = "agentproc_real_s"
 _NANOSECONDS_PER_SECOND = 1_000_000_000
-_MOST_FILE_NAME_CHARS = 80
+_MAX_FILE_NAME_CHARS = 80
 _FAILURE_NOTES_PLUGIN_NAME, _INDEX_WRITER_PLUGIN_NAME = "agentproc-pages", "agentproc-index"
 _FAILURE_NOTES_STASH_KEY: pytest.StashKey[list[str]] = pytest.StashKey()
 _PAGE_COUNT_STASH_KEY: pytest.StashKey[int] = pytest.StashKey()
@@ -151,7 +151,7 @@ def _get_id_without_group(node: pytest.Item) -> str:
 
 def _make_page_file_name(nodeid: str, number: int) -> str:
     """Name a page after its test, so that two tests never share one and a test always has the same."""
-    words = re.sub(r"[^A-Za-z0-9.]+", "-", nodeid.rpartition("::")[2])[:_MOST_FILE_NAME_CHARS].strip("-.")
+    words = re.sub(r"[^A-Za-z0-9.]+", "-", nodeid.rpartition("::")[2])[:_MAX_FILE_NAME_CHARS].strip("-.")
     mark = hashlib.sha256(nodeid.encode(errors="replace")).hexdigest()[:8]
     return f"{words}-{mark}{f'-{number}' if number > 1 else ''}.html"
 

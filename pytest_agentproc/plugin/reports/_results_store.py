@@ -77,7 +77,7 @@ def _write_text_file(path: Path, text: str) -> None:
 
 _BASELINE_STASH_KEY: pytest.StashKey[Baseline] = pytest.StashKey()
 _DEFAULT_BASELINE_FILE_NAME = "agentproc-baseline.yaml"
-_MOST_BASELINE_BYTES = 1 << 24
+_MAX_BASELINE_BYTES = 1 << 24
 _FOLDERS_NOT_SEARCHED = ("node_modules", "venv", "build", "dist", "__pycache__")
 
 
@@ -91,7 +91,7 @@ def begin_baseline(config: pytest.Config) -> None:
     if not path.exists() and (is_updating or not get_option(config, "baseline")):
         return
     try:
-        baseline = Baseline(read_text_file(path, _MOST_BASELINE_BYTES), shorten_path(path))
+        baseline = Baseline(read_text_file(path, _MAX_BASELINE_BYTES), shorten_path(path))
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
         raise pytest.UsageError(
@@ -257,7 +257,7 @@ class _ResultsCollector:
         """
         for name, value in report.user_properties if report.when == "call" else ():
             if name == _JUDGEMENT_PROPERTY:
-                self._judged[report.nodeid] = JudgedScenario.of(json.loads(str(value)))
+                self._judged[report.nodeid] = JudgedScenario.from_json_fields(json.loads(str(value)))
         entry = (
             judge_unplayed_scenario(self._config, report) if report.failed and report.when in ("setup", "???") else None
         )

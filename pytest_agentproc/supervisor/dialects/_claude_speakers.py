@@ -94,7 +94,7 @@ class _Speaker:
             return []
         if kind == "assistant":
             return self._read_content_blocks(message)
-        results = _find_blocks(message, "tool_result") if kind == "user" else []
+        results = _list_content_blocks(message, "tool_result") if kind == "user" else []
         return [ToolEnded(str(block.get("tool_use_id"))) for block in results]
 
     def end_message(self) -> list[Meaning]:
@@ -155,9 +155,9 @@ class _Speaker:
         told = [] if is_same else self._begin_message(message)
         self._keep_message_metadata(message)
         self._deltas = None
-        for block in _find_blocks(message, "text"):
+        for block in _list_content_blocks(message, "text"):
             self._add_text(_encode_text(block.get("text", "")))
-        return [*told, *(self._add_tool(block) for block in _find_blocks(message, "tool_use"))]
+        return [*told, *(self._add_tool(block) for block in _list_content_blocks(message, "tool_use"))]
 
     def _add_text(self, text: bytes) -> None:
         self._text = self._text or OutputTail(self._limit)
@@ -170,7 +170,7 @@ class _Speaker:
         return ToolStarted(number, name)
 
 
-def _find_blocks(message: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+def _list_content_blocks(message: dict[str, Any], kind: str) -> list[dict[str, Any]]:
     content = message.get("content")
     blocks = content if isinstance(content, list) else []
     return [block for block in blocks if isinstance(block, dict) and block.get("type") == kind]

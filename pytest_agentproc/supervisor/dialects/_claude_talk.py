@@ -199,7 +199,7 @@ class ClaudeTalk(JsonTalk):
             return [TurnProgress("tool")]
         message, marks = _as_dict(value.get("message")), self._find_turns(value)
         model = message.get("model")
-        blocks = _find_blocks(message)
+        blocks = _list_content_blocks(message)
         text = "".join(str(block.get("text", "")) for block in blocks if block.get("type") == "text")
         name = str(message.get("id") or "")[:MAX_ID_CHARS]
         whole = TurnProgress("message", text, marks, model=model if isinstance(model, str) else None, id=name)
@@ -211,7 +211,9 @@ class ClaudeTalk(JsonTalk):
         return [whole, *tools] if text or not tools else [*tools]
 
     def _read_user(self, value: dict[str, Any]) -> list[SessionMeaning]:
-        is_tool = any(block.get("type") == "tool_result" for block in _find_blocks(_as_dict(value.get("message"))))
+        is_tool = any(
+            block.get("type") == "tool_result" for block in _list_content_blocks(_as_dict(value.get("message")))
+        )
         return [TurnProgress("tool")] if is_tool else [Other("user")]
 
     def _read_result(self, value: dict[str, Any]) -> list[SessionMeaning]:
@@ -242,7 +244,7 @@ def _find_error(value: dict[str, Any]) -> str:
     return str(value.get("result") or value.get("subtype") or "an error")
 
 
-def _find_blocks(message: dict[str, Any]) -> list[dict[str, Any]]:
+def _list_content_blocks(message: dict[str, Any]) -> list[dict[str, Any]]:
     content = message.get("content")
     return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
 

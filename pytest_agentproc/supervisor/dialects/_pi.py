@@ -83,7 +83,7 @@ def _read_plain_event(kind: str, event: dict[str, Any]) -> Meaning:
 
 def find_asked_tools(message: dict[str, Any]) -> list[Asked]:
     """Give the tools that a message asks for."""
-    calls = _find_blocks(message.get("content"), "toolCall")
+    calls = _list_content_blocks(message.get("content"), "toolCall")
     return [Asked(tuple(str(block.get("name")) for block in calls))] if calls else []
 
 
@@ -91,10 +91,10 @@ def join_text(content: object) -> str:
     """Give the text of a message's content."""
     if isinstance(content, str):
         return content
-    return "".join(str(block.get("text", "")) for block in _find_blocks(content, "text"))
+    return "".join(str(block.get("text", "")) for block in _list_content_blocks(content, "text"))
 
 
-def _find_blocks(content: object, kind: str) -> list[dict[str, Any]]:
+def _list_content_blocks(content: object, kind: str) -> list[dict[str, Any]]:
     if not isinstance(content, list):
         return []
     return [block for block in content if isinstance(block, dict) and block.get("type") == kind]

@@ -200,7 +200,7 @@ def test_limits_of_several_sessions_are_varied_in_each() -> None:
     """Each session has limits of its own, and the reference supervisor holds them all."""
     scenario = bundled("sessions-cancel-stays-in-one")
     bound = scenario.bind(scenario.request_limits(Function(AT_ONCE, limits={"prompt_timeout": 60}, sessions=True)))
-    plays = UnstatedLimitResults.of(bound)
+    plays = UnstatedLimitResults.for_play(bound)
     assert plays is not None
     assert {"cancel_grace", "close_grace"} <= plays.varied_results.keys()
     assert "hook_timeout" not in plays.varied_results, "it never counted"

@@ -104,7 +104,7 @@ def test_a_supervisor_that_starts_its_agent_for_ever_is_given_up(
     lab: ScenarioRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each crash is minutes after the last one, so no guard of one instant and no limit on restarts ends the run."""
-    monkeypatch.setattr(_supervise, "MOST_AGENT_STARTS", 20)
+    monkeypatch.setattr(_supervise, "MAX_AGENT_STARTS", 20)
     played = lab.play(loads(DIES_SELDOM), _subject("crash-repeats-the-prompt"))
     assert str(played.fault) == "the supervisor starts its agent again and again, 20 times by now"
     assert choose_overall_verdict(judge_all_expectations(played)) is Verdict.FAILED

@@ -27,7 +27,9 @@ async def _nobody(order: RunRequest) -> None:
 
 def test_it_is_played_under_both_limits() -> None:
     """The longest run is shorter than the silence there."""
-    reference = ReferenceResults.of(SILENT, Function(_nobody, limits={"inactivity_timeout": 60, "max_runtime": 50}))
+    reference = ReferenceResults.for_play(
+        SILENT, Function(_nobody, limits={"inactivity_timeout": 60, "max_runtime": 50})
+    )
     assert reference is not None
     played = (reference.under_subject_limits, reference.under_file_limits)
     assert [one.answer.outcome for one in played if one.answer is not None] == ["overran", "inactive"]
@@ -37,7 +39,7 @@ def test_it_is_played_under_both_limits() -> None:
 def test_a_session_is_played_under_both_limits() -> None:
     """A caller's turn is cut off by silence before its own time is over."""
     limits = {"inactivity_timeout": 60, "prompt_timeout": 600}
-    reference = ReferenceResults.of(OF_SESSIONS, Function(_nobody, limits=limits, sessions=True))
+    reference = ReferenceResults.for_play(OF_SESSIONS, Function(_nobody, limits=limits, sessions=True))
     assert reference is not None
     turns = [
         one.answer.turns
@@ -50,15 +52,15 @@ def test_a_session_is_played_under_both_limits() -> None:
 def test_a_file_that_needs_a_limit_of_the_subjects_own_has_none() -> None:
     """The reference supervisor has none there unless it is given one, so that it says nothing of it."""
     scenario = loads("scenario: a\nagent: raw\nscript: [{silence: max_runtime}]\nexpect: {outcome: overran}\n")
-    assert ReferenceResults.of(scenario, Function(_nobody, limits={"max_runtime": 50})) is None
+    assert ReferenceResults.for_play(scenario, Function(_nobody, limits={"max_runtime": 50})) is None
 
 
 def test_a_run_that_no_limit_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """An agent that drips on for days is ended by the file's longest run, and the subject has none."""
-    monkeypatch.setattr(_reference, "_MOST_MOVES_WITHOUT_LIMIT", 1000)
+    monkeypatch.setattr(_reference, "_MAX_MOVES_WITHOUT_LIMIT", 1000)
     script = 'script: [{drip: {stdout: ., every: 1s, for: 200h}}]\nexpect: {text: ""}\n'
     scenario = loads(f"scenario: a\nagent: raw\npolicy: {{max_runtime: 60s}}\n{script}")
-    reference = ReferenceResults.of(scenario, Function(_nobody))
+    reference = ReferenceResults.for_play(scenario, Function(_nobody))
     assert reference is not None
     assert (type(reference.under_subject_limits.fault), reference.under_file_limits.fault) == (Spin, None)
     assert forecast_run(scenario, scenario.request_limits(Function(_nobody))).fault == "spin"
@@ -68,4 +70,4 @@ def test_a_run_that_no_limit_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -
 def test_who_keeps_the_limits_of_the_file_has_none(name: str) -> None:
     """There is nothing to measure."""
     same = Function(_nobody, limits=dict(SILENT.request_agent_limits(reference_supervisor()).items()))
-    assert ReferenceResults.of(SILENT, reference_supervisor() if name == "reference" else same) is None
+    assert ReferenceResults.for_play(SILENT, reference_supervisor() if name == "reference" else same) is None

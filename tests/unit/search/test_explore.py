@@ -215,16 +215,16 @@ def test_a_caller_who_comes_too_late_for_a_status_is_no_fault_of_the_reference()
         run_in_model(loads(_IDLE.replace("wait: 1s", "wait: 8s")), reference_supervisor()).fault, Deadlock
     )
     made = MovedSettings(loads(_IDLE), reference_supervisor())
-    late = tuple("8s" if text == "1s" else text for text in made.original)
-    assert late != made.original
+    late = tuple("8s" if text == "1s" else text for text in made.unmoved_texts)
+    assert late != made.unmoved_texts
     assert made.try_setting(late) is None
 
 
 def test_a_caller_whose_agent_was_replaced_before_its_background_turn_waits_in_vain() -> None:
     """An agent that is silent for longer than the prompt may last, and does not acknowledge, is started anew."""
     made = MovedSettings(bundled("background-late-notification-with-states"), reference_supervisor())
-    at = next(index for index, text in enumerate(made.original) if text == "2s")
-    silent = (*made.original[:at], "3899s", *made.original[at + 1 :])
+    at = next(index for index, text in enumerate(made.unmoved_texts) if text == "2s")
+    silent = (*made.unmoved_texts[:at], "3899s", *made.unmoved_texts[at + 1 :])
     text = apply_moves(made.scenario.text, zip(made.movables, silent, strict=True))
     played = run_in_model(loads(text), reference_supervisor())
     assert isinstance(played.fault, Deadlock)

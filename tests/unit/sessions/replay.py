@@ -93,7 +93,7 @@ class _Replay:
             seen.noise += 1
         elif isinstance(meaning, PromptDeclined):
             seen.declined.append(meaning.number)
-            self.router.drop_turn(meaning.number)
+            self.router.forget_unstarted_turn(meaning.number)
         elif isinstance(meaning, CancelAnswered):
             seen.settled.append(meaning.number)
         elif isinstance(meaning, Question):

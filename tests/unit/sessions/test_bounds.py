@@ -79,12 +79,12 @@ def test_what_is_put_behind_a_long_prompt_is_not_copied_with_it() -> None:
     """The prompt stays where it is until it is taken; then comes the rest, in order."""
     outbox = Outbox()
     outbox.put(LONG.encode())
-    prompt = outbox.rest.obj
+    prompt = outbox.unwritten_bytes.obj
     for _ in range(1000):
         outbox.put(b"answer\n")
-    assert outbox.rest.obj is prompt
+    assert outbox.unwritten_bytes.obj is prompt
     outbox.note_written(1024**2)
-    assert bytes(outbox.rest) == b"answer\n" * 1000
+    assert bytes(outbox.unwritten_bytes) == b"answer\n" * 1000
     outbox.note_written(7000)
     commands: list[MachineCommand] = outbox.watch_while_pending()
     assert (outbox.is_delivered, outbox.taken, len(commands)) == (True, outbox.put_in, 1)

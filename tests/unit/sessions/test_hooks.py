@@ -130,7 +130,7 @@ def test_what_is_kept_has_a_bound_in_size() -> None:
     """A hook tells all that its tool said; the newest is kept always."""
     calls: list[Hook] = []
     hooks = HookTracker(Policy(), lambda *_, hook: calls.append(hook))
-    hooks.connect(make_talk("claude", "", Setting()))
+    hooks.connect_to_agent(make_talk("claude", "", Setting()))
     for number in range(3):
         hooks.handle_fired(Hook(str(number), "mine", "PostToolUse", detail={"x": "y" * 7 * 1024**2}), 0)
     hooks.handle_fired(Hook("last", "mine", "PostToolUse", detail={"x": "y" * 20 * 1024**2}), 0)
@@ -145,7 +145,7 @@ def test_a_hook_that_is_nested_too_deeply_is_kept_as_a_big_one() -> None:
         deep = [deep]
     calls: list[Hook] = []
     hooks = HookTracker(Policy(), lambda *_, hook: calls.append(hook))
-    hooks.connect(make_talk("claude", "", Setting()))
+    hooks.connect_to_agent(make_talk("claude", "", Setting()))
     hooks.handle_fired(Hook("first", "mine", "PostToolUse"), 0)
     hooks.handle_fired(Hook("deep", "mine", "PostToolUse", detail={"x": deep}), 0)
     hooks.register("mine", 0)

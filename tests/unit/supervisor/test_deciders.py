@@ -332,7 +332,7 @@ def test_a_feeder_hands_out_what_is_left() -> None:
     """Every byte goes out once and in order, however few are taken at a time."""
     feeder = StdinFeeder(b"abcdef")
     feeder.note_written(4)
-    assert (bytes(feeder.rest), feeder.is_delivered) == (b"ef", False)
+    assert (bytes(feeder.unwritten_bytes), feeder.is_delivered) == (b"ef", False)
     feeder.note_written(2)
     assert feeder.is_delivered
 

@@ -45,7 +45,7 @@ def rows(**levels: str) -> tuple[JudgedCheck, ...]:
 
 def test_it_crosses_a_wire() -> None:
     """A worker of xdist writes it, the process that reports reads it."""
-    assert JudgedScenario.of(json.loads(ONE.to_json_line())) == ONE
+    assert JudgedScenario.from_json_fields(json.loads(ONE.to_json_line())) == ONE
 
 
 @pytest.mark.parametrize(
@@ -220,5 +220,5 @@ def test_limits_that_are_not_stated_are_named_with_what_they_cost() -> None:
     assert "state kill_grace, close_grace to have 2 more checks judged" in lines
     assert "state kill_grace to have 1 more check judged" in format_summary([of("passed", rows=rows[:2])], "1.2.3")
     assert not any(line.startswith("state ") for line in format_summary([ONE], "1.2.3"))
-    crossed = JudgedScenario.of(json.loads(of("passed", rows=rows).to_json_line()))
+    crossed = JudgedScenario.from_json_fields(json.loads(of("passed", rows=rows).to_json_line()))
     assert [row.unstated for row in crossed.rows] == [(), kill, both]

@@ -137,7 +137,7 @@ def test_sync_code_that_waits_for_a_virtual_clock_is_stopped(
     """Outside the event loop nothing moves virtual time, and a loop that waits for it would hang without a word."""
     from pytest_agentproc.clock import _wall  # it loads freezegun
 
-    monkeypatch.setattr(_wall, "_MOST_SECONDS_OF_READS", 0.0)
+    monkeypatch.setattr(_wall, "_MAX_SECONDS_OF_READS", 0.0)
     pytester.makepyfile(
         """
         import time

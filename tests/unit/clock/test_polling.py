@@ -40,29 +40,29 @@ def test_a_steady_pace_is_one_of_three_equal_steps(instants: list[int], period: 
 
     A shell looks at stdout and then at stderr, each for a time of its own: two steps in turn are one.
     """
-    pulse = PollingDetector()
+    polling = PollingDetector()
     for at in instants:
-        pulse.record_wake(at * MS)
-    assert pulse.period == period * MS
+        polling.record_wake(at * MS)
+    assert polling.period == period * MS
 
 
 def test_what_a_loop_rounds_is_equal() -> None:
     """It counts in seconds, of which no binary fraction is a tenth."""
-    pulse = PollingDetector()
+    polling = PollingDetector()
     for at in (33_333_333, 66_666_667, 100_000_000):
-        pulse.record_wake(at)
-    assert abs(pulse.period - 33_333_333) <= 1
+        polling.record_wake(at)
+    assert abs(polling.period - 33_333_333) <= 1
 
 
 def test_a_wake_at_an_own_limit_is_no_look() -> None:
     """A supervisor with a grace of a quarter second is woken at its end; the reference supervisor always is."""
     bound = loads("scenario: x\nagent: raw\nscript: [{say: a}]\n").bind(Policy())
     for gap, may in ((250, False), (240, True), (260, False)):
-        pulse = PollingDetector()
-        pulse.record_wake(1_000 * MS)
-        pulse.record_wake((1_000 + gap) * MS)
-        assert can_be_polling(StartsAgentAndReturns(), bound, pulse) is may
-        assert not can_be_polling(reference_supervisor(), bound, pulse)
+        polling = PollingDetector()
+        polling.record_wake(1_000 * MS)
+        polling.record_wake((1_000 + gap) * MS)
+        assert can_be_polling(StartsAgentAndReturns(), bound, polling) is may
+        assert not can_be_polling(reference_supervisor(), bound, polling)
     soon = PollingDetector()
     soon.record_wake(250 * MS)
     assert can_be_polling(StartsAgentAndReturns(), bound, soon)  # it may be its first look
@@ -98,44 +98,44 @@ def test_looks_that_begin_with_the_end_decide_no_outcome() -> None:
     bound = loads("scenario: x\nagent: raw\nscript: [{say: a}]\n").bind(Policy())
     record = Record()
     record.add(60_000 * MS, "x", {"process": "agent", "signal": "TERM"})
-    assert PollingPace.of(bound, record, 20 * MS, 0, 60_000 * MS).undecided == ""
-    assert PollingPace.of(bound, record, 20 * MS, 0, 59_999 * MS).undecided.startswith(
+    assert PollingPace.measure(bound, record, 20 * MS, 0, 60_000 * MS).undecided == ""
+    assert PollingPace.measure(bound, record, 20 * MS, 0, 59_999 * MS).undecided.startswith(
         "it looks every 20 ms, and two of"
     )
 
 
 def test_a_nap_is_a_short_timer_that_is_slept_through() -> None:
     """A timer that was set long ago, and rings soon after something else happened, is none."""
-    pulse = PollingDetector()
+    polling = PollingDetector()
     for now, due in ((0, 60_000), (59_990, 60_000)):
-        pulse.record_sleep(now * MS, due * MS)
-    pulse.record_wake(60_000 * MS)
-    assert pulse.naps == []
-    pulse.record_sleep(60_000 * MS, 60_020 * MS)
-    pulse.record_wake(60_020 * MS)
-    pulse.record_sleep(60_020 * MS, None)
-    pulse.record_sleep(60_500 * MS, 60_520 * MS)
-    pulse.record_sleep(60_510 * MS, 60_520 * MS)
-    pulse.record_wake(60_520 * MS)
-    assert pulse.naps == [(60_000 * MS, 60_020 * MS), (60_500 * MS, 60_520 * MS)]
-    assert (pulse.period, pulse.began) == (0, -1)
+        polling.record_sleep(now * MS, due * MS)
+    polling.record_wake(60_000 * MS)
+    assert polling.naps == []
+    polling.record_sleep(60_000 * MS, 60_020 * MS)
+    polling.record_wake(60_020 * MS)
+    polling.record_sleep(60_020 * MS, None)
+    polling.record_sleep(60_500 * MS, 60_520 * MS)
+    polling.record_sleep(60_510 * MS, 60_520 * MS)
+    polling.record_wake(60_520 * MS)
+    assert polling.naps == [(60_000 * MS, 60_020 * MS), (60_500 * MS, 60_520 * MS)]
+    assert (polling.period, polling.began) == (0, -1)
 
 
 def test_a_nap_as_long_as_a_limit_is_none() -> None:
     """A grace is slept through, too; of the reference supervisor it is known that it is woken."""
     bound = loads("scenario: x\nagent: raw\nscript: [{say: a}]\n").bind(Policy())
-    pulse = PollingDetector()
-    pulse.naps = [(0, 250 * MS), (300 * MS, 320 * MS)]
-    assert find_short_timers(StartsAgentAndReturns(), bound, pulse) == ((300 * MS, 320 * MS),)
-    assert find_short_timers(reference_supervisor(), bound, pulse) == ()
+    polling = PollingDetector()
+    polling.naps = [(0, 250 * MS), (300 * MS, 320 * MS)]
+    assert find_short_timers(StartsAgentAndReturns(), bound, polling) == ((300 * MS, 320 * MS),)
+    assert find_short_timers(reference_supervisor(), bound, polling) == ()
 
 
 def test_a_steady_pace_has_a_beginning() -> None:
     """It is the instant before the first of its looks."""
-    pulse = PollingDetector()
+    polling = PollingDetector()
     for at in (60_000, 60_020, 60_040, 60_060, 60_080):
-        pulse.record_wake(at * MS)
-    assert (pulse.period, pulse.began) == (20 * MS, 60_000 * MS)
+        polling.record_wake(at * MS)
+    assert (polling.period, polling.began) == (20 * MS, 60_000 * MS)
 
 
 @pytest.mark.parametrize(
