@@ -55,8 +55,8 @@ _MAX_OUTPUT_BYTES = 64 * 1024**2
 """So many bytes a file may have in which it says how it ended, and so many it may print on a stream."""
 _BYTES_PER_READ = 1 << 16
 
-_BYTES_IN_OUTPUT_TAIL = 2048
-"""So many bytes of what it says on stderr are shown: the last ones."""
+_BYTES_IN_OUTPUT_TAIL = 128 * 1024
+"""So many bytes of its stderr are kept: the last ones. Java prints the error first, and up to 1,024 lines after it."""
 
 _DEFAULT_SECONDS_OF_PLACEHOLDERS = {
     "inactivity_timeout": 60.0,

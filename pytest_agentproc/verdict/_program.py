@@ -25,10 +25,13 @@ _HOW_TO_START_THE_AGENT = (
     "have it start {agent}; an order that it cannot take is stated by declines = {exit_code = ...}"
 )
 _CRASH_SIGNAL_PATTERN = re.compile(r"dies of (ILL|TRAP|ABRT|BUS|FPE|SEGV|SYS)")
+_PYTHON_FRAME_START = '  File "'
+_PYTHON_ERROR_PATTERN = re.compile(
+    r' +File "[^"\n]+", line \d+, in .+\n(?: +.*\n)*(?P<error>[A-Za-z_][\w.]*(?:: .*)?)\s*\Z'
+)
 _UNCAUGHT_ERROR_PATTERNS = tuple(
     re.compile(pattern, re.MULTILINE)
     for pattern in (
-        r'^ +File "[^"\n]+", line \d+, in .+\n(?: +.*\n)*(?P<error>[A-Za-z_][\w.]*(?:: .*)?)\s*\Z',  # Python
         r"^(?P<error>\w*Error\b.*)\n(?: +at .*\n)+[\s\S]*^Node\.js v\S+\s*\Z",
         r"^(?P<error>panic: .*)$(?=[\s\S]*^goroutine )",
         r"^(?P<error>thread '.*' (?:\(\d+\) )?panicked at .*)$",
@@ -90,7 +93,10 @@ def _find_error_line(stderr: str) -> str:
 
 
 def _describe_crash(end: Mapping[str, Any]) -> str:
-    found = next((found for pattern in _UNCAUGHT_ERROR_PATTERNS if (found := pattern.search(end["stderr"]))), None)
+    text: str = end["stderr"]
+    # From the last frame on: a log with many tracebacks is long, and each of its frames would be tried.
+    found = _PYTHON_ERROR_PATTERN.match(text, max(text.rfind(_PYTHON_FRAME_START), 0))
+    found = found or next((found for pattern in _UNCAUGHT_ERROR_PATTERNS if (found := pattern.search(text))), None)
     if found is not None:
         return f"it {end['program']}: {found['error']}"
     return f"it {end['program']}" if _CRASH_SIGNAL_PATTERN.fullmatch(end["program"]) else ""

@@ -219,9 +219,14 @@ BY_FILE = {"outcome": {"json": "result.json", "key": "outcome"}}
         ("a.rb:3:in 'Run#call': Broken pipe (Errno::EPIPE)", "Broken pipe (Errno::EPIPE)"),
         ("PHP Fatal error:  Uncaught TypeError: no in /a.php:2\nStack trace:\n#0 /a.php(3): go()", "TypeError: no"),
         ('Exception in thread "main" java.lang.Error: no\n\tat A.main(A.java:1)', "java.lang.Error: no"),
+        (
+            'Exception in thread "main" java.lang.StackOverflowError\n'
+            + "\tat java.base/a.b.C.match(C.java:1)\n" * 1024,
+            "java.lang.StackOverflowError",
+        ),
         ('Traceback:\n  File "a.py", line 1, in <module>\nValueError: no', "ValueError: no"),
     ],
-    ids=["ruby", "ruby 3.4", "php", "java", "python"],
+    ids=["ruby", "ruby 3.4", "php", "java", "java, a deep stack", "python"],
 )
 def test_a_program_that_crashes_before_its_report_has_crashed(lab: ScenarioRunner, stderr: str, said: str) -> None:
     """No check fails where it reports nothing, and 'it does not report' would hide the exception."""
