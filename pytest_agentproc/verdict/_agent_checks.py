@@ -126,6 +126,9 @@ def _cut_to_report_length(given: Mapping[str, Any], word: str) -> str:
 
 
 _HINT_FOR_OWN_ARGV = "a supervisor that makes the command line itself states cannot=['argv']"
+_HINT_FOR_OWN_STDIN = (
+    f"the agent reads its prompt from stdin, and a program gets it on its own stdin to pass it on; {_HINT_FOR_OWN_ARGV}"
+)
 _HINT_FOR_OWN_ENV = "a supervisor with an environment and folder of its own states cannot=['env']"
 
 
@@ -158,7 +161,7 @@ def _check_stdin(played: PlayResult, wanted: Mapping[str, str]) -> Finding:
         size = sum(len(data) for data in read)
         return Finding(Verdict.NOT_EXERCISED, f"{size} bytes, more than the record keeps of one instant")
     text = b"".join(read).decode(errors="replace")
-    hint = "" if played.bound.scenario.is_session else _HINT_FOR_OWN_ARGV
+    hint = "" if played.bound.scenario.is_session else _HINT_FOR_OWN_STDIN
     return Finding.from_comparison(fits=is_text_matching(text, wanted), seen=quote(text), hint=hint)
 
 

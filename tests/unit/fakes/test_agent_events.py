@@ -221,6 +221,7 @@ GIVEN: tuple[str, dict[str, Any]] = (
 
 
 OWN_ARGV = "a supervisor that makes the command line itself states cannot=['argv']"
+OWN_STDIN = f"the agent reads its prompt from stdin, and a program gets it on its own stdin to pass it on; {OWN_ARGV}"
 OWN_ENV = "a supervisor with an environment and folder of its own states cannot=['env']"
 
 
@@ -235,7 +236,7 @@ OWN_ENV = "a supervisor with an environment and folder of its own states cannot=
         ("received.cwd", {"matches": "^/w$"}, ("passed", 'matches "^/w$"', '"/w"', "")),
         ("received.cwd", {"exact": "/"}, ("failed", '"/"', '"/w"', OWN_ENV)),
         ("received.stdin", {"exact": "yes"}, ("passed", '"yes"', '"yes"', "")),
-        ("received.stdin", {"contains": "no"}, ("failed", 'contains "no"', '"yes"', OWN_ARGV)),
+        ("received.stdin", {"contains": "no"}, ("failed", 'contains "no"', '"yes"', OWN_STDIN)),
     ],
 )
 def test_what_the_agent_saw_comes_from_the_agent(key: str, wanted: Any, row: tuple[str, ...]) -> None:
