@@ -43,7 +43,7 @@ NAMED = (
     "line-as-long-as-can-be",
     "one-number-is-silence",
     "stderr-only",
-    "stdin-ends-with-the-prompt",
+    "stdin-ends-with-the-prompt[raw]",
 )
 """Scenarios that real time can judge at that scale; the checks of a release play them all."""
 

@@ -34,7 +34,7 @@ PLAIN = {
     "DoesNotReadStderr": "talks-before-it-reads: outcome",
     "StderrIsText": "stderr-only: text",
     "ReadsAfterItWrote": "talks-before-it-reads: outcome",
-    "LeavesStdinOpen": "stdin-ends-with-the-prompt: outcome",
+    "LeavesStdinOpen": "stdin-ends-with-the-prompt[raw]: outcome",
     "LosesLastWords": "last-words-at-the-deadline: text",
     "DecodesEachChunk": "split-utf8-plain: text",
     "ReadsLinesAsAShellDoes": "split-utf8-plain: text",
