@@ -50,7 +50,8 @@ Beside this package
     tests/        unit, process, plugin, cli, parity with the model, mirrors of recorded CLIs, their clients,
                   architecture, benchmarks; browser looks at pages
 
-Inside a subpackage, `__init__` is the public face and `_noun.py` files are its rooms. All times are whole nanoseconds.
+Inside a subpackage, `__init__` is the public face and `_noun.py` files are its rooms. A folder in it holds the rooms of
+one subject, which the folder's own `__init__` names. All times are whole nanoseconds.
 """
 
 from __future__ import annotations

@@ -7,10 +7,10 @@
     _participants   the processes that time waits for, each a `_participant`
     _wrappers       programs around an agent
     _runs           the supervised runs of the host
-    _host_hooks     the starts and signals of the host that the hub must see at once
     _guards         signs that the host hangs, spins or polls; `_debugger` says whether they count
     _blockage       a host whose loop is blocked for a while
-    _asyncio, _trio the event loops; `_loop_warnings` is about their end
+    loops/          the event loops of asyncio and trio; `_warnings` is about their end, `_host_hooks` about the
+                    starts and signals of the host that the hub must see at once
     _virtual        the virtual clock as users see it
     _wall           Python's own clocks, which follow it
     preload/        virtual time for any program; `_popen` has the limits of `subprocess` be exact in it
