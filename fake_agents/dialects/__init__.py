@@ -1,4 +1,4 @@
-"""Encoders, one module a dialect: text in, a CLI's bytes out. They share no code with the supervisor's decoders."""
+"""Encoders, one for each dialect: text in, a CLI's bytes out. They share no code with the supervisor's decoders."""
 
 from __future__ import annotations
 
