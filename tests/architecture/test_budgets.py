@@ -6,6 +6,7 @@ import ast
 from collections import Counter
 
 from tests.architecture.sources import ROOT, parse, python_files
+from tests.docs.reference import is_made
 
 LINES_OF_A_FILE = 600
 LINES_OF_A_FUNCTION = 60
@@ -33,4 +34,12 @@ def test_no_function_is_longer_than_its_budget() -> None:
 def test_no_folder_holds_more_files_than_its_budget() -> None:
     """A reader finds a file by its subject, and not in a list of a hundred names."""
     counts = Counter(str(file.relative_to(ROOT).parent) for file in python_files())
+    assert {folder: files for folder, files in counts.items() if files > FILES_OF_A_FOLDER} == {}
+
+
+def test_no_folder_of_scenarios_or_pages_holds_more_files_than_its_budget() -> None:
+    """A tester opens a folder and sees at once which of its files is about the subject."""
+    places = [path for name in ("scenarios", "docs") for path in (ROOT / name).rglob("*") if path.is_file()]
+    shown = [file for file in places if file.suffix in (".md", ".yaml") and not is_made(file)]
+    counts = Counter(str(file.relative_to(ROOT).parent) for file in shown)
     assert {folder: files for folder, files in counts.items() if files > FILES_OF_A_FOLDER} == {}

@@ -51,7 +51,8 @@ The test's platform calls itself darwin: the standard library of a CPython built
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "command", [["check", "scenarios/completion/lingers-deaf.scenario.yaml"], ["list", "lingers-deaf"], ["new"]]
+    "command",
+    [["check", "scenarios/completion/lives-on/lingers-deaf.scenario.yaml"], ["list", "lingers-deaf"], ["new"]],
 )
 def test_commands_of_the_language_run_on_any_platform(command: list[str]) -> None:
     """An author of scenarios on another platform can check them there."""

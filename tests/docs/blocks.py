@@ -42,7 +42,7 @@ _VARIES = (
     (re.compile(r"\b[0-9a-f]{12}\b"), "HASH"),
     (re.compile(r"={3,}"), "==="),
     (re.compile(r"[ \t]+$", re.MULTILINE), ""),
-    (re.compile(r"[\w./-]*/(?:scenarios|_corpus)/(?=\w+/[\w-]+\.scenario\.yaml)"), "CORPUS/"),
+    (re.compile(r"[\w./-]*/(?:scenarios|_corpus)/(?=(?:[\w-]+/)+[\w-]+\.scenario\.yaml)"), "CORPUS/"),
 )
 _NEIGHBOURS = ("asyncio", "trio", "random_order", "rerunfailures", "timeout")
 """Plugins that are installed to be tested beside ours; a reader has none of them."""

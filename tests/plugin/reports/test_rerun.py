@@ -140,7 +140,7 @@ def test_a_conftest_file_of_another_folder_is_named(pytester: pytest.Pytester, p
     project.joinpath("checks/test_marked.py").unlink()
     first = pytester.runpytest("checks", *BYTE)
     [words] = commands(first)
-    node_id = "agentproc-corpus/activity/byte-a-minute.scenario.yaml::byte-a-minute[mine-asyncio]"
+    node_id = "agentproc-corpus/activity/silence/byte-a-minute.scenario.yaml::byte-a-minute[mine-asyncio]"
     assert words == [
         "checks/conftest.py",
         node_id,
@@ -161,7 +161,7 @@ def test_last_failed_and_deselect_know_the_ids_of_bundled_scenarios(pytester: py
     some = ("checks/test_other.py", "--agentproc-corpus", "-k", "byte-a-minute or test_other")
     pytester.runpytest(*some).assert_outcomes(failed=2, deselected=len(all_bundled()) - 1)
     pytester.runpytest(*some, "--lf").assert_outcomes(failed=2, deselected=len(all_bundled()) - 1)
-    node_id = "agentproc-corpus/activity/byte-a-minute.scenario.yaml::byte-a-minute[mine-asyncio]"
+    node_id = "agentproc-corpus/activity/silence/byte-a-minute.scenario.yaml::byte-a-minute[mine-asyncio]"
     pytester.runpytest(*some, "--deselect", node_id).assert_outcomes(failed=1, deselected=len(all_bundled()))
 
 
@@ -173,12 +173,12 @@ def test_a_bundled_scenario_is_named_by_its_node_id(pytester: pytest.Pytester) -
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert result.errlines[0] == (
         f"ERROR: {file} is outside of this project, so that no conftest.py of the project would be loaded: "
-        "write agentproc-corpus/activity/byte-a-minute.scenario.yaml::byte-a-minute[asyncio]"
+        "write agentproc-corpus/activity/silence/byte-a-minute.scenario.yaml::byte-a-minute[asyncio]"
     )
     result = pytester.runpytest("agentproc-corpus/activity/byte-a-minut.scenario.yaml")
     assert result.errlines[0] == (
         "ERROR: agentproc-corpus/activity/byte-a-minut.scenario.yaml: no bundled scenario has this name: "
-        "did you mean agentproc-corpus/activity/byte-a-minute.scenario.yaml?"
+        "did you mean agentproc-corpus/activity/silence/byte-a-minute.scenario.yaml?"
     )
 
 
