@@ -74,7 +74,6 @@ SCORES: dict[str, dict[str, list[str]]] = {
             "sees-its-prompt",
             "split-utf8-plain",
             "stderr-tail-is-its-end",
-            "stdin-ends-with-the-prompt[codex]",
             "stdin-ends-with-the-prompt[raw]",
             "talks-before-it-reads",
         ],
