@@ -11,6 +11,7 @@ import errno
 import functools
 import inspect
 import os
+import re
 import sysconfig
 import traceback
 from collections.abc import Mapping
@@ -31,11 +32,9 @@ if TYPE_CHECKING:
 
 
 _FOLDER_OF_THE_KIT = f"{Path(__file__).resolve().parent.parent}{os.sep}"
-_SITE_PACKAGES_FOLDERS = tuple(f"{sysconfig.get_path(name)}{os.sep}" for name in ("purelib", "platlib"))
 _STANDARD_LIBRARY_FOLDERS = tuple(f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "platstdlib"))
-_FOLDERS_OF_EVENT_LOOPS = tuple(
-    f"{folder}{name}{os.sep}" for folder in _SITE_PACKAGES_FOLDERS for name in ("anyio", "trio", "outcome", "uvloop")
-)
+_INSTALLED_PACKAGE_PATTERN = re.compile(r".*/(?:site|dist)-packages/(\w+)")
+_EVENT_LOOP_PACKAGES = ("anyio", "trio", "outcome", "uvloop")
 _MAX_SHOWN_TRACEBACK_FRAMES = 4
 
 
@@ -196,7 +195,10 @@ def is_kit_file(file: str) -> bool:
 
 def is_kit_or_library_file(file: str) -> bool:
     """Say whether a file of code is the kit's, an event loop's or the standard library's."""
-    is_of_python = file.startswith((*_STANDARD_LIBRARY_FOLDERS, "<frozen")) and not file.startswith(
-        _SITE_PACKAGES_FOLDERS
-    )
-    return is_of_python or is_kit_file(file) or file.startswith(_FOLDERS_OF_EVENT_LOOPS)
+    if is_kit_file(file):
+        return True
+    # Not by the folder of this environment: it may use the packages of another one.
+    installed = _INSTALLED_PACKAGE_PATTERN.match(file)
+    if installed is not None:
+        return installed[1] in _EVENT_LOOP_PACKAGES
+    return file.startswith((*_STANDARD_LIBRARY_FOLDERS, "<frozen"))
