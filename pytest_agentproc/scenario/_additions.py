@@ -9,25 +9,40 @@ import ast
 import importlib
 import importlib.util
 import sys
-from collections.abc import Mapping as Map
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.scenario._check import CompileContext, Key, Language, ProgramStep, Step, StepEntry
+from pytest_agentproc.scenario._check import (
+    CompileContext,
+    Key,
+    Language,
+    ProgramStep,
+    StepEntry,
+    WrittenStep,
+    is_step_supported,
+)
 from pytest_agentproc.scenario._expressions import Expression
-from pytest_agentproc.scenario._fields import Choice, Data, Fields, Flag, Size, Text, Time, WholeNumber
-from pytest_agentproc.scenario._script import Steps
-from pytest_agentproc.scenario._session_steps import is_step_supported
+from pytest_agentproc.scenario._fields import (
+    ChoiceType,
+    FieldsType,
+    FlagType,
+    PlainDataType,
+    SizeType,
+    TextType,
+    TimeType,
+    WholeNumberType,
+)
+from pytest_agentproc.scenario._script import ScriptStepsType
 from pytest_agentproc.scenario._steps import STEP_ENTRY_BY_NAME
-from pytest_agentproc.scenario._yaml import Mapping as MappingNode
-from pytest_agentproc.scenario._yaml import Scalar, Sequence, YamlNode
+from pytest_agentproc.scenario._yaml import YamlMapping, YamlNode, YamlScalar, YamlSequence
 from pytest_agentproc.vocabulary import DIALECTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from pytest_agentproc.scenario._check import FileCheck, ValueType
     from pytest_agentproc.vocabulary import Dialect, ScriptStep
@@ -167,12 +182,12 @@ BUNDLED_LANGUAGE = Language(STEP_ENTRY_BY_NAME)
 """The language as the kit has it."""
 
 _VALUE_TYPE_BY_NAME: dict[str, ValueType] = {
-    "text": Text(),
-    "time": Time(),
-    "size": Size(),
-    "number": WholeNumber(0, 2**31 - 1),
-    "flag": Flag(),
-    "data": Data(),
+    "text": TextType(),
+    "time": TimeType(),
+    "size": SizeType(),
+    "number": WholeNumberType(0, 2**31 - 1),
+    "flag": FlagType(),
+    "data": PlainDataType(),
 }
 
 
@@ -197,13 +212,13 @@ def add_step(language: Language, step: ScriptStep, origin: str) -> Language:
     """Give the language with one step more; arguments and errors as `add_dialect`."""
     others = {name: entry.kind.origin for name, entry in language.steps.items() if isinstance(entry.kind, _AddedStep)}
     _require_free_name("step", step.name, STEP_ENTRY_BY_NAME, others)
-    kind = _EncodedStep(step, origin) if step.expand is None else _ExpandedStep(step, origin)
-    build = kind.build if isinstance(kind, _EncodedStep) else None
+    kind = _EncodedStepType(step, origin) if step.expand is None else _ExpandedStepType(step, origin)
+    build = kind.build if isinstance(kind, _EncodedStepType) else None
     entry = StepEntry(step.name, kind, f"{step.doc} ({origin})", build=build)
     return replace(language, steps={**language.steps, step.name: entry})
 
 
-def _require_free_name(what: str, name: str, own: Map[str, Any], others: Map[str, str]) -> None:
+def _require_free_name(what: str, name: str, own: Mapping[str, Any], others: Mapping[str, str]) -> None:
     if name in own or name in others:
         whose = f"{others[name]} adds one, too" if name in others else "the kit has it"
         raise UsageError(f"{what} {name}: the name is taken, {whose}", "choose another name")
@@ -222,11 +237,11 @@ class _AddedStep:
         value = self.step.value
         if isinstance(value, str):
             return _VALUE_TYPE_BY_NAME[value]
-        if isinstance(value, Map):
-            return Fields(
+        if isinstance(value, Mapping):
+            return FieldsType(
                 tuple(Key(name, _VALUE_TYPE_BY_NAME[kind], kind, required=True) for name, kind in value.items())
             )
-        return Choice(tuple(value))
+        return ChoiceType(tuple(value))
 
     @property
     def label(self) -> str:
@@ -235,23 +250,23 @@ class _AddedStep:
 
 
 @dataclass(frozen=True)
-class _EncodedStep(_AddedStep):
+class _EncodedStepType(_AddedStep):
     """A step that the encoder of a dialect writes."""
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> Any:
         """Read the value, in a dialect whose encoder knows the step."""
         return self.kind.read_node(node, what, check) if is_step_supported(self.step.name, node, check) else None
 
-    def build(self, step: Step, scope: CompileContext) -> list[ProgramStep]:
+    def build(self, step: WrittenStep, scope: CompileContext) -> list[ProgramStep]:
         """Compile to `event`; times in nanoseconds, sizes in bytes."""
         return [(step.line, "event", (step.name, _evaluate_times_in_value(step.value, scope)))]
 
 
 @dataclass(frozen=True)
-class _ExpandedStep(_AddedStep):
+class _ExpandedStepType(_AddedStep):
     """A step that stands for others, and gives way to them."""
 
-    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> tuple[Step, ...]:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> tuple[WrittenStep, ...]:
         """Read the value, and the steps that it stands for, whose mistakes belong to the package that adds the step."""
         before = len(check.problems)
         value = self.kind.read_node(node, what, check)
@@ -268,7 +283,7 @@ class _ExpandedStep(_AddedStep):
             check.report_at(node, f"{about}raised {type(error).__name__}: {error}")
             return ()
         outside, check.expanding = check.expanding, (*check.expanding, what)
-        steps = Steps().read_node(made, what, check)
+        steps = ScriptStepsType().read_node(made, what, check)
         check.expanding = outside
         for index, problem in enumerate(check.problems[before:], before):
             told = f"{about}is wrong: {problem.message}"
@@ -278,7 +293,7 @@ class _ExpandedStep(_AddedStep):
     def _prepare_for_expand(self, value: Any) -> Any:
         """Give a value as `expand` takes it: times and sizes as a step would have them."""
         types = self.step.value
-        if isinstance(types, Map):
+        if isinstance(types, Mapping):
             return {name: _format_step_value(given, types[name]) for name, given in value.items()}
         return _format_step_value(value, types if isinstance(types, str) else "text")
 
@@ -297,13 +312,13 @@ def _evaluate_times_in_value(value: Any, scope: CompileContext) -> Any:
 
 def _build_yaml_node(data: Any, place: YamlNode) -> YamlNode:
     """Make the node that a file would have for some data, at the place of another."""
-    if isinstance(data, Map):
+    if isinstance(data, Mapping):
         pairs = tuple(
             (_build_scalar_node(str(key), place), _build_yaml_node(value, place)) for key, value in data.items()
         )
-        return MappingNode(place.line, place.column, pairs)
+        return YamlMapping(place.line, place.column, pairs)
     if isinstance(data, list | tuple):
-        return Sequence(place.line, place.column, tuple(_build_yaml_node(item, place) for item in data))
+        return YamlSequence(place.line, place.column, tuple(_build_yaml_node(item, place) for item in data))
     if isinstance(data, bool):
         return _build_scalar_node(str(data).lower(), place, is_plain=True)
     if isinstance(data, int | float):
@@ -313,5 +328,5 @@ def _build_yaml_node(data: Any, place: YamlNode) -> YamlNode:
     raise TypeError(f"{data!r} can stand in no scenario")
 
 
-def _build_scalar_node(text: str, place: YamlNode, *, is_plain: bool = False) -> Scalar:
-    return Scalar(place.line, place.column, text, is_plain, is_one_line=False)
+def _build_scalar_node(text: str, place: YamlNode, *, is_plain: bool = False) -> YamlScalar:
+    return YamlScalar(place.line, place.column, text, is_plain, is_one_line=False)

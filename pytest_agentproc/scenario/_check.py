@@ -25,8 +25,8 @@ from pytest_agentproc.scenario._expressions import (
     find_limit_names,
     parse_quantity,
 )
-from pytest_agentproc.scenario._words import escape_and_shorten
-from pytest_agentproc.scenario._yaml import Scalar, StopReading, YamlNode, describe_node
+from pytest_agentproc.scenario._words import escape_and_shorten, join_choices
+from pytest_agentproc.scenario._yaml import StopReading, YamlNode, YamlScalar, describe_node
 from pytest_agentproc.vocabulary import DIALECTS, Policy
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ ProgramStep = tuple[int, str, tuple[Any, ...]]
 
 
 @dataclass(frozen=True)
-class Step:
+class WrittenStep:
     """One step as the file has it: its line, its name, its value, and the value of its second key if it takes one."""
 
     line: int
@@ -98,11 +98,11 @@ class CompileContext:
     unstated: frozenset[str] = frozenset()
     _taken: list[int] = field(default_factory=list)
 
-    def compile_steps(self, steps: tuple[Step, ...]) -> list[ProgramStep]:
+    def compile_steps(self, steps: tuple[WrittenStep, ...]) -> list[ProgramStep]:
         """Compile a list of steps, in order."""
         return [compiled for step in steps for compiled in self._compile_step(step)]
 
-    def _compile_step(self, step: Step) -> list[ProgramStep]:
+    def _compile_step(self, step: WrittenStep) -> list[ProgramStep]:
         build = self.table[step.name].build
         assert build is not None, "what stands for other steps gave way to them as it was read"
         return build(step, self)
@@ -132,7 +132,7 @@ class CompileContext:
             raise NotApplicable(f"other limits ({error})", time.line) from None
 
 
-StepCompiler = Callable[[Step, CompileContext], list[ProgramStep]]
+StepCompiler = Callable[[WrittenStep, CompileContext], list[ProgramStep]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -290,7 +290,7 @@ class FileCheck:
 
     def report_wrong_value(self, node: YamlNode, what: str, wanted: str, remedy: str = "") -> None:
         """Report that a value is not what its field wants."""
-        if isinstance(node, Scalar) and node.note:
+        if isinstance(node, YamlScalar) and node.note:
             remedy = node.note
         self.report_at(node, f"{what} must be {wanted}, not {describe_node(node)}" + (f": {remedy}" if remedy else ""))
 
@@ -340,16 +340,16 @@ class FileCheck:
         for name, value in values.items():
             setattr(self, name, value)
 
-    def read_time(self, node: Scalar, words: tuple[str, ...], *, positive: bool) -> Expression | None:
+    def read_time(self, node: YamlScalar, words: tuple[str, ...], *, positive: bool) -> Expression | None:
         """Read a time, and try it with the default limits."""
         return self._read_expression(node, words, TIME_MEASURE, (int(positive), LONGEST_TIME_NS))
 
-    def read_size(self, node: Scalar, low: int, high: int) -> Expression | None:
+    def read_size(self, node: YamlScalar, low: int, high: int) -> Expression | None:
         """Read a size that may name limits, and try it with the default ones."""
         return self._read_expression(node, (), SIZE_MEASURE, (low, high))
 
     def _read_expression(
-        self, node: Scalar, words: tuple[str, ...], measure: ValueMeasure, bounds: tuple[int, int]
+        self, node: YamlScalar, words: tuple[str, ...], measure: ValueMeasure, bounds: tuple[int, int]
     ) -> Expression | None:
         column = node.column if node.plain else node.column + 1
         try:
@@ -383,3 +383,14 @@ def _make_unknown_agent_facts() -> dict[str, Any]:
     """Describe an agent of which the file says nothing yet."""
     blank = FileCheck("", None, Language({}))
     return {name: getattr(blank, name) for name in _AGENT_FACT_NAMES}
+
+
+def is_step_supported(name: str, node: YamlNode, check: FileCheck) -> bool:
+    """Say whether the dialect has the step; report it if not, unless the dialect itself is wrong."""
+    language = check.language
+    if not check.mode or name in language.list_dialect_steps(check.dialect, check.mode):
+        return True
+    able = language.list_dialect_modes_with(lambda record, mode: name in language.list_dialect_steps(record.name, mode))
+    known = f"known by {join_choices(able)}" if able else "no dialect here has it"
+    check.report_at(node, f"the dialect {check.dialect} has no {name} in mode {check.mode}: {known}")
+    return False

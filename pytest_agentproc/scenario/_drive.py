@@ -10,25 +10,25 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.scenario._check import Key
 from pytest_agentproc.scenario._fields import (
     LONG_TEXT_TYPE,
-    AnyOf,
-    Choice,
-    Either,
-    Fields,
-    Flag,
-    ListOf,
-    Text,
+    AnyOfType,
+    ChoiceType,
+    EitherType,
+    FieldsType,
+    FlagType,
+    ListOfType,
+    NameType,
     TextPattern,
-    Time,
-    WholeNumber,
-    Word,
+    TextType,
+    TimeType,
+    WholeNumberType,
     read_text_value,
 )
 from pytest_agentproc.scenario._words import describe_unknown_word, join_choices, shorten_text
-from pytest_agentproc.scenario._yaml import Mapping, Scalar, Sequence, YamlNode, format_node_inline
+from pytest_agentproc.scenario._yaml import YamlMapping, YamlNode, YamlScalar, YamlSequence, format_node_inline
 from pytest_agentproc.vocabulary import CallerAction, ContinuedSession, Handler, HookReaction
 
 if TYPE_CHECKING:
-    from pytest_agentproc.scenario._check import CompileContext, FileCheck, Step
+    from pytest_agentproc.scenario._check import CompileContext, FileCheck, WrittenStep
     from pytest_agentproc.scenario._expressions import Expression
 
 
@@ -59,11 +59,11 @@ def _make_prompt(values: dict[str, Any], node: YamlNode, what: str, check: FileC
     return prompt
 
 
-PROMPT_VALUE_TYPE = Either(Text(), Fields(LONG_TEXT_TYPE.mapping.keys, finish=_make_prompt), key="text")
+PROMPT_VALUE_TYPE = EitherType(TextType(), FieldsType(LONG_TEXT_TYPE.mapping.keys, finish=_make_prompt), key="text")
 
 
 @dataclass(frozen=True)
-class _AwaitedEvent:
+class _AwaitedEventType:
     """The event that the caller waits for."""
 
     label: str = "turn N / background N / status S"
@@ -74,7 +74,7 @@ class _AwaitedEvent:
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> tuple[str, Any]:
         """Take the words apart."""
-        found = _AWAITED_EVENT_PATTERN.fullmatch(node.text) if isinstance(node, Scalar) else None
+        found = _AWAITED_EVENT_PATTERN.fullmatch(node.text) if isinstance(node, YamlScalar) else None
         if found is None:
             check.report_wrong_value(
                 node, what, _AWAITED_EVENT_FORMS, 'count from 1: "turn 1"' if _lacks_turn_number(node) else ""
@@ -88,19 +88,19 @@ class _AwaitedEvent:
 
 
 def _lacks_turn_number(node: YamlNode) -> bool:
-    return isinstance(node, Scalar) and node.text.split(" ")[0] in ("turn", "turns", "background")
+    return isinstance(node, YamlScalar) and node.text.split(" ")[0] in ("turn", "turns", "background")
 
 
 @dataclass(frozen=True)
-class _EmptyValue:
+class _EmptyValueType:
     """A word of the caller's, which needs no value."""
 
     label: str = "{}"
-    shape = Fields(())
+    shape = FieldsType(())
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> None:
         """See that nothing is said beside it."""
-        if not isinstance(node, Mapping) or node.pairs:
+        if not isinstance(node, YamlMapping) or node.pairs:
             check.report_wrong_value(node, what, "{}", f"write {what.rpartition('.')[2]}: {{}}")
 
 
@@ -108,8 +108,14 @@ def _make_abandon_mode(values: dict[str, Any], _node: YamlNode, _what: str, _che
     return str(values.get("by", "task"))
 
 
-_ABANDON_VALUE_TYPE = Fields(
-    (Key("by", Choice(("task", "scope")), "how: its task, once, or an anyio scope, at every await; task if absent"),),
+_ABANDON_VALUE_TYPE = FieldsType(
+    (
+        Key(
+            "by",
+            ChoiceType(("task", "scope")),
+            "how: its task, once, or an anyio scope, at every await; task if absent",
+        ),
+    ),
     finish=_make_abandon_mode,
 )
 
@@ -118,24 +124,26 @@ _DRIVE_ITEM_KEYS = (
     Key("prompt", PROMPT_VALUE_TYPE, "sends a prompt, which is queued at once"),
     Key(
         "wait_for",
-        _AwaitedEvent(),
+        _AwaitedEventType(),
         "waits until the turn has its outcome, this many background turns are over, or the session has this status",
     ),
-    Key("wait", Time(), "waits for this time"),
+    Key("wait", TimeType(), "waits for this time"),
     Key(
         "cancel",
-        Fields((Key("turn", WholeNumber(1, 10**6), "which turn; the turn in work if absent"),)),
+        FieldsType((Key("turn", WholeNumberType(1, 10**6), "which turn; the turn in work if absent"),)),
         "cancels a turn, and the agent lives on",
     ),
-    Key("stop", _EmptyValue(), "forces the agent to stop; a new agent follows"),
-    Key("close", _EmptyValue(), "ends the session"),
+    Key("stop", _EmptyValueType(), "forces the agent to stop; a new agent follows"),
+    Key("close", _EmptyValueType(), "ends the session"),
     Key("abandon", _ABANDON_VALUE_TYPE, "cancels the supervisor of a run, as a caller does that goes away"),
-    Key("attach", Word("VIEWER"), "attaches a viewer, which sees everything from the beginning"),
-    Key("detach", Word("VIEWER"), "detaches a viewer"),
-    Key("at", Time(), "beside another key: not before this instant"),
-    Key("after", Time(), "beside another key: at least this long after the item before it"),
+    Key("attach", NameType("VIEWER"), "attaches a viewer, which sees everything from the beginning"),
+    Key("detach", NameType("VIEWER"), "detaches a viewer"),
+    Key("at", TimeType(), "beside another key: not before this instant"),
+    Key("after", TimeType(), "beside another key: at least this long after the item before it"),
     Key(
-        "session", Word("NAME"), "beside another key: in which session; needed where there are several, and only there"
+        "session",
+        NameType("NAME"),
+        "beside another key: in which session; needed where there are several, and only there",
     ),
 )
 DRIVE_KEY_BY_NAME = {key.name: key for key in _DRIVE_ITEM_KEYS}
@@ -144,20 +152,20 @@ _RUN_DRIVE_EXAMPLE = "[{prompt: TEXT or {repeat, size}}]"
 _ABANDONED_RUN_DRIVE_EXAMPLE = "[{prompt: TEXT}, {abandon: {}, at: T}]"
 
 
-class _DriveItems:
+class _DriveItemsType:
     """The caller's actions: gives the items of a session, or a run's prompt and whether it is abandoned."""
 
     label = "[{prompt: TEXT or {repeat, size}}, ...]"
-    form = Fields(_DRIVE_ITEM_KEYS, one_of=_DRIVE_ACTION_NAMES)
-    shape = ListOf(form)
+    form = FieldsType(_DRIVE_ITEM_KEYS, one_of=_DRIVE_ACTION_NAMES)
+    shape = ListOfType(form)
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> tuple[DriveItem, ...]:
         """Read the items; a run has its prompt, and after it nothing, or the caller's leaving."""
         is_session = bool(check.sessions) or check.is_session
-        if not isinstance(node, Sequence):
+        if not isinstance(node, YamlSequence):
             remedy = (
                 f"write [{{prompt: {format_node_inline(node)}}}]"
-                if isinstance(node, Scalar)
+                if isinstance(node, YamlScalar)
                 else 'write "- " before prompt'
             )
             check.report_wrong_value(
@@ -210,16 +218,16 @@ class _DriveItems:
 
 
 def _has_mapping_key(node: YamlNode, name: str) -> bool:
-    return isinstance(node, Mapping) and any(key.text == name for key, _ in node.pairs)
+    return isinstance(node, YamlMapping) and any(key.text == name for key, _ in node.pairs)
 
 
 def _find_item_session(node: YamlNode, what: str, check: FileCheck) -> str:
     """Say in which session an item of a drive is; "" where there is one, and after a mistake."""
-    pairs = node.pairs if isinstance(node, Mapping) else []
+    pairs = node.pairs if isinstance(node, YamlMapping) else []
     own = next((value for key, value in pairs if key.text == "session"), None)
-    if check.sessions and own is None and isinstance(node, Mapping):
+    if check.sessions and own is None and isinstance(node, YamlMapping):
         check.report_at(node, f"{what} needs the key session in each item: {join_choices(list(check.sessions))}")
-    if own is None or not isinstance(own, Scalar):
+    if own is None or not isinstance(own, YamlScalar):
         return ""
     if not check.sessions and check.mode:
         check.report_at(own, f"{what} has one session: leave session out")
@@ -257,7 +265,7 @@ def _describe_prompt_count(prompts: int) -> str:
     )
 
 
-def find_unawaited_turn(drive: tuple[DriveItem, ...], script: tuple[Step, ...], session: str = "") -> str:
+def find_unawaited_turn(drive: tuple[DriveItem, ...], script: tuple[WrittenStep, ...], session: str = "") -> str:
     """Describe a background turn at the end of a script that the caller does not wait for; "" if there is none."""
     turns = [step for step in script if step.name == "background_turn"]
     names = [step.name for step in script]
@@ -274,10 +282,10 @@ def find_unawaited_turn(drive: tuple[DriveItem, ...], script: tuple[Step, ...], 
     return f"drive ends after {last}, but the script has a background turn (line {turns[-1].line}): {remedy}"
 
 
-DRIVE_VALUE_TYPE = _DriveItems()
+DRIVE_VALUE_TYPE = _DriveItemsType()
 
 
-def find_history_without_load(script: tuple[Step, ...]) -> int:
+def find_history_without_load(script: tuple[WrittenStep, ...]) -> int:
     """Give the line of a history that no session of the file is loaded for; 0: there is none."""
     return next((step.line for step in script if step.name == "handshake" and "history" in step.value), 0)
 
@@ -294,10 +302,12 @@ def _make_continued_session(values: dict[str, Any], node: YamlNode, what: str, c
     return ContinuedSession(how, name)
 
 
-CONTINUES_VALUE_TYPE = Fields(
+CONTINUES_VALUE_TYPE = FieldsType(
     (
-        Key("load", Text("ID", may_be_empty=False), "the session that the agent loads, and whose history it replays"),
-        Key("resume", Text("ID", may_be_empty=False), "the session that the agent resumes, without its history"),
+        Key(
+            "load", TextType("ID", may_be_empty=False), "the session that the agent loads, and whose history it replays"
+        ),
+        Key("resume", TextType("ID", may_be_empty=False), "the session that the agent resumes, without its history"),
     ),
     one_of=("load", "resume"),
     finish=_make_continued_session,
@@ -322,35 +332,37 @@ def _validate_handler(values: dict[str, Any], node: YamlNode, what: str, check: 
     return values
 
 
-HANDLER_VALUE_TYPE = Fields(
+HANDLER_VALUE_TYPE = FieldsType(
     (
-        Key("permission", Choice(("allow", "deny", "never")), "the answer to every question"),
-        Key("after", Time(), "how long the answer takes; no time if absent"),
-        Key("hook", Text("NAME", may_be_empty=False), "or the name of a hook, as the script asks it (claude)"),
-        Key("event", Choice(("PreToolUse", "PostToolUse")), "the event of the hook; PostToolUse if absent"),
+        Key("permission", ChoiceType(("allow", "deny", "never")), "the answer to every question"),
+        Key("after", TimeType(), "how long the answer takes; no time if absent"),
+        Key("hook", TextType("NAME", may_be_empty=False), "or the name of a hook, as the script asks it (claude)"),
+        Key("event", ChoiceType(("PreToolUse", "PostToolUse")), "the event of the hook; PostToolUse if absent"),
         Key(
-            "registers_at", Time(("never",)), "the instant at which its callback is registered; at the start if absent"
+            "registers_at",
+            TimeType(("never",)),
+            "the instant at which its callback is registered; at the start if absent",
         ),
-        Key("raises", Flag(), "whether the callback breaks; false if absent"),
-        Key("allowed", Flag(), "whether the callback allows the tool; true if absent"),
+        Key("raises", FlagType(), "whether the callback breaks; false if absent"),
+        Key("allowed", FlagType(), "whether the callback allows the tool; true if absent"),
     ),
     one_of=("permission", "hook"),
     finish=_validate_handler,
 )
 
 
-class _Handlers:
+class _HandlersType:
     """The caller's answers and the results of its hooks: one of these, or a list of them."""
 
     label = "{permission, after} or {hook, event, registers_at, raises, allowed}, or a list of them"
-    shape = AnyOf((HANDLER_VALUE_TYPE, ListOf(HANDLER_VALUE_TYPE)))
+    shape = AnyOfType((HANDLER_VALUE_TYPE, ListOfType(HANDLER_VALUE_TYPE)))
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> tuple[dict[str, Any], ...]:
         """Read each; there is one answer to all questions, and one callback of a hook."""
         if not check.is_session and check.mode:
             check.report_at(node, f"{what} answers a session's agent, and this one is a run's")
             return ()
-        given = node.items if isinstance(node, Sequence) else [node]
+        given = node.items if isinstance(node, YamlSequence) else [node]
         found = [values for node in given if (values := HANDLER_VALUE_TYPE.read_node(node, what, check)) is not None]
         names = [values.get("hook", "permission") for values in found]
         twice = next((name for name in names if names.count(name) > 1), None)
@@ -359,7 +371,7 @@ class _Handlers:
         return tuple(found)
 
 
-HANDLERS_VALUE_TYPE = _Handlers()
+HANDLERS_VALUE_TYPE = _HandlersType()
 
 
 def bind_caller_action(item: DriveItem, scope: CompileContext) -> CallerAction:

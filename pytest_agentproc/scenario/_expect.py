@@ -17,11 +17,11 @@ from pytest_agentproc.scenario._expect_keys import (
     TEXT_MATCHER_TYPE,
     TURN_EXPECT_KEY_BY_NAME,
     VIEWER_EXPECT_KEY_BY_NAME,
-    ArtifactChecks,
-    ChecksByName,
-    EnvironmentMapping,
+    ArtifactChecksType,
+    ChecksByNameType,
+    EnvironmentMappingType,
     ExpectKey,
-    NamedTimes,
+    NamedTimesType,
     UnboundExpectation,
     evaluate_named_times,
     evaluate_questions,
@@ -29,22 +29,22 @@ from pytest_agentproc.scenario._expect_keys import (
     strip_block_name,
 )
 from pytest_agentproc.scenario._fields import (
-    Choice,
-    Data,
-    Either,
-    Fields,
-    Flag,
-    ListOf,
-    MapOf,
-    Signal,
-    Text,
+    ChoiceType,
+    EitherType,
+    FieldsType,
+    FlagType,
+    ListOfType,
+    MapOfType,
+    NameType,
+    PlainDataType,
+    SignalType,
     TextPattern,
-    Time,
-    WholeNumber,
-    Word,
+    TextType,
+    TimeType,
+    WholeNumberType,
 )
 from pytest_agentproc.scenario._words import describe_unknown_word, map_words_to_remedy
-from pytest_agentproc.scenario._yaml import Mapping, Scalar, Sequence, YamlNode
+from pytest_agentproc.scenario._yaml import YamlMapping, YamlNode, YamlScalar, YamlSequence
 from pytest_agentproc.vocabulary import LEVELS, SIGNAL_NUMBER_BY_NAME
 
 if TYPE_CHECKING:
@@ -80,15 +80,15 @@ def _make_end_status(values: dict[str, Any], node: YamlNode, what: str, check: F
     return {"code": code, "signal": signal, "forced": forced}
 
 
-class _ProcessName(Word):
+class _ProcessNameType(NameType):
     """The name of a process that the script spawns; from the second of that name on its number follows."""
 
     shape = TextPattern("[A-Za-z][A-Za-z0-9_-]*( [1-9][0-9]*)?")
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the name, and look it up."""
-        found = _NUMBERED_PROCESS_PATTERN.fullmatch(node.text) if isinstance(node, Scalar) else None
-        if found is None or not isinstance(node, Scalar):
+        found = _NUMBERED_PROCESS_PATTERN.fullmatch(node.text) if isinstance(node, YamlScalar) else None
+        if found is None or not isinstance(node, YamlScalar):
             return super().read_node(node, what, check)
         known = (*(check.sessions or ("agent",)), *check.spawned)
         if found[1] not in known and check.is_script_sound:
@@ -101,19 +101,21 @@ class _ProcessName(Word):
 _NUMBERED_PROCESS_PATTERN = re.compile(r"([A-Za-z][A-Za-z0-9_-]*)(?: ([1-9][0-9]{0,5}))?", re.ASCII)
 
 
-_END_STATUS_VALUE_TYPE = Either(
-    WholeNumber(-64, 255, "CODE", of_signal="{{signal: {}}}"),
-    Fields(
+_END_STATUS_VALUE_TYPE = EitherType(
+    WholeNumberType(-64, 255, "CODE", of_signal="{{signal: {}}}"),
+    FieldsType(
         (
-            Key("code", WholeNumber(0, 255, "CODE"), "its exit code"),
-            Key("signal", Signal(), "the signal that ended it"),
-            Key("forced", Flag(), "whether the supervisor's own signal ended it"),
+            Key("code", WholeNumberType(0, 255, "CODE"), "its exit code"),
+            Key("signal", SignalType(), "the signal that ended it"),
+            Key("forced", FlagType(), "whether the supervisor's own signal ended it"),
         ),
         finish=_make_end_status,
     ),
     key="code",
 )
-_SIGNAL_TIMES_VALUE_TYPE = NamedTimes("[{SIGNAL: T}, ...]", Signal(), "a signal with its time, such as {TERM: 10s}")
+_SIGNAL_TIMES_VALUE_TYPE = NamedTimesType(
+    "[{SIGNAL: T}, ...]", SignalType(), "a signal with its time, such as {TERM: 10s}"
+)
 
 _PROCESS_EXPECT_KEYS = (
     ExpectKey(
@@ -123,29 +125,29 @@ _PROCESS_EXPECT_KEYS = (
         bind=evaluate_named_times,
     ),
     ExpectKey("status", _END_STATUS_VALUE_TYPE, "how the process ended, in the form of agent_status"),
-    ExpectKey("gone_at", Time(), "the instant at which the process was gone", bind=evaluate_time_value),
-    ExpectKey("alive_at", Time(), "an instant at which the process was alive", bind=evaluate_time_value),
+    ExpectKey("gone_at", TimeType(), "the instant at which the process was gone", bind=evaluate_time_value),
+    ExpectKey("alive_at", TimeType(), "an instant at which the process was alive", bind=evaluate_time_value),
 )
 PROCESS_EXPECT_KEY_BY_NAME = {key.name: key for key in _PROCESS_EXPECT_KEYS}
 
 
-_PROCESSES_VALUE_TYPE = ChecksByName(
-    "{ID: {signals, status, gone_at, alive_at}}", _ProcessName(), Fields(_PROCESS_EXPECT_KEYS)
+_PROCESSES_VALUE_TYPE = ChecksByNameType(
+    "{ID: {signals, status, gone_at, alive_at}}", _ProcessNameType(), FieldsType(_PROCESS_EXPECT_KEYS)
 )
 
 _RECEIVED_EXPECT_KEYS = (
-    ExpectKey("argv", ListOf(Text()), "the arguments of the agent, without the command itself"),
-    ExpectKey("env", EnvironmentMapping(), "variables of its environment; other variables are not checked"),
+    ExpectKey("argv", ListOfType(TextType()), "the arguments of the agent, without the command itself"),
+    ExpectKey("env", EnvironmentMappingType(), "variables of its environment; other variables are not checked"),
     ExpectKey("cwd", TEXT_MATCHER_TYPE, "the folder in which the agent was started"),
     ExpectKey("stdin", TEXT_MATCHER_TYPE, "all that the agent read from stdin"),
 )
 RECEIVED_EXPECT_KEY_BY_NAME = {key.name: key for key in _RECEIVED_EXPECT_KEYS}
 
 
-class _ReceivedChecks:
+class _ReceivedChecksType:
     """Checks on what the agent was given."""
 
-    form = shape = Fields(_RECEIVED_EXPECT_KEYS)
+    form = shape = FieldsType(_RECEIVED_EXPECT_KEYS)
     label = form.label
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> list[UnboundExpectation]:
@@ -164,21 +166,21 @@ _EXPECT_KEYS_WITHOUT_SESSIONS = (
         OUTCOME_MATCHER_TYPE,
         "how the run ended; {not: completed} accepts every other outcome, {any_of: [...]} one of several",
     ),
-    ExpectKey("exit_code", WholeNumber(0, 255, "CODE"), "the exit code of the supervisor"),
+    ExpectKey("exit_code", WholeNumberType(0, 255, "CODE"), "the exit code of the supervisor"),
     ExpectKey("text", TEXT_MATCHER_TYPE, "the final message; in plain output, the end of its last line may be missing"),
     ExpectKey("transcript", TEXT_MATCHER_TYPE, "all messages, each on its own line"),
-    ExpectKey("stop_reason", Text("REASON"), "the stop reason of the last message, in the words of the dialect"),
-    ExpectKey("model", Text(), "the model that answered"),
-    ExpectKey("usage", Data(), "the token counts, in the words of the dialect"),
+    ExpectKey("stop_reason", TextType("REASON"), "the stop reason of the last message, in the words of the dialect"),
+    ExpectKey("model", TextType(), "the model that answered"),
+    ExpectKey("usage", PlainDataType(), "the token counts, in the words of the dialect"),
     ExpectKey(
         "elapsed",
-        Time(),
+        TimeType(),
         "the time from the start of the agent to the event that decides the outcome, before any grace",
         bind=evaluate_time_value,
     ),
     ExpectKey(
         "returned",
-        Time(),
+        TimeType(),
         "the time from the start of the agent until the caller has the answer and no process is left",
         bind=evaluate_time_value,
     ),
@@ -194,9 +196,12 @@ _EXPECT_KEYS_WITHOUT_SESSIONS = (
         bind=evaluate_named_times,
     ),
     ExpectKey(
-        "spawns", ListOf(Time()), "the instants at which the agent was started; [] for never", bind=_evaluate_times
+        "spawns",
+        ListOfType(TimeType()),
+        "the instants at which the agent was started; [] for never",
+        bind=_evaluate_times,
     ),
-    ExpectKey("alive_at_once", WholeNumber(0, 10**6), "the largest number of agents that were alive at one time"),
+    ExpectKey("alive_at_once", WholeNumberType(0, 10**6), "the largest number of agents that were alive at one time"),
     ExpectKey(
         "asked",
         ASKED_VALUE_TYPE,
@@ -206,28 +211,30 @@ _EXPECT_KEYS_WITHOUT_SESSIONS = (
     ExpectKey("processes", _PROCESSES_VALUE_TYPE, "checks on single processes, each by its name"),
     ExpectKey(
         "received",
-        _ReceivedChecks(),
+        _ReceivedChecksType(),
         "the arguments, the environment, the folder and the stdin that the agent was given",
     ),
     ExpectKey("error", TEXT_MATCHER_TYPE, "the message of the supervisor about a bad end"),
     ExpectKey(
         "warnings",
-        ListOf(TEXT_MATCHER_TYPE),
+        ListOfType(TEXT_MATCHER_TYPE),
         "all warnings of the supervisor, each as a text or a part of it; [] for none",
     ),
-    ExpectKey("noise", WholeNumber(0, 10**9), "the number of lines on stdout that were no events"),
+    ExpectKey("noise", WholeNumberType(0, 10**9), "the number of lines on stdout that were no events"),
     ExpectKey("stderr_tail", TEXT_MATCHER_TYPE, "the end of what the agent printed on stderr"),
     *SESSION_ONLY_EXPECT_KEYS,
-    ExpectKey("artifacts", ArtifactChecks(), "the files that the supervisor kept; none for no file at all"),
-    ExpectKey("leaks", ListOf(_ProcessName(), unique=True), "the processes that outlived the run; [] if absent"),
+    ExpectKey("artifacts", ArtifactChecksType(), "the files that the supervisor kept; none for no file at all"),
+    ExpectKey(
+        "leaks", ListOfType(_ProcessNameType(), unique=True), "the processes that outlived the run; [] if absent"
+    ),
     ExpectKey(
         "pipes_left",
-        WholeNumber(0, 10**6),
+        WholeNumberType(0, 10**6),
         "the number of pipes to ended processes that the supervisor has not closed",
     ),
     ExpectKey(
         "bystanders",
-        Choice(("unharmed",)),
+        ChoiceType(("unharmed",)),
         "no process outside the run got a signal; this is checked without the key, too",
     ),
 )
@@ -237,7 +244,7 @@ _EXPECT_KEYS_OF_EACH_SESSION = (
 )
 _EXPECT_KEYS_OF_ALL_SESSIONS = ("processes", "returned", "leaks", "pipes_left", "bystanders")
 TIME_EXPECT_KEYS = frozenset(
-    key.name for key in (*_EXPECT_KEYS_WITHOUT_SESSIONS, *_PROCESS_EXPECT_KEYS) if isinstance(key.kind, Time)
+    key.name for key in (*_EXPECT_KEYS_WITHOUT_SESSIONS, *_PROCESS_EXPECT_KEYS) if isinstance(key.kind, TimeType)
 )
 """The keys whose value is an instant or a duration."""
 SESSION_EXPECT_KEY_BY_NAME = {
@@ -245,11 +252,11 @@ SESSION_EXPECT_KEY_BY_NAME = {
 }
 
 
-class _SessionChecks:
+class _SessionChecksType:
     """The expectations of each of several sessions."""
 
     label = "{NAME: {turns: ..., status: ..., ...}}"
-    form = Fields(
+    form = FieldsType(
         tuple(SESSION_EXPECT_KEY_BY_NAME.values()),
         elsewhere={
             **map_words_to_remedy(
@@ -261,11 +268,11 @@ class _SessionChecks:
             ),
         },
     )
-    shape = MapOf(form)
+    shape = MapOfType(form)
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> list[UnboundExpectation]:
         """Read into one expectation per leaf; times are tried with the session's limits."""
-        if not isinstance(node, Mapping):
+        if not isinstance(node, YamlMapping):
             check.report_wrong_value(node, what, f"a mapping such as {self.label}")
             return []
         found: list[UnboundExpectation] = []
@@ -279,7 +286,7 @@ class _SessionChecks:
         return found
 
 
-def _read_expected_keys(form: Fields, node: YamlNode, what: str, check: FileCheck) -> list[UnboundExpectation]:
+def _read_expected_keys(form: FieldsType, node: YamlNode, what: str, check: FileCheck) -> list[UnboundExpectation]:
     """Read the keys that are there, into one expectation for each leaf."""
     found: list[UnboundExpectation] = []
     for key, place, value in form.match_keys(node, what, check):
@@ -294,7 +301,7 @@ def _read_expected_keys(form: Fields, node: YamlNode, what: str, check: FileChec
 
 _TOP_LEVEL_EXPECT_KEYS = (
     *_EXPECT_KEYS_WITHOUT_SESSIONS,
-    ExpectKey("sessions", _SessionChecks(), "checks on each of several sessions, by its name"),
+    ExpectKey("sessions", _SessionChecksType(), "checks on each of several sessions, by its name"),
 )
 EXPECT_KEY_BY_NAME = {key.name: key for key in _TOP_LEVEL_EXPECT_KEYS}
 _EXPECT_KEYS_BY_PARENT_KEY = {
@@ -310,7 +317,7 @@ _EXPECT_KEYS_BESIDE_SESSIONS = ("sessions", *_EXPECT_KEYS_OF_ALL_SESSIONS)
 """What is expected of several sessions together."""
 
 
-def _check_key_applies(name: Scalar, check: FileCheck) -> None:
+def _check_key_applies(name: YamlScalar, check: FileCheck) -> None:
     """Report a key that is not about what the file has: a run, a session, or several of them."""
     key = name.text
     if check.sessions and not check.session:
@@ -339,7 +346,7 @@ def _suggest_session_key(key: str) -> str:
 
 
 @dataclass(frozen=True)
-class _ExpectBlock:
+class _ExpectBlockType:
     """The expectations at one level; gives a list of Expected in the order of the file.
 
     Args:
@@ -348,13 +355,13 @@ class _ExpectBlock:
 
     level: str = ""
     label = "{outcome: ..., elapsed: ..., ...}"
-    form = shape = Fields(_TOP_LEVEL_EXPECT_KEYS)
+    form = shape = FieldsType(_TOP_LEVEL_EXPECT_KEYS)
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> tuple[UnboundExpectation, ...]:
         """Read every key that is there."""
         before = len(check.problems)
-        if not isinstance(node, Mapping):
-            remedy = 'leave out the "- "' if isinstance(node, Sequence) else ""
+        if not isinstance(node, YamlMapping):
+            remedy = 'leave out the "- "' if isinstance(node, YamlSequence) else ""
             check.report_wrong_value(node, what, f"a mapping such as {self.label}", remedy)
             check.is_expect_sound = False
             return ()
@@ -364,6 +371,6 @@ class _ExpectBlock:
         return tuple(sorted(found, key=lambda expected: (expected.line, expected.column)))
 
 
-EXPECT_VALUE_TYPE = _ExpectBlock()
-EXPECT_VALUE_TYPE_BY_LOWER_LEVEL = {level: _ExpectBlock(level) for level in LEVELS[1:]}
+EXPECT_VALUE_TYPE = _ExpectBlockType()
+EXPECT_VALUE_TYPE_BY_LOWER_LEVEL = {level: _ExpectBlockType(level) for level in LEVELS[1:]}
 """The blocks beside `expect` for checks below the level of the file, by level."""

@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.scenario._check import Key
 from pytest_agentproc.scenario._drive import SESSION_STATUSES
 from pytest_agentproc.scenario._fields import (
-    AnyOf,
-    Choice,
-    Data,
-    Either,
-    Fields,
-    Flag,
-    ListOf,
-    MapOf,
-    Regex,
-    Text,
-    Time,
-    WholeNumber,
-    Word,
+    AnyOfType,
+    ChoiceType,
+    EitherType,
+    FieldsType,
+    FlagType,
+    ListOfType,
+    MapOfType,
+    NameType,
+    PlainDataType,
+    RegexType,
+    TextType,
+    TimeType,
+    WholeNumberType,
 )
 from pytest_agentproc.scenario._session_steps import ANSWERS_BY_KIND
 from pytest_agentproc.scenario._words import join_choices
-from pytest_agentproc.scenario._yaml import Mapping, Scalar, Sequence, YamlNode
+from pytest_agentproc.scenario._yaml import YamlMapping, YamlNode, YamlScalar, YamlSequence
 from pytest_agentproc.vocabulary import ARTIFACT_TEXTS, RESULT_FIELD_TEXTS, Outcome
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def evaluate_named_times(value: list[tuple[str, Expression]], scope: CompileCont
 
 
 @dataclass(frozen=True)
-class NamedTimes:
+class NamedTimesType:
     """Names with their times, in order.
 
     Args:
@@ -106,28 +106,30 @@ class NamedTimes:
     item: str
 
     @property
-    def shape(self) -> ListOf:
+    def shape(self) -> ListOfType:
         """Show the mappings of one key."""
-        return ListOf(MapOf(Time(), self.name, single=True))  # type: ignore[arg-type]
+        return ListOfType(MapOfType(TimeType(), self.name, single=True))  # type: ignore[arg-type]
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> list[tuple[str, Any]]:
         """Read a list of one-key mappings."""
-        if not isinstance(node, Sequence):
+        if not isinstance(node, YamlSequence):
             example = self.item.partition("such as ")[2]
             check.report_wrong_value(node, what, f"a list such as [{example}]", "write [] for none")
             return []
         found: list[tuple[str, Any]] = []
         for item in node.items:
-            if not isinstance(item, Mapping) or len(item.pairs) != 1:
+            if not isinstance(item, YamlMapping) or len(item.pairs) != 1:
                 check.report_wrong_value(item, f"an item of {what}", self.item)
                 continue
             [(name, time)] = item.pairs
-            found.append((self.name.read_node(name, what, check), Time().read_node(time, f"{what}.{name.text}", check)))
+            found.append(
+                (self.name.read_node(name, what, check), TimeType().read_node(time, f"{what}.{name.text}", check))
+            )
         return found
 
 
 @dataclass(frozen=True)
-class ChecksByName:
+class ChecksByNameType:
     """The same checks on each of several things, by its name.
 
     Args:
@@ -138,16 +140,16 @@ class ChecksByName:
 
     label: str
     name: ValueType
-    form: Fields
+    form: FieldsType
 
     @property
-    def shape(self) -> MapOf:
+    def shape(self) -> MapOfType:
         """Show the checks by name."""
-        return MapOf(self.form, self.name)
+        return MapOfType(self.form, self.name)
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> list[UnboundExpectation]:
         """Read into one expectation per leaf."""
-        if not isinstance(node, Mapping):
+        if not isinstance(node, YamlMapping):
             check.report_wrong_value(node, what, f"a mapping such as {self.label}")
             return []
         found: list[UnboundExpectation] = []
@@ -163,25 +165,25 @@ class ChecksByName:
 
 
 TEXT_MATCHER_KEYS = (
-    Key("exact", Text(), "all of it; the short form"),
-    Key("contains", Text(may_be_empty=False), "a part of it"),
-    Key("matches", Regex(), "a regular expression that fits somewhere in it"),
+    Key("exact", TextType(), "all of it; the short form"),
+    Key("contains", TextType(may_be_empty=False), "a part of it"),
+    Key("matches", RegexType(), "a regular expression that fits somewhere in it"),
 )
-_OUTCOME_NAME_TYPE = Choice(tuple(str(outcome) for outcome in Outcome))
+_OUTCOME_NAME_TYPE = ChoiceType(tuple(str(outcome) for outcome in Outcome))
 
 
 def _make_wanted_outcome(values: dict[str, Any], _node: YamlNode, _what: str, _check: FileCheck) -> Any:
     return values.get("is", values)
 
 
-OUTCOME_MATCHER_TYPE = Either(
+OUTCOME_MATCHER_TYPE = EitherType(
     _OUTCOME_NAME_TYPE,
-    Fields(
+    FieldsType(
         (
             Key("not", _OUTCOME_NAME_TYPE, "any outcome but this one"),
             Key(
                 "any_of",
-                ListOf(_OUTCOME_NAME_TYPE, unique=True, may_be_empty=False),
+                ListOfType(_OUTCOME_NAME_TYPE, unique=True, may_be_empty=False),
                 "one of these outcomes: each is right",
             ),
         ),
@@ -191,26 +193,28 @@ OUTCOME_MATCHER_TYPE = Either(
     key="is",
 )
 """The name of an outcome, or `{not: NAME}` or `{any_of: [NAME, ...]}` where more than one is right."""
-TEXT_MATCHER_TYPE = Either(Text(), Fields(TEXT_MATCHER_KEYS, one_of=("exact", "contains", "matches")), key="exact")
+TEXT_MATCHER_TYPE = EitherType(
+    TextType(), FieldsType(TEXT_MATCHER_KEYS, one_of=("exact", "contains", "matches")), key="exact"
+)
 
 
-class EnvironmentMapping:
+class EnvironmentMappingType:
     """Names of environment variables with their values; `unset` for one that must not be there."""
 
     label = "{NAME: TEXT / unset}"
-    shape = MapOf(Text())
+    shape = MapOfType(TextType())
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> dict[str, str | None]:
         """Read the pairs."""
-        if not isinstance(node, Mapping):
+        if not isinstance(node, YamlMapping):
             check.report_wrong_value(node, what, f"a mapping such as {self.label}")
             return {}
         found: dict[str, Any] = {}
         for name, value in node.pairs:
             if not name.text or "=" in name.text or "\0" in name.text:
                 check.report_at(name, f'{what} has no variable "{name.text}": a name is text without "="')
-            is_unset = isinstance(value, Scalar) and value.plain and value.text == "unset"
-            found[name.text] = None if is_unset else Text().read_node(value, f"{what}.{name.text}", check)
+            is_unset = isinstance(value, YamlScalar) and value.plain and value.text == "unset"
+            found[name.text] = None if is_unset else TextType().read_node(value, f"{what}.{name.text}", check)
         return found
 
 
@@ -244,13 +248,13 @@ def evaluate_questions(value: list[dict[str, Any]], scope: CompileContext) -> li
 _ALL_ANSWER_WORDS = tuple(dict.fromkeys(word for words in ANSWERS_BY_KIND.values() for word in words))
 
 ASKED_QUESTION_KEYS = (
-    Key("permission", Text("TOOL", may_be_empty=False), "the tool that it wanted to use"),
-    Key("hook", Text("NAME", may_be_empty=False), "the callback that it wanted called"),
-    Key("request", Text("METHOD", may_be_empty=False), "the method that it called"),
-    Key("answer", Choice(_ALL_ANSWER_WORDS), "its answer; not checked if absent"),
-    Key("after", Time(), "from the question to the answer; not checked if absent"),
+    Key("permission", TextType("TOOL", may_be_empty=False), "the tool that it wanted to use"),
+    Key("hook", TextType("NAME", may_be_empty=False), "the callback that it wanted called"),
+    Key("request", TextType("METHOD", may_be_empty=False), "the method that it called"),
+    Key("answer", ChoiceType(_ALL_ANSWER_WORDS), "its answer; not checked if absent"),
+    Key("after", TimeType(), "from the question to the answer; not checked if absent"),
 )
-ASKED_VALUE_TYPE = ListOf(Fields(ASKED_QUESTION_KEYS, one_of=tuple(ANSWERS_BY_KIND), finish=_validate_question))
+ASKED_VALUE_TYPE = ListOfType(FieldsType(ASKED_QUESTION_KEYS, one_of=tuple(ANSWERS_BY_KIND), finish=_validate_question))
 
 
 _TURN_ELAPSED_DOC = "from the delivery of its prompt to its outcome; a background turn: from its first event to its end"
@@ -258,19 +262,19 @@ _TURN_EXPECT_KEYS = (
     ExpectKey(
         "outcome", OUTCOME_MATCHER_TYPE, "how it ended; {not: completed} is any other, {any_of: [...]} one of several"
     ),
-    ExpectKey("exit_code", WholeNumber(0, 255, "CODE"), "the supervisor's exit code for it"),
+    ExpectKey("exit_code", WholeNumberType(0, 255, "CODE"), "the supervisor's exit code for it"),
     ExpectKey("text", TEXT_MATCHER_TYPE, "the final message"),
     ExpectKey("transcript", TEXT_MATCHER_TYPE, "all messages, each on a line of its own"),
-    ExpectKey("stop_reason", Text("REASON"), "the last message's, in the dialect's words"),
-    ExpectKey("model", Text(), "the model that answered"),
-    ExpectKey("usage", Data(), "token counts, in the dialect's words"),
-    ExpectKey("elapsed", Time(), _TURN_ELAPSED_DOC, bind=evaluate_time_value),
+    ExpectKey("stop_reason", TextType("REASON"), "the last message's, in the dialect's words"),
+    ExpectKey("model", TextType(), "the model that answered"),
+    ExpectKey("usage", PlainDataType(), "token counts, in the dialect's words"),
+    ExpectKey("elapsed", TimeType(), _TURN_ELAPSED_DOC, bind=evaluate_time_value),
     ExpectKey("error", TEXT_MATCHER_TYPE, "the message of a bad end"),
 )
 TURN_EXPECT_KEY_BY_NAME = {key.name: key for key in _TURN_EXPECT_KEYS}
 
 _VIEWER_EXPECT_KEYS = (
-    ExpectKey("status", Choice(SESSION_STATUSES), "the last status that it saw"),
+    ExpectKey("status", ChoiceType(SESSION_STATUSES), "the last status that it saw"),
     ExpectKey("transcript", TEXT_MATCHER_TYPE, "the messages and errors that it saw, each on a line of its own"),
 )
 VIEWER_EXPECT_KEY_BY_NAME = {key.name: key for key in _VIEWER_EXPECT_KEYS}
@@ -290,17 +294,17 @@ RUN_ONLY_EXPECT_KEYS = (
 
 
 @dataclass(frozen=True)
-class _TurnChecks:
+class _TurnChecksType:
     """Checks on turns, in their order; of background turns also how many there are."""
 
     is_counted: bool = False
-    form = Fields(_TURN_EXPECT_KEYS)
+    form = FieldsType(_TURN_EXPECT_KEYS)
     label: str = "[{outcome, text, ...}, ...]"
-    shape = ListOf(form)
+    shape = ListOfType(form)
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> list[UnboundExpectation]:
         """Read into one expectation per leaf."""
-        if not isinstance(node, Sequence):
+        if not isinstance(node, YamlSequence):
             check.report_wrong_value(
                 node, what, f"a list such as {self.label}", "write [] for none" if self.is_counted else ""
             )
@@ -317,16 +321,22 @@ class _TurnChecks:
         return found
 
 
-_VIEWERS_VALUE_TYPE = ChecksByName("{VIEWER: {status, transcript}}", Word("VIEWER"), Fields(_VIEWER_EXPECT_KEYS))
-_HOOK_TIMES_VALUE_TYPE = NamedTimes("[{HOOK: T}, ...]", Text("HOOK"), "a hook with its time, such as {lint: 10s}")
+_VIEWERS_VALUE_TYPE = ChecksByNameType(
+    "{VIEWER: {status, transcript}}", NameType("VIEWER"), FieldsType(_VIEWER_EXPECT_KEYS)
+)
+_HOOK_TIMES_VALUE_TYPE = NamedTimesType(
+    "[{HOOK: T}, ...]", TextType("HOOK"), "a hook with its time, such as {lint: 10s}"
+)
 
 SESSION_ONLY_EXPECT_KEYS = (
-    ExpectKey("turns", _TurnChecks(), "the turns of a session, one for each prompt, from the first on"),
+    ExpectKey("turns", _TurnChecksType(), "the turns of a session, one for each prompt, from the first on"),
     ExpectKey(
-        "background", _TurnChecks(is_counted=True), "the background turns of a session, except those without a text"
+        "background", _TurnChecksType(is_counted=True), "the background turns of a session, except those without a text"
     ),
     ExpectKey(
-        "status", ListOf(Choice(SESSION_STATUSES)), "the whole history of the status of the session, starting first"
+        "status",
+        ListOfType(ChoiceType(SESSION_STATUSES)),
+        "the whole history of the status of the session, starting first",
     ),
     ExpectKey("viewers", _VIEWERS_VALUE_TYPE, "the last status and the transcript that each viewer saw"),
     ExpectKey(
@@ -343,15 +353,15 @@ _RESULT_FILE_NAME = "result.json"
 
 
 @dataclass(frozen=True)
-class _ValueOrNone:
+class _ValueOrNoneType:
     """A value of some kind, or the bare word `none` if the value is absent."""
 
     kind: ValueType
 
     @property
-    def shape(self) -> AnyOf:
+    def shape(self) -> AnyOfType:
         """Show both."""
-        return AnyOf((Choice(("none",)), self.kind))
+        return AnyOfType((ChoiceType(("none",)), self.kind))
 
     @property
     def label(self) -> str:
@@ -360,11 +370,11 @@ class _ValueOrNone:
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> Any:
         """Take None for the word; in quotes it is a value."""
-        is_none = isinstance(node, Scalar) and node.plain and node.text == "none"
+        is_none = isinstance(node, YamlScalar) and node.plain and node.text == "none"
         return None if is_none else self.kind.read_node(node, what, check)
 
 
-class _HexDigits(Text):
+class _HexDigitsType(TextType):
     """Bytes as hexadecimal digits."""
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
@@ -377,35 +387,35 @@ class _HexDigits(Text):
             return ""
 
 
-class _OutcomeName(Choice):
+class _OutcomeNameType(ChoiceType):
     """One of the outcomes, which the reference lists with the run's own key."""
 
     label = "OUTCOME"
 
 
-_TEXT_OR_NONE_TYPE = _ValueOrNone(Text())
+_TEXT_OR_NONE_TYPE = _ValueOrNoneType(TextType())
 _VALUE_TYPE_BY_RESULT_FIELD: dict[str, ValueType] = {
     "run_id": TEXT_MATCHER_TYPE,
-    "argv": ListOf(Text()),
+    "argv": ListOfType(TextType()),
     "cwd": TEXT_MATCHER_TYPE,
     "started_at": TEXT_MATCHER_TYPE,
     "ended_at": TEXT_MATCHER_TYPE,
-    "elapsed": Time(),
-    "returned": Time(),
-    "outcome": _OutcomeName(tuple(str(outcome) for outcome in Outcome)),
-    "exit_code": WholeNumber(0, 255, "CODE"),
-    "agent_status": _ValueOrNone(WholeNumber(-64, 255, "CODE")),
-    "forced": Flag(),
-    "text": _ValueOrNone(TEXT_MATCHER_TYPE),
-    "stop_reason": _ValueOrNone(Text("REASON")),
+    "elapsed": TimeType(),
+    "returned": TimeType(),
+    "outcome": _OutcomeNameType(tuple(str(outcome) for outcome in Outcome)),
+    "exit_code": WholeNumberType(0, 255, "CODE"),
+    "agent_status": _ValueOrNoneType(WholeNumberType(-64, 255, "CODE")),
+    "forced": FlagType(),
+    "text": _ValueOrNoneType(TEXT_MATCHER_TYPE),
+    "stop_reason": _ValueOrNoneType(TextType("REASON")),
     "requested_model": _TEXT_OR_NONE_TYPE,
     "resolved_model": _TEXT_OR_NONE_TYPE,
-    "usage": _ValueOrNone(Data()),
+    "usage": _ValueOrNoneType(PlainDataType()),
     "error": TEXT_MATCHER_TYPE,
-    "warnings": ListOf(Text()),
-    "leaks": ListOf(WholeNumber(1, 2**22)),
+    "warnings": ListOfType(TextType()),
+    "leaks": ListOfType(WholeNumberType(1, 2**22)),
     "containment": _TEXT_OR_NONE_TYPE,
-    "unwritten": Data("{FILE: REASON, ...}"),
+    "unwritten": PlainDataType("{FILE: REASON, ...}"),
 }
 _TIME_RESULT_FIELDS = ("elapsed", "returned")
 _DOC_BY_RESULT_FIELD = RESULT_FIELD_TEXTS | {"argv": "the agent's arguments, without the command itself"}
@@ -416,20 +426,23 @@ RESULT_EXPECT_KEY_BY_FIELD = {
     for name, kind in _VALUE_TYPE_BY_RESULT_FIELD.items()
 }
 
-_FILE_CONTENT_VALUE_TYPE = Either(
-    Text(),
-    Fields(
-        (*TEXT_MATCHER_KEYS, Key("hex", _HexDigits("HEX"), "all of its bytes, as pairs of hexadecimal digits")),
+_FILE_CONTENT_VALUE_TYPE = EitherType(
+    TextType(),
+    FieldsType(
+        (
+            *TEXT_MATCHER_KEYS,
+            Key("hex", _HexDigitsType("HEX"), "all of its bytes, as pairs of hexadecimal digits"),
+        ),
         one_of=("exact", "contains", "matches", "hex"),
     ),
     key="exact",
 )
 
 
-class _ResultChecks:
+class _ResultChecksType:
     """Checks on the fields of result.json."""
 
-    form = shape = Fields(tuple(RESULT_EXPECT_KEY_BY_FIELD.values()))
+    form = shape = FieldsType(tuple(RESULT_EXPECT_KEY_BY_FIELD.values()))
     label = "{FIELD: ...}"
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> list[UnboundExpectation]:
@@ -438,22 +451,24 @@ class _ResultChecks:
 
 
 _ARTIFACT_EXPECT_KEYS = tuple(
-    ExpectKey(name, _ValueOrNone(_ResultChecks() if name == _RESULT_FILE_NAME else _FILE_CONTENT_VALUE_TYPE), doc)
+    ExpectKey(
+        name, _ValueOrNoneType(_ResultChecksType() if name == _RESULT_FILE_NAME else _FILE_CONTENT_VALUE_TYPE), doc
+    )
     for name, doc in ARTIFACT_TEXTS.items()
 )
 ARTIFACT_EXPECT_KEY_BY_NAME = {key.name: key for key in _ARTIFACT_EXPECT_KEYS}
 
 
-class ArtifactChecks:
+class ArtifactChecksType:
     """Checks on the files of a run; `none` for no file at all."""
 
-    form = Fields(_ARTIFACT_EXPECT_KEYS)
-    shape = AnyOf((Choice(("none",)), form))
+    form = FieldsType(_ARTIFACT_EXPECT_KEYS)
+    shape = AnyOfType((ChoiceType(("none",)), form))
     label = "none or {FILE: ...}"
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> list[UnboundExpectation] | None:
         """Read into one expectation per leaf; None for none."""
-        if isinstance(node, Scalar):
+        if isinstance(node, YamlScalar):
             if node.text != "none":
                 check.report_wrong_value(node, what, "none, or a mapping such as {result.json: {outcome: completed}}")
             return None
@@ -463,9 +478,9 @@ class ArtifactChecks:
         return found
 
 
-def _read_nested_keys(form: Fields, node: YamlNode, what: str, check: FileCheck) -> list[UnboundExpectation]:
+def _read_nested_keys(form: FieldsType, node: YamlNode, what: str, check: FileCheck) -> list[UnboundExpectation]:
     found: list[UnboundExpectation] = []
-    if isinstance(node, Mapping) and not node.pairs:
+    if isinstance(node, YamlMapping) and not node.pairs:
         check.report_at(node, f"{what} says nothing: give a key of it, or none")
     for key, place, leaf in form.match_keys(node, what, check):
         path = f"{what}.{key.name}"

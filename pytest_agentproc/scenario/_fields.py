@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable
-from collections.abc import Mapping as Words
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
@@ -21,7 +20,7 @@ from pytest_agentproc.scenario._words import (
     join_choices,
     shorten_text,
 )
-from pytest_agentproc.scenario._yaml import Mapping, Scalar, Sequence, YamlNode, format_node_inline
+from pytest_agentproc.scenario._yaml import YamlMapping, YamlNode, YamlScalar, YamlSequence, format_node_inline
 from pytest_agentproc.vocabulary import SIGNAL_NUMBER_BY_NAME
 
 
@@ -39,7 +38,7 @@ class TextPattern:
 
 
 @dataclass(frozen=True)
-class MapOf:
+class MapOfType:
     """A mapping of free names to one type; `single` if it has one name only."""
 
     value: Any
@@ -48,7 +47,7 @@ class MapOf:
 
 
 @dataclass(frozen=True)
-class AnyOf:
+class AnyOfType:
     """One of several shapes."""
 
     shapes: tuple[Any, ...]
@@ -63,7 +62,7 @@ _SIZE_PATTERN = re.compile(r"([0-9]{1,15})\s*([A-Za-z]*)")
 
 
 @dataclass(frozen=True)
-class Text:
+class TextType:
     """Any scalar, read as it stands."""
 
     label: str = "TEXT"
@@ -71,7 +70,7 @@ class Text:
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the text; an empty one must be quoted."""
-        if not isinstance(node, Scalar):
+        if not isinstance(node, YamlScalar):
             check.report_wrong_value(node, what, "text")
         elif node.plain and not node.text:
             check.report_wrong_value(node, what, "text", 'write "" for empty text' if self.may_be_empty else "")
@@ -83,21 +82,21 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Word:
+class NameType:
     """A name: letters, digits, `-` and `_`, beginning with a letter."""
 
     label: str = "ID"
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the name."""
-        if isinstance(node, Scalar) and re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", node.text):
+        if isinstance(node, YamlScalar) and re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", node.text):
             return node.text
         check.report_wrong_value(node, what, 'a name of letters, digits, "-" and "_"')
         return ""
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChoiceType:
     """One word of a closed set."""
 
     options: tuple[str, ...]
@@ -109,7 +108,7 @@ class Choice:
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the word."""
-        if not isinstance(node, Scalar) or not node.text:
+        if not isinstance(node, YamlScalar) or not node.text:
             check.report_wrong_value(node, what, join_choices(self.options))
         elif node.text not in self.options and len(self.options) == 1:
             check.report_wrong_value(node, what, self.options[0])
@@ -121,7 +120,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class FewWords:
+class WordsOrMappingType:
     """One of a few words, where the other form of the field is a mapping; `wanted` shows both."""
 
     words: tuple[str, ...]
@@ -134,14 +133,14 @@ class FewWords:
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the word."""
-        if not isinstance(node, Scalar) or node.text not in self.words:
+        if not isinstance(node, YamlScalar) or node.text not in self.words:
             check.report_wrong_value(node, what, self.wanted)
             return ""
         return node.text
 
 
 @dataclass(frozen=True)
-class WholeNumber:
+class WholeNumberType:
     """A whole number between two bounds; `of_signal` is what to write for the name of a signal."""
 
     low: int
@@ -151,11 +150,11 @@ class WholeNumber:
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> int:
         """Take the number."""
-        if isinstance(node, Scalar) and re.fullmatch(r"-?[0-9]{1,18}", node.text, re.ASCII):
+        if isinstance(node, YamlScalar) and re.fullmatch(r"-?[0-9]{1,18}", node.text, re.ASCII):
             number = int(node.text)
             if self.low <= number <= self.high:
                 return number
-        name = _suggest_signal_name(node.text) if isinstance(node, Scalar) and self.of_signal else None
+        name = _suggest_signal_name(node.text) if isinstance(node, YamlScalar) and self.of_signal else None
         remedy = f"write {self.of_signal.format(name)}" if name else ""
         check.report_wrong_value(node, what, f"a whole number from {self.low} to {self.high}", remedy)
         return 0
@@ -170,21 +169,21 @@ def _suggest_signal_name(text: str) -> str | None:
 
 
 @dataclass(frozen=True)
-class Flag:
+class FlagType:
     """Yes or no."""
 
     label: str = "true / false"
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> bool:
         """Take the truth value."""
-        if isinstance(node, Scalar) and node.text in ("true", "false"):
+        if isinstance(node, YamlScalar) and node.text in ("true", "false"):
             return node.text == "true"
         check.report_wrong_value(node, what, "true or false")
         return False
 
 
 @dataclass(frozen=True)
-class Time:
+class TimeType:
     """A time, or one of some words that stand for none; gives an Expression or the word."""
 
     words: tuple[str, ...] = ()
@@ -197,7 +196,7 @@ class Time:
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> Any:
         """Take the word, or parse the time."""
-        if not isinstance(node, Scalar) or not node.text.strip():
+        if not isinstance(node, YamlScalar) or not node.text.strip():
             check.report_wrong_value(node, what, join_choices(("a time such as 10s", *self.words)))
             return None
         if node.text in self.words:
@@ -206,7 +205,7 @@ class Time:
 
 
 @dataclass(frozen=True)
-class Size:
+class SizeType:
     """A number of bytes with its unit; where it is `bindable` also an expression, which may name limits."""
 
     low: int = 0
@@ -216,8 +215,8 @@ class Size:
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> Any:
         """Take the size, or parse its expression."""
-        found = _SIZE_PATTERN.fullmatch(node.text) if isinstance(node, Scalar) else None
-        if self.bindable and found is None and isinstance(node, Scalar) and node.text.strip():
+        found = _SIZE_PATTERN.fullmatch(node.text) if isinstance(node, YamlScalar) else None
+        if self.bindable and found is None and isinstance(node, YamlScalar) and node.text.strip():
             return check.read_size(node, self.low, self.high)
         if found is None:
             check.report_wrong_value(node, what, "a size such as 64 KiB")
@@ -234,7 +233,7 @@ class Size:
 
 
 @dataclass(frozen=True)
-class Signal:
+class SignalType:
     """The name of a signal, without SIG."""
 
     names: tuple[str, ...] = tuple(SIGNAL_NUMBER_BY_NAME)
@@ -243,9 +242,9 @@ class Signal:
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the name."""
-        if isinstance(node, Scalar) and node.text in self.names:
+        if isinstance(node, YamlScalar) and node.text in self.names:
             return node.text
-        if not isinstance(node, Scalar) or not node.text:
+        if not isinstance(node, YamlScalar) or not node.text:
             check.report_wrong_value(node, what, "a signal such as TERM")
         else:
             name = _suggest_signal_name(node.text)
@@ -259,14 +258,14 @@ class Signal:
 
 
 @dataclass(frozen=True)
-class Regex:
+class RegexType:
     """A regular expression of Python's."""
 
     label: str = "REGEX"
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the pattern, and try it."""
-        text = Text().read_node(node, what, check)
+        text = TextType().read_node(node, what, check)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -277,7 +276,7 @@ class Regex:
 
 
 @dataclass(frozen=True)
-class ListOf:
+class ListOfType:
     """A list of one type; `unique` refuses what is given twice."""
 
     kind: ValueType
@@ -291,8 +290,8 @@ class ListOf:
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> list[Any]:
         """Read every item."""
-        if not isinstance(node, Sequence):
-            text = node.text if isinstance(node, Scalar) else ""
+        if not isinstance(node, YamlSequence):
+            text = node.text if isinstance(node, YamlScalar) else ""
             remedy = "write [] for none" if text == "none" else f"write [{format_node_inline(node)}]"
             check.report_wrong_value(node, what, f"a list such as {self.label}", remedy if text else "")
             return []
@@ -314,22 +313,22 @@ class ListOf:
 
 
 @dataclass(frozen=True)
-class Data:
+class PlainDataType:
     """Data as JSON has it; unquoted numbers, true, false and null are what they look like."""
 
     label: str = "{NAME: VALUE, ...}"
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> Any:
         """Read a mapping."""
-        if not isinstance(node, Mapping):
+        if not isinstance(node, YamlMapping):
             check.report_wrong_value(node, what, f"a mapping such as {self.label}")
             return {}
         return self._convert_node(node)
 
     def _convert_node(self, node: YamlNode) -> Any:
-        if isinstance(node, Mapping):
+        if isinstance(node, YamlMapping):
             return {key.text: self._convert_node(value) for key, value in node.pairs}
-        if isinstance(node, Sequence):
+        if isinstance(node, YamlSequence):
             return [self._convert_node(item) for item in node.items]
         words: dict[str, Any] = {"true": True, "false": False, "null": None, "": None}
         if not node.plain:
@@ -347,7 +346,7 @@ FieldsFinisher = Callable[[dict[str, Any], YamlNode, str, FileCheck], Any]
 
 
 @dataclass(frozen=True)
-class Fields:
+class FieldsType:
     """A mapping with the keys of a table.
 
     Args:
@@ -360,7 +359,7 @@ class Fields:
     keys: tuple[Key, ...]
     one_of: tuple[str, ...] = ()
     finish: FieldsFinisher | None = None
-    elsewhere: Words[str, str] = field(default_factory=dict)
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def _keys_by_name(self) -> dict[str, Key]:
@@ -385,14 +384,14 @@ class Fields:
             return None
         return self.finish(values, node, what, check) if self.finish else values
 
-    def match_keys(self, node: YamlNode, what: str, check: FileCheck) -> list[tuple[Key, Scalar, YamlNode]]:
+    def match_keys(self, node: YamlNode, what: str, check: FileCheck) -> list[tuple[Key, YamlScalar, YamlNode]]:
         """Match each key of a mapping with its entry, in the order of the table; report all that is wrong."""
-        if not isinstance(node, Mapping):
+        if not isinstance(node, YamlMapping):
             check.report_wrong_value(node, what, f"a mapping such as {self.label}")
             return []
         table = self._keys_by_name
         misspelt: list[str | None] = []
-        given: dict[str, tuple[Key, Scalar, YamlNode]] = {}
+        given: dict[str, tuple[Key, YamlScalar, YamlNode]] = {}
         for name, value in node.pairs:
             entry = table.get(name.text)
             if entry is not None:
@@ -413,11 +412,11 @@ class Fields:
 
 
 @dataclass(frozen=True)
-class Either:
+class EitherType:
     """A short form, a scalar, which is the long form, a mapping, with nothing but `key`."""
 
     scalar: ValueType
-    mapping: Fields
+    mapping: FieldsType
     key: str
 
     @property
@@ -427,9 +426,9 @@ class Either:
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> Any:
         """Read the form that is there; both give the same kind of value."""
-        if isinstance(node, Mapping):
+        if isinstance(node, YamlMapping):
             return self.mapping.read_node(node, what, check)
-        if isinstance(node, Sequence):
+        if isinstance(node, YamlSequence):
             check.report_wrong_value(node, what, self.label)
             return None
         before = len(check.problems)
@@ -451,12 +450,12 @@ def read_text_value(values: dict[str, Any], *_: object) -> str:
     return str(values["text"]) if "text" in values else _repeat_text(values["repeat"], values["size"])
 
 
-LONG_TEXT_TYPE = Either(
-    Text(),
-    Fields(
+LONG_TEXT_TYPE = EitherType(
+    TextType(),
+    FieldsType(
         (
-            Key("repeat", Text(may_be_empty=False), "a text that is repeated", required=True),
-            Key("size", Size(high=64 * 1024**2), "until it is that long", required=True),
+            Key("repeat", TextType(may_be_empty=False), "a text that is repeated", required=True),
+            Key("size", SizeType(high=64 * 1024**2), "until it is that long", required=True),
         ),
         finish=read_text_value,
     ),

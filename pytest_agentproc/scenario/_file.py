@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.fake_agents.program import MAX_WRITE_BYTES
-from pytest_agentproc.scenario._check import Key, Step
+from pytest_agentproc.scenario._check import Key, WrittenStep
 from pytest_agentproc.scenario._drive import (
     CONTINUES_VALUE_TYPE,
     DRIVE_KEY_BY_NAME,
@@ -20,21 +20,21 @@ from pytest_agentproc.scenario._drive import (
 from pytest_agentproc.scenario._expect import EXPECT_KEY_BY_NAME, EXPECT_VALUE_TYPE, EXPECT_VALUE_TYPE_BY_LOWER_LEVEL
 from pytest_agentproc.scenario._expressions import Expression, UnusableValue, evaluate_expression, find_limit_names
 from pytest_agentproc.scenario._fields import (
-    AnyOf,
-    Choice,
-    Either,
-    Fields,
-    Flag,
-    ListOf,
-    MapOf,
-    Size,
-    Text,
+    AnyOfType,
+    ChoiceType,
+    EitherType,
+    FieldsType,
+    FlagType,
+    ListOfType,
+    MapOfType,
+    NameType,
+    SizeType,
     TextPattern,
-    Time,
-    WholeNumber,
-    Word,
+    TextType,
+    TimeType,
+    WholeNumberType,
 )
-from pytest_agentproc.scenario._script import Steps, check_child_references, check_inherited_streams
+from pytest_agentproc.scenario._script import ScriptStepsType, check_child_references, check_inherited_streams
 from pytest_agentproc.scenario._steps import STEP_ENTRY_BY_NAME
 from pytest_agentproc.scenario._words import (
     REMEDY_BY_COMMAND_WORD,
@@ -44,7 +44,7 @@ from pytest_agentproc.scenario._words import (
     map_words_to_remedy,
     shorten_text,
 )
-from pytest_agentproc.scenario._yaml import Mapping, Scalar, Sequence, YamlNode
+from pytest_agentproc.scenario._yaml import YamlMapping, YamlNode, YamlScalar, YamlSequence
 from pytest_agentproc.vocabulary import (
     ALL_LIMIT_NAMES,
     CONTAINMENT_NAMES,
@@ -67,24 +67,24 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Dialect
 
 
-class _DialectName(Choice):
+class _DialectNameType(ChoiceType):
     """A dialect; the check keeps it, because steps differ."""
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the name, of one of the kit's or of one that was added, if that can be used."""
         added = check.language.dialects
-        check.dialect = Choice((*self.options, *added)).read_node(node, "dialect", check)
+        check.dialect = ChoiceType((*self.options, *added)).read_node(node, "dialect", check)
         fault = added[check.dialect].unusable_reason if check.dialect in added else ""
         if fault:
             check.report_at(node, fault)
         return check.dialect
 
 
-class _EachAgent:
+class _EachAgentType:
     """The agents that a file runs with; the loader takes one of them in its place before it reads the file."""
 
     label = "[DIALECT, DIALECT MODE, ...]"
-    shape = ListOf(Text("DIALECT", may_be_empty=False), unique=True)
+    shape = ListOfType(TextType("DIALECT", may_be_empty=False), unique=True)
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> None:
         """Refuse it: the loader has left it where a file has several agents at a time."""
@@ -136,15 +136,15 @@ def _split_refused_starts(values: dict[str, Any], node: YamlNode, what: str, che
     return {"refused_start": (values["start"], values["reason"])}
 
 
-_SPAWN_ERROR_TYPE = Choice(tuple(ERRNO_BY_SPAWN_ERROR))
-CANNOT_SPAWN_VALUE_TYPE = Either(
+_SPAWN_ERROR_TYPE = ChoiceType(tuple(ERRNO_BY_SPAWN_ERROR))
+CANNOT_SPAWN_VALUE_TYPE = EitherType(
     _SPAWN_ERROR_TYPE,
-    Fields(
+    FieldsType(
         (
             Key("reason", _SPAWN_ERROR_TYPE, "why it cannot be started", required=True),
             Key(
                 "start",
-                WholeNumber(1, 64),
+                WholeNumberType(1, 64),
                 "which start fails, counted from 1; a fork of your process counts, too; every start if absent",
             ),
         ),
@@ -158,27 +158,27 @@ def _make_limit_key(name: str) -> Key:
     """Show one limit as a key."""
     default = getattr(Policy(), name)
     may_be_off = name in LIMITS_THAT_MAY_BE_OFF
-    kind: Any = Time(("off",) if may_be_off else ())
+    kind: Any = TimeType(("off",) if may_be_off else ())
     if name in LIMITS_THAT_ARE_LISTS:
-        kind, told = ListOf(Text("NAME", may_be_empty=False), unique=True), "none"
+        kind, told = ListOfType(TextType("NAME", may_be_empty=False), unique=True), "none"
     elif name in LIMITS_THAT_ARE_WORDS:
-        kind, told = Choice(CONTAINMENT_NAMES), default
+        kind, told = ChoiceType(CONTAINMENT_NAMES), default
     elif name in LIMITS_IN_BYTES:
-        kind, told = AnyOf((Size(low=1), *([Choice(("off",))] if may_be_off else []))), f"{default} B"
+        kind, told = AnyOfType((SizeType(low=1), *([ChoiceType(("off",))] if may_be_off else []))), f"{default} B"
     else:
         told = "off" if default is None else f"{default:g} s"
     return Key(name, kind, f"a limit; of most dialects the reference supervisor's is {told}")
 
 
-class PolicyLimits:
+class PolicyLimitsType:
     """Limits for the supervisor, in seconds or bytes, `off` switches one off; names of tools; how a tree is held."""
 
     label = "{NAME: T / SIZE / [NAME, ...] / WORD / off}"
-    shape = Fields(tuple(_make_limit_key(name) for name in ALL_LIMIT_NAMES))
+    shape = FieldsType(tuple(_make_limit_key(name) for name in ALL_LIMIT_NAMES))
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> dict[str, Any]:
         """Read the limits; the check keeps them, because expressions are tried with them."""
-        if not isinstance(node, Mapping):
+        if not isinstance(node, YamlMapping):
             check.report_wrong_value(node, what, f"a mapping such as {self.label}")
             return {}
         limits: dict[str, Any] = {}
@@ -196,17 +196,17 @@ class PolicyLimits:
     def _read_limit(self, name: str, node: YamlNode, what: str, check: FileCheck) -> Any:
         check.told_lines.setdefault(name, node.line)
         if name in LIMITS_THAT_ARE_LISTS:
-            return tuple(ListOf(Text("NAME", may_be_empty=False), unique=True).read_node(node, what, check))
+            return tuple(ListOfType(TextType("NAME", may_be_empty=False), unique=True).read_node(node, what, check))
         if name in LIMITS_THAT_ARE_WORDS:
-            return Choice(CONTAINMENT_NAMES).read_node(node, what, check)
-        is_off = isinstance(node, Scalar) and node.text == "off"
+            return ChoiceType(CONTAINMENT_NAMES).read_node(node, what, check)
+        is_off = isinstance(node, YamlScalar) and node.text == "off"
         if name not in LIMITS_THAT_MAY_BE_OFF and is_off:
             return check.report_at(
                 node, f"{what} cannot be off: only {join_choices(sorted(LIMITS_THAT_MAY_BE_OFF), 'and')} can"
             )
         if name in LIMITS_IN_BYTES:
-            return None if is_off else Size(low=1).read_node(node, what, check)
-        time = Time(("off",) if name in LIMITS_THAT_MAY_BE_OFF else ()).read_node(node, what, check)
+            return None if is_off else SizeType(low=1).read_node(node, what, check)
+        time = TimeType(("off",) if name in LIMITS_THAT_MAY_BE_OFF else ()).read_node(node, what, check)
         return self._convert_to_seconds(time, node, what, check) if isinstance(time, Expression) else None
 
     def _convert_to_seconds(self, time: Expression, node: YamlNode, what: str, check: FileCheck) -> float | None:
@@ -219,10 +219,10 @@ class PolicyLimits:
             return None
 
 
-class AgentScript(Steps):
+class AgentScriptType(ScriptStepsType):
     """The agent's own script; whether it is sound decides whether names of processes can be checked."""
 
-    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> tuple[Step, ...]:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> tuple[WrittenStep, ...]:
         """Read the steps."""
         before = len(check.problems)
         steps = super().read_node(node, what, check)
@@ -232,16 +232,16 @@ class AgentScript(Steps):
         return steps
 
 
-class AgentScripts:
+class AgentScriptsType:
     """A list of scripts; a tool's id is free again in the next one, a process's is not."""
 
     label = "[steps, ...]"
-    script = AgentScript()
-    shape = ListOf(script)
+    script = AgentScriptType()
+    shape = ListOfType(script)
 
-    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> tuple[tuple[Step, ...], ...]:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> tuple[tuple[WrittenStep, ...], ...]:
         """Read every script."""
-        if not isinstance(node, Sequence):
+        if not isinstance(node, YamlSequence):
             check.report_wrong_value(node, what, "a list of scripts, one for each invocation")
             return ()
         if not node.items:
@@ -261,35 +261,41 @@ def _describe_modes(dialect: Dialect) -> str:
     return f"{join_choices([f'{first} (if absent)', *others] if others else [first])} for {dialect.name}"
 
 
-AGENT_VALUE_TYPE = Either(
-    _DialectName(tuple(DIALECTS)),
-    Fields(
+AGENT_VALUE_TYPE = EitherType(
+    _DialectNameType(tuple(DIALECTS)),
+    FieldsType(
         (
-            Key("dialect", _DialectName(tuple(DIALECTS)), "the wire format it speaks", required=True, unless="each"),
-            Key("each", _EachAgent(), "instead of a dialect: the file runs once for each of these"),
+            Key(
+                "dialect", _DialectNameType(tuple(DIALECTS)), "the wire format it speaks", required=True, unless="each"
+            ),
+            Key("each", _EachAgentType(), "instead of a dialect: the file runs once for each of these"),
             Key(
                 "mode",
-                Text("MODE"),
+                TextType("MODE"),
                 f"its variant: {'; '.join(map(_describe_modes, DIALECTS.values()))}",
             ),
-            Key("prompt", Choice(("argv", "stdin")), "how the prompt reaches it; argv if absent"),
-            Key("model", Text("NAME", may_be_empty=False), "the name of its model; a name of the fake's own if absent"),
-            Key("newline", Choice(("lf", "crlf", "none")), "how its lines end; none: not the last; lf if absent"),
-            Key("bom", Flag(), "whether a byte order mark comes first"),
+            Key("prompt", ChoiceType(("argv", "stdin")), "how the prompt reaches it; argv if absent"),
+            Key(
+                "model",
+                TextType("NAME", may_be_empty=False),
+                "the name of its model; a name of the fake's own if absent",
+            ),
+            Key("newline", ChoiceType(("lf", "crlf", "none")), "how its lines end; none: not the last; lf if absent"),
+            Key("bom", FlagType(), "whether a byte order mark comes first"),
             Key(
                 "chunk",
-                Size(low=1, high=MAX_WRITE_BYTES),
+                SizeType(low=1, high=MAX_WRITE_BYTES),
                 "the most that it writes at a time, each piece once the one before can be read; "
                 f"if absent {MAX_WRITE_BYTES} B, and 64 KiB of more than that",
             ),
-            Key("partials", Flag(), "whether claude is asked for partial messages; true if absent"),
-            Key("states", Flag(), "whether claude is asked to tell its session's state; false if absent"),
+            Key("partials", FlagType(), "whether claude is asked for partial messages; true if absent"),
+            Key("states", FlagType(), "whether claude is asked to tell its session's state; false if absent"),
             Key(
                 "flags",
-                Choice(("any",)),
+                ChoiceType(("any",)),
                 "any: its fake takes all arguments and obeys none; if absent it does with them what the real CLI does",
             ),
-            Key("terminal", Flag(), "whether it ends with an error without a terminal; false if absent"),
+            Key("terminal", FlagType(), "whether it ends with an error without a terminal; false if absent"),
             Key(
                 "cannot_spawn",
                 CANNOT_SPAWN_VALUE_TYPE,
@@ -308,7 +314,7 @@ _SCRIPT_KEY_NAMES = {"script", "scripts"}
 _RESERVED_SESSION_NAMES = ("agent", "caller", "supervisor", "tree")
 
 
-class _SessionAgent:
+class _SessionAgentType:
     """The agent of a session: it lives on from prompt to prompt."""
 
     label = AGENT_VALUE_TYPE.label
@@ -326,12 +332,14 @@ class _SessionAgent:
 
 
 _SESSION_KEYS = (
-    Key("agent", _SessionAgent(), "the name of a dialect, or a mapping with more", required=True),
-    Key("policy", PolicyLimits(), "the limits of its supervisor"),
+    Key("agent", _SessionAgentType(), "the name of a dialect, or a mapping with more", required=True),
+    Key("policy", PolicyLimitsType(), "the limits of its supervisor"),
     Key("handler", HANDLERS_VALUE_TYPE, "how its caller answers questions; it denies all if absent"),
     Key("continues", CONTINUES_VALUE_TYPE, "the session that its caller opens; a new one if absent (acp)"),
-    Key("script", AgentScript(), "the steps of its fake agent"),
-    Key("scripts", AgentScripts(), "the steps of each start of the agent; the last ones are for all further starts"),
+    Key("script", AgentScriptType(), "the steps of its fake agent"),
+    Key(
+        "scripts", AgentScriptsType(), "the steps of each start of the agent; the last ones are for all further starts"
+    ),
 )
 SESSION_KEY_BY_NAME = {key.name: key for key in _SESSION_KEYS}
 """What each session has for itself."""
@@ -345,16 +353,16 @@ _REMEDY_BY_MISPLACED_SESSION_KEY = {
 }
 
 
-class _Sessions:
+class _SessionsType:
     """Sessions by name."""
 
     label = "{NAME: {agent, policy, handler, continues, script or scripts}, ...}"
-    form = Fields(_SESSION_KEYS, elsewhere=_REMEDY_BY_MISPLACED_SESSION_KEY)
-    shape = MapOf(form, Word("NAME"))
+    form = FieldsType(_SESSION_KEYS, elsewhere=_REMEDY_BY_MISPLACED_SESSION_KEY)
+    shape = MapOfType(form, NameType("NAME"))
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> dict[str, Any]:
         """Read every session; the check keeps what later parts must know of each."""
-        if not isinstance(node, Mapping):
+        if not isinstance(node, YamlMapping):
             check.report_wrong_value(node, what, f"a mapping such as {self.label}")
             return {}
         if len(node.pairs) <= 1:
@@ -376,19 +384,19 @@ class _Sessions:
         check.dialect = check.mode = ""
         return found
 
-    def _register_name(self, name: Scalar, what: str, check: FileCheck) -> None:
-        word = Word("NAME").read_node(name, f"a name in {what}", check)
+    def _register_name(self, name: YamlScalar, what: str, check: FileCheck) -> None:
+        word = NameType("NAME").read_node(name, f"a name in {what}", check)
         if word in _RESERVED_SESSION_NAMES:
             check.report_at(name, f'a name in {what} cannot be "{word}": records call another by that name')
         check.sessions[name.text] = name.line
 
 
-SESSIONS_VALUE_TYPE = _Sessions()
+SESSIONS_VALUE_TYPE = _SessionsType()
 
 
 def require_script(node: YamlNode, what: str, check: FileCheck) -> None:
     """Report an agent without a script, and an agent with both a script and scripts."""
-    keys = {key.text: key for key, _ in node.pairs} if isinstance(node, Mapping) else {"script": node}
+    keys = {key.text: key for key, _ in node.pairs} if isinstance(node, YamlMapping) else {"script": node}
     if check.is_spawned and not keys.keys() & _SCRIPT_KEY_NAMES and find_nearest_option("script", keys) is None:
         check.report_at(node, f"{what} needs the key script: the steps of the fake agent")
     if "script" in keys and "scripts" in keys:
@@ -396,10 +404,10 @@ def require_script(node: YamlNode, what: str, check: FileCheck) -> None:
         check.report_at(keys["scripts"], f"{what} has both {both}")
 
 
-class _RuleId(Text):
+class _RuleIdType(TextType):
     """The id of a rule."""
 
-    shape = Choice(tuple(RULES))
+    shape = ChoiceType(tuple(RULES))
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the id."""
@@ -409,15 +417,15 @@ class _RuleId(Text):
         return name
 
 
-class _CaughtDefects:
+class _CaughtDefectsType:
     """Defects, each with the key that it must turn red."""
 
     label = "{DEFECT: KEY, ...}"
-    shape = MapOf(Text(), TextPattern("[a-z0-9]+(-[a-z0-9]+)*"))
+    shape = MapOfType(TextType(), TextPattern("[a-z0-9]+(-[a-z0-9]+)*"))
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> dict[str, str]:
         """Read the pairs; a key must be one that this file expects, or leaks."""
-        if not isinstance(node, Mapping):
+        if not isinstance(node, YamlMapping):
             check.report_wrong_value(node, what, f"a mapping such as {self.label}")
             return {}
         found: dict[str, str] = {}
@@ -428,8 +436,8 @@ class _CaughtDefects:
                     name,
                     f'a defect is named in small letters with "-" between the words, not "{shorten_text(name.text)}"',
                 )
-            key = Text().read_node(value, f"{what}.{name.text}", check)
-            if isinstance(value, Scalar) and key and key not in known and check.is_expect_sound:
+            key = TextType().read_node(value, f"{what}.{name.text}", check)
+            if isinstance(value, YamlScalar) and key and key not in known and check.is_expect_sound:
                 check.report_at(value, describe_unknown_word("key of this file's expect", key, known))
             found[name.text] = key
         return found
@@ -460,10 +468,10 @@ def _make_block_action(values: dict[str, Any], node: YamlNode, _what: str, _chec
     return DriveItem(node.line, "block", values["for"], at=values["at"])
 
 
-LOOP_BLOCKED_VALUE_TYPE = Fields(
+LOOP_BLOCKED_VALUE_TYPE = FieldsType(
     (
-        Key("at", Time(), "the instant at which it begins", required=True),
-        Key("for", Time(), "how long it takes", required=True),
+        Key("at", TimeType(), "the instant at which it begins", required=True),
+        Key("for", TimeType(), "how long it takes", required=True),
     ),
     finish=_make_block_action,
 )
@@ -473,18 +481,23 @@ def _make_sleep_action(values: dict[str, Any], node: YamlNode, _what: str, _chec
     return DriveItem(node.line, "sleep", values["for"], at=values["at"])
 
 
-SLEEPS_VALUE_TYPE = Fields(
+SLEEPS_VALUE_TYPE = FieldsType(
     (
-        Key("at", Time(), "the instant at which it falls asleep and wakes: processes see no time pass", required=True),
-        Key("for", Time(positive=True), "how far the wall clock jumps", required=True),
+        Key(
+            "at",
+            TimeType(),
+            "the instant at which it falls asleep and wakes: processes see no time pass",
+            required=True,
+        ),
+        Key("for", TimeType(positive=True), "how far the wall clock jumps", required=True),
     ),
     finish=_make_sleep_action,
 )
-HOST_VALUE_TYPE = Fields(
+HOST_VALUE_TYPE = FieldsType(
     (
         Key(
             "artifacts",
-            Choice(("read_only", "full")),
+            ChoiceType(("read_only", "full")),
             "the state of their disk: no file can be made there, or no byte can be written to a file",
         ),
         Key(
@@ -505,7 +518,7 @@ HOST_VALUE_TYPE = Fields(
 def _merge_expect_levels(values: dict[str, Any], node: YamlNode, _what: str, check: FileCheck) -> dict[str, Any]:
     """Put the checks of all levels together, in the order of the file; each key stands once."""
     level = values.get("level", LEVELS[0])
-    lines = {key.text: key for key, _ in node.pairs} if isinstance(node, Mapping) else {}
+    lines = {key.text: key for key, _ in node.pairs} if isinstance(node, YamlMapping) else {}
     found: dict[str, UnboundExpectation] = {expected.key: expected for expected in values.get("expect", ())}
     for block in EXPECT_VALUE_TYPE_BY_LOWER_LEVEL:
         if block in values and LEVELS.index(block) <= LEVELS.index(level):
@@ -522,17 +535,17 @@ def _merge_expect_levels(values: dict[str, Any], node: YamlNode, _what: str, che
     return values
 
 
-SCENARIO_FILE_TYPE = Fields(
+SCENARIO_FILE_TYPE = FieldsType(
     (
-        Key("scenario", Text(may_be_empty=False), "the claim, in one sentence", required=True),
-        Key("source", Text(may_be_empty=False), "the address of a bug report"),
-        Key("covers", ListOf(_RuleId("RULE"), unique=True), "the rules that the scenario covers"),
-        Key("level", Choice(LEVELS), "how much the checks under expect count; must if absent"),
-        Key("harm", Text(may_be_empty=False), "the harm to the user if the supervisor breaks it, in one sentence"),
+        Key("scenario", TextType(may_be_empty=False), "the claim, in one sentence", required=True),
+        Key("source", TextType(may_be_empty=False), "the address of a bug report"),
+        Key("covers", ListOfType(_RuleIdType("RULE"), unique=True), "the rules that the scenario covers"),
+        Key("level", ChoiceType(LEVELS), "how much the checks under expect count; must if absent"),
+        Key("harm", TextType(may_be_empty=False), "the harm to the user if the supervisor breaks it, in one sentence"),
         Key(
             "agent", AGENT_VALUE_TYPE, "the name of a dialect, or a mapping with more", required=True, unless="sessions"
         ),
-        Key("policy", PolicyLimits(), "the limits of the supervisor in this run"),
+        Key("policy", PolicyLimitsType(), "the limits of the supervisor in this run"),
         Key("host", HOST_VALUE_TYPE, "the surroundings of the supervisor: its disk and its event loop"),
         Key("sessions", SESSIONS_VALUE_TYPE, "several agents at a time; each session has these keys for itself"),
         Key(
@@ -540,9 +553,11 @@ SCENARIO_FILE_TYPE = Fields(
         ),
         Key("continues", CONTINUES_VALUE_TYPE, "the session that the caller opens; a new one if absent (acp)"),
         Key("drive", DRIVE_VALUE_TYPE, "the actions of the caller, one after the other; one prompt, hi, if absent"),
-        Key("script", AgentScript(), "the steps of the fake agent"),
+        Key("script", AgentScriptType(), "the steps of the fake agent"),
         Key(
-            "scripts", AgentScripts(), "the steps of each start of the agent; the last ones are for all further starts"
+            "scripts",
+            AgentScriptsType(),
+            "the steps of each start of the agent; the last ones are for all further starts",
         ),
         Key("expect", EXPECT_VALUE_TYPE, "the checks at the level of the file"),
         Key(
@@ -555,7 +570,7 @@ SCENARIO_FILE_TYPE = Fields(
             EXPECT_VALUE_TYPE_BY_LOWER_LEVEL["info"],
             "checks at level info, in a file whose level is must or should",
         ),
-        Key("catches", _CaughtDefects(), "the defects that the scenario catches, each with the check that fails"),
+        Key("catches", _CaughtDefectsType(), "the defects that the scenario catches, each with the check that fails"),
     ),
     finish=_merge_expect_levels,
     elsewhere=_REMEDY_BY_MISPLACED_FILE_KEY,

@@ -24,11 +24,11 @@ from pytest_agentproc.scenario._open import close_open_values, find_open_values
 from pytest_agentproc.scenario._scenario import Scenario
 from pytest_agentproc.scenario._words import describe_unknown_word, join_choices
 from pytest_agentproc.scenario._yaml import (
-    Mapping,
-    Scalar,
-    Sequence,
     StopReading,
+    YamlMapping,
     YamlNode,
+    YamlScalar,
+    YamlSequence,
     find_line_starts,
     find_position,
     parse_yaml,
@@ -52,7 +52,7 @@ class AgentList(NamedTuple):
     `start` and `end` are the places of the list's brackets in the file: line and column, from 1.
     """
 
-    agents: dict[str, tuple[Scalar, ...]]
+    agents: dict[str, tuple[YamlScalar, ...]]
     start: tuple[int, int]
     end: tuple[int, int]
 
@@ -67,13 +67,13 @@ def find_agent_list(root: YamlNode, report: Callable[[int, int, str], None]) -> 
     listed = _find_each_value(root)
     if listed is None or _report_keys_beside_list(root, report):
         return None
-    if not isinstance(listed, Sequence) or not listed.end[0] or not listed.items:
+    if not isinstance(listed, YamlSequence) or not listed.end[0] or not listed.items:
         report(listed.line, listed.column, f"each must be a list in brackets: {_AGENT_LIST_EXAMPLE}")
         return None
-    found: list[tuple[Scalar, ...]] = []
+    found: list[tuple[YamlScalar, ...]] = []
     for item in listed.items:
-        words = item.text.split() if isinstance(item, Scalar) else []
-        if not isinstance(item, Scalar) or len(words) not in (1, 2):
+        words = item.text.split() if isinstance(item, YamlScalar) else []
+        if not isinstance(item, YamlScalar) or len(words) not in (1, 2):
             report(
                 item.line,
                 item.column,
@@ -102,14 +102,14 @@ def _report_keys_beside_list(root: YamlNode, report: Callable[[int, int, str], N
     return bool(beside)
 
 
-def _list_scalar_texts(scalars: tuple[Scalar, ...]) -> tuple[str, ...]:
+def _list_scalar_texts(scalars: tuple[YamlScalar, ...]) -> tuple[str, ...]:
     return tuple(scalar.text for scalar in scalars)
 
 
-def _find_agent_mapping(root: YamlNode) -> Mapping | None:
+def _find_agent_mapping(root: YamlNode) -> YamlMapping | None:
     """Give the mapping under the file's own key `agent`."""
-    values = [value for key, value in root.pairs if key.text == "agent"] if isinstance(root, Mapping) else []
-    return values[0] if values and isinstance(values[0], Mapping) else None
+    values = [value for key, value in root.pairs if key.text == "agent"] if isinstance(root, YamlMapping) else []
+    return values[0] if values and isinstance(values[0], YamlMapping) else None
 
 
 def _find_each_value(root: YamlNode) -> YamlNode | None:
@@ -120,14 +120,14 @@ def _find_each_value(root: YamlNode) -> YamlNode | None:
 
 def choose_agent_in_file(root: YamlNode, each: AgentList, name: str) -> YamlNode:
     """Give the file with one of its agents: each word keeps its place."""
-    if not isinstance(root, Mapping):
+    if not isinstance(root, YamlMapping):
         return root
     chosen = each.agents[name]
     given = zip(("dialect", "mode"), chosen, strict=False)
-    own = tuple((Scalar(value.line, value.column, key, plain=True), value) for key, value in given)
-    pairs: list[tuple[Scalar, YamlNode]] = []
+    own = tuple((YamlScalar(value.line, value.column, key, plain=True), value) for key, value in given)
+    pairs: list[tuple[YamlScalar, YamlNode]] = []
     for key, value in root.pairs:
-        if key.text == "agent" and isinstance(value, Mapping):
+        if key.text == "agent" and isinstance(value, YamlMapping):
             others = tuple(pair for pair in value.pairs if pair[0].text != "each")
             pairs.append((key, value._replace(pairs=own + others)))
         else:
@@ -384,7 +384,7 @@ def _read_file_with_open_values(root: YamlNode, found: tuple[OpenValue, ...], ch
 
 def _read_file_without_open_values(root: YamlNode, check: FileCheck) -> dict[str, Any]:
     values = SCENARIO_FILE_TYPE.read_node(root, WHOLE_FILE_NAME, check) or {}
-    keys = {key.text: key for key, _ in root.pairs} if isinstance(root, Mapping) else {}
+    keys = {key.text: key for key, _ in root.pairs} if isinstance(root, YamlMapping) else {}
     if "sessions" in keys:
         _check_session_file_keys(keys, check)
     else:
@@ -414,7 +414,7 @@ def _check_results_of_abandoned_run(expected: tuple[UnboundExpectation, ...], ch
             check.report_problem(expectation.line, expectation.column, message)
 
 
-def _check_session_file_keys(keys: dict[str, Scalar], check: FileCheck) -> None:
+def _check_session_file_keys(keys: dict[str, YamlScalar], check: FileCheck) -> None:
     """Report what a file with sessions has at its top though each of them has it, and a drive that is missing."""
     for name in SESSION_KEY_BY_NAME:
         if name in keys:

@@ -20,12 +20,17 @@ from pytest_agentproc.scenario._expressions import (
     find_limit_names,
     parse_quantity,
 )
-from pytest_agentproc.scenario._yaml import Mapping, Scalar, Sequence, YamlNode, find_line_starts, parse_yaml
+from pytest_agentproc.scenario._yaml import (
+    YamlMapping,
+    YamlNode,
+    YamlScalar,
+    YamlSequence,
+    find_line_starts,
+    parse_yaml,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from collections.abc import Mapping as Words
-    from collections.abc import Sequence as Items
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pytest_agentproc.scenario._scenario import Scenario
 
@@ -54,7 +59,7 @@ class MovablePiece:
     expression: Expression | None = None
     repeats: bool = False
 
-    def evaluate_time(self, limits: Words[str, int | None]) -> int | None:
+    def evaluate_time(self, limits: Mapping[str, int | None]) -> int | None:
         """Evaluate the time that stands there; None: it is none under these limits.
 
         Args:
@@ -67,7 +72,7 @@ class MovablePiece:
         except (NotApplicable, UnusableValue):
             return None
 
-    def evaluate_replacement_time(self, text: str, limits: Words[str, int | None]) -> int | None:
+    def evaluate_replacement_time(self, text: str, limits: Mapping[str, int | None]) -> int | None:
         """Evaluate another time for this place, as `format_replacement_time` writes it; None: it is none."""
         if self.kind == "pause":
             before, after = self.options[0].format("\0").split("\0")
@@ -77,7 +82,7 @@ class MovablePiece:
         except (NotApplicable, UnusableValue, ExpressionError):
             return None
 
-    def format_replacement_time(self, worth: int, limits: Words[str, int | None]) -> str:
+    def format_replacement_time(self, worth: int, limits: Mapping[str, int | None]) -> str:
         """Write another time for this place; a time that names limits still names them.
 
         Args:
@@ -99,8 +104,8 @@ class MovablePiece:
 def walk_nodes(node: YamlNode) -> Iterator[YamlNode]:
     """Yield a node and all below it, but for keys."""
     yield node
-    below = [value for _, value in node.pairs] if isinstance(node, Mapping) else ()
-    for inner in node.items if isinstance(node, Sequence) else below:
+    below = [value for _, value in node.pairs] if isinstance(node, YamlMapping) else ()
+    for inner in node.items if isinstance(node, YamlSequence) else below:
         yield from walk_nodes(inner)
 
 
@@ -127,7 +132,7 @@ def find_byte_cuts(root: YamlNode, text: str, starts: list[int]) -> Iterator[Mov
         text: its text.
         starts: where each line of that begins.
     """
-    words = {key.text for node in walk_nodes(root) for key, _ in (node.pairs if isinstance(node, Mapping) else ())}
+    words = {key.text for node in walk_nodes(root) for key, _ in (node.pairs if isinstance(node, YamlMapping) else ())}
     for node in walk_nodes(root):
         for value in _find_values_of_key(node, "raw"):
             yield from _find_raw_step_cuts(value, text, starts)
@@ -136,7 +141,7 @@ def find_byte_cuts(root: YamlNode, text: str, starts: list[int]) -> Iterator[Mov
         *(
             own
             for named in _find_values_of_key(root, "sessions")
-            if isinstance(named, Mapping)
+            if isinstance(named, YamlMapping)
             for _, own in named.pairs
         ),
     ]
@@ -147,15 +152,15 @@ def find_byte_cuts(root: YamlNode, text: str, starts: list[int]) -> Iterator[Mov
 
 def _find_values_of_key(node: YamlNode, name: str) -> list[YamlNode]:
     """Give what stands under a key of a node; a process may be called as a key is."""
-    return [value for key, value in node.pairs if key.text == name] if isinstance(node, Mapping) else []
+    return [value for key, value in node.pairs if key.text == name] if isinstance(node, YamlMapping) else []
 
 
 def _find_chunk_sizes(agent: YamlNode, text: str, starts: list[int]) -> Iterator[MovablePiece]:
     """Yield the writes of an agent: each of them in small pieces."""
     start = starts[agent.line - 1] + agent.column - 1
-    if isinstance(agent, Scalar):
+    if isinstance(agent, YamlScalar):
         whole, before, after = agent.text, f"{{dialect: {agent.text}, ", "}"
-    elif not isinstance(agent, Mapping) or any(key.text == "chunk" for key, _ in agent.pairs):
+    elif not isinstance(agent, YamlMapping) or any(key.text == "chunk" for key, _ in agent.pairs):
         return
     elif agent.end[0]:
         whole = text[start : starts[agent.end[0] - 1] + agent.end[1] - 1]
@@ -169,18 +174,18 @@ def _find_chunk_sizes(agent: YamlNode, text: str, starts: list[int]) -> Iterator
 
 def _find_raw_step_cuts(value: YamlNode, text: str, starts: list[int]) -> Iterator[MovablePiece]:
     start = starts[value.line - 1] + value.column - 1
-    if isinstance(value, Scalar):
+    if isinstance(value, YamlScalar):
         found = _QUOTED_TEXT_PATTERN.match(text, start)
         if found is not None and value.is_one_line:
             cuts = _choose_cut_offsets(len(value.text.encode()))
             options = tuple(f"{{text: {found[0]}, cut: [{cut}], gap: 1ms}}" for cut in cuts)
             yield MovablePiece("cut", value.line, found[0], start, found.end(), options)
-    elif isinstance(value, Mapping):
+    elif isinstance(value, YamlMapping):
         given = {key.text: node for key, node in value.pairs}
         own, source = given.get("cut"), next((given[name] for name in _RAW_SOURCE_KEYS if name in given), None)
-        if isinstance(own, Sequence) and own.end[0]:
+        if isinstance(own, YamlSequence) and own.end[0]:
             yield from _vary_byte_cuts(own, text, starts)
-        elif value.end[0] and isinstance(source, Scalar) and not {"size", "repeat", "cut"} & set(given):
+        elif value.end[0] and isinstance(source, YamlScalar) and not {"size", "repeat", "cut"} & set(given):
             size = len(source.text.encode()) if "text" in given else len(source.text.split()) if "hex" in given else 0
             stop = starts[value.end[0] - 1] + value.end[1] - 1
             whole = text[start:stop]
@@ -188,11 +193,11 @@ def _find_raw_step_cuts(value: YamlNode, text: str, starts: list[int]) -> Iterat
             yield MovablePiece("cut", value.line, whole, start, stop, options)
 
 
-def _vary_byte_cuts(own: Sequence, text: str, starts: list[int]) -> Iterator[MovablePiece]:
+def _vary_byte_cuts(own: YamlSequence, text: str, starts: list[int]) -> Iterator[MovablePiece]:
     """Yield a list of cuts, each of which may be a byte earlier or later, or not be made."""
     start = starts[own.line - 1] + own.column - 1
     stop = starts[own.end[0] - 1] + own.end[1] - 1
-    cuts = [int(item.text) for item in own.items if isinstance(item, Scalar)]
+    cuts = [int(item.text) for item in own.items if isinstance(item, YamlScalar)]
     near = [[cut + by for cut in cuts] for by in (-1, 1)]
     fewer = [cuts[:index] + cuts[index + 1 :] for index in range(len(cuts)) if len(cuts) > 1]
     options = tuple(f"[{', '.join(map(str, other))}]" for other in [*near, *fewer])
@@ -255,7 +260,7 @@ def apply_moves(text: str, chosen: Iterable[tuple[MovablePiece, str]]) -> str:
     return _replace_spans(text, changes)
 
 
-def replace_expected_times(scenario: Scenario, times: Words[str, Items[int | None]]) -> str:
+def replace_expected_times(scenario: Scenario, times: Mapping[str, Sequence[int | None]]) -> str:
     """Give a file's text with other times in its expectations.
 
     Args:
@@ -327,15 +332,15 @@ def _find_movable_times(scenario: Scenario, starts: list[int]) -> Iterator[Movab
 def _find_pause_places(root: YamlNode, scenario: Scenario, starts: list[int]) -> Iterator[MovablePiece]:
     """Yield the places before steps, and between the deeds of a caller who has one session."""
     for node in walk_nodes(root):
-        for key, value in node.pairs if isinstance(node, Mapping) else ():
-            if key.text in _STEP_LIST_KEYS and isinstance(value, Sequence):
-                lists = [item for item in value.items if isinstance(item, Sequence)] or [value]
+        for key, value in node.pairs if isinstance(node, YamlMapping) else ():
+            if key.text in _STEP_LIST_KEYS and isinstance(value, YamlSequence):
+                lists = [item for item in value.items if isinstance(item, YamlSequence)] or [value]
                 yield from (pause for part in lists for pause in _find_pause_places_in_list(part, 0, "silence", starts))
-            elif key.text == "drive" and isinstance(value, Sequence) and scenario.is_session and not scenario.parts:
+            elif key.text == "drive" and isinstance(value, YamlSequence) and scenario.is_session and not scenario.parts:
                 yield from _find_pause_places_in_list(value, 1, "wait", starts)
 
 
-def _find_pause_places_in_list(steps: Sequence, first: int, word: str, starts: list[int]) -> Iterator[MovablePiece]:
+def _find_pause_places_in_list(steps: YamlSequence, first: int, word: str, starts: list[int]) -> Iterator[MovablePiece]:
     for item in steps.items[first:]:
         start = starts[item.line - 1] + item.column - 1
         own = f"{{{{{word}: {{}}}}}}, " if steps.end[0] else f"{word}: {{}}\n{' ' * (item.column - 3)}- "
@@ -345,8 +350,8 @@ def _find_pause_places_in_list(steps: Sequence, first: int, word: str, starts: l
 def _find_swappable_neighbours(root: YamlNode, text: str, starts: list[int]) -> Iterator[MovablePiece]:
     """Yield neighbours that take no time and have nothing to do with one another, in the other order."""
     for node in walk_nodes(root):
-        for key, value in node.pairs if isinstance(node, Mapping) else ():
-            if not isinstance(value, Sequence):
+        for key, value in node.pairs if isinstance(node, YamlMapping) else ():
+            if not isinstance(value, YamlSequence):
                 continue
             fits = _are_independent_actions if key.text == "drive" else _are_independent_steps
             for first, second in zip(value.items, value.items[1:], strict=False):
@@ -358,7 +363,7 @@ def _are_independent_actions(node: YamlNode, other: YamlNode) -> bool:
     first, second = _index_values_by_key(node), _index_values_by_key(other)
     timed = {"wait", "wait_for", "at", "after"} & {*first, *second}
     own = [given.get("session") for given in (first, second)]
-    return not timed and all(isinstance(node, Scalar) for node in own) and own[0].text != own[1].text  # type: ignore[union-attr]
+    return not timed and all(isinstance(node, YamlScalar) for node in own) and own[0].text != own[1].text  # type: ignore[union-attr]
 
 
 def _are_independent_steps(node: YamlNode, other: YamlNode) -> bool:
@@ -369,7 +374,7 @@ def _are_independent_steps(node: YamlNode, other: YamlNode) -> bool:
 
 
 def _index_values_by_key(node: YamlNode) -> dict[str, YamlNode]:
-    return {key.text: value for key, value in node.pairs} if isinstance(node, Mapping) else {}
+    return {key.text: value for key, value in node.pairs} if isinstance(node, YamlMapping) else {}
 
 
 def _writes_to_stderr(step: dict[str, YamlNode]) -> bool:
@@ -378,10 +383,10 @@ def _writes_to_stderr(step: dict[str, YamlNode]) -> bool:
         _index_values_by_key(step.get("flood", _EMPTY_MAPPING_NODE)),
     )
     to = raw.get("to")
-    return "stderr" in flood or (isinstance(to, Scalar) and to.text == "stderr")
+    return "stderr" in flood or (isinstance(to, YamlScalar) and to.text == "stderr")
 
 
-_EMPTY_MAPPING_NODE = Mapping(0, 0, ())
+_EMPTY_MAPPING_NODE = YamlMapping(0, 0, ())
 
 
 def _swap_neighbours(node: YamlNode, other: YamlNode, text: str, starts: list[int]) -> Iterator[MovablePiece]:
@@ -396,7 +401,7 @@ def _swap_neighbours(node: YamlNode, other: YamlNode, text: str, starts: list[in
 def _locate_list_item(node: YamlNode, text: str, starts: list[int]) -> tuple[int, int] | None:
     """Find where an item of a list stands, if it stands on one line."""
     start = starts[node.line - 1] + node.column - 1
-    if isinstance(node, Mapping) and node.end[0]:
+    if isinstance(node, YamlMapping) and node.end[0]:
         return start, starts[node.end[0] - 1] + node.end[1] - 1
     last = max(inner.line for inner in walk_nodes(node))
     line = re.compile(r"[^\r\n#]*").match(text, start)

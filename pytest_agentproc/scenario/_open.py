@@ -21,11 +21,10 @@ from pytest_agentproc.scenario._expressions import (
     evaluate_expression,
     parse_quantity,
 )
-from pytest_agentproc.scenario._yaml import Mapping, Scalar, Sequence, YamlNode, find_line_starts
+from pytest_agentproc.scenario._yaml import YamlMapping, YamlNode, YamlScalar, YamlSequence, find_line_starts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from collections.abc import Mapping as Words
+    from collections.abc import Callable, Iterator, Mapping
 
 
 _FORM_BY_OPEN_WORD = {
@@ -80,7 +79,7 @@ class OpenValue:
             return self.options[0]
         return 0 if self.word == "one_of" else tuple(range(len(self.options)))
 
-    def evaluate_bounds(self, limits: Words[str, int | None]) -> tuple[int, int] | None:
+    def evaluate_bounds(self, limits: Mapping[str, int | None]) -> tuple[int, int] | None:
         """Give the range of a `between` in nanoseconds, bytes or units; None: it has none under these limits.
 
         Args:
@@ -89,7 +88,7 @@ class OpenValue:
         low, high = (_evaluate_choice_text(text, self.kind, limits) for text in self.options)
         return None if low is None or high is None or low > high else (low, high)
 
-    def evaluate_choice(self, text: str, limits: Words[str, int | None]) -> int | None:
+    def evaluate_choice(self, text: str, limits: Mapping[str, int | None]) -> int | None:
         """Evaluate the text of a choice of a `between`; None: it is no value under these limits."""
         return _evaluate_choice_text(text, self.kind, limits)
 
@@ -100,7 +99,7 @@ class OpenValue:
         return list(range(1, len(self.options))) if self.word == "one_of" else []
 
 
-def _evaluate_choice_text(text: str, kind: str, limits: Words[str, int | None]) -> int | None:
+def _evaluate_choice_text(text: str, kind: str, limits: Mapping[str, int | None]) -> int | None:
     if kind == "number":
         return int(text)
     measure = TIME_MEASURE if kind == "time" else SIZE_MEASURE
@@ -112,21 +111,21 @@ def _evaluate_choice_text(text: str, kind: str, limits: Words[str, int | None]) 
 
 def _get_open_word(node: YamlNode) -> str:
     """Name the word of an open value; "" if a node is none."""
-    if isinstance(node, Mapping) and len(node.pairs) == 1 and node.pairs[0][0].text in _FORM_BY_OPEN_WORD:
+    if isinstance(node, YamlMapping) and len(node.pairs) == 1 and node.pairs[0][0].text in _FORM_BY_OPEN_WORD:
         return node.pairs[0][0].text
     return ""
 
 
-def _walk_open_values(node: YamlNode) -> Iterator[Mapping]:
+def _walk_open_values(node: YamlNode) -> Iterator[YamlMapping]:
     """Yield every open value below a node, the outer value before the inner."""
     if _get_open_word(node):
-        assert isinstance(node, Mapping)
+        assert isinstance(node, YamlMapping)
         yield node
-    if isinstance(node, Mapping):
+    if isinstance(node, YamlMapping):
         for key, value in node.pairs:
             if key.text not in _PLAIN_DATA_KEYS:
                 yield from _walk_open_values(value)
-    elif isinstance(node, Sequence):
+    elif isinstance(node, YamlSequence):
         for item in node.items:
             yield from _walk_open_values(item)
 
@@ -153,10 +152,10 @@ def find_open_values(root: YamlNode, text: str, report: Callable[[int, int, str]
     return tuple(found)
 
 
-def _read_open_value(node: Mapping, text: str, starts: list[int]) -> OpenValue | str:
+def _read_open_value(node: YamlMapping, text: str, starts: list[int]) -> OpenValue | str:
     """Read an open value, or say what is wrong with it."""
     word, options = node.pairs[0][0].text, node.pairs[0][1]
-    if not isinstance(options, Sequence) or not options.end[0]:
+    if not isinstance(options, YamlSequence) or not options.end[0]:
         return f"{word} must have a list in brackets: write {_FORM_BY_OPEN_WORD[word]}"
     if not options.items or len(options.items) > MAX_OPEN_VALUE_OPTIONS:
         return f"{word} has {len(options.items)} items: from 1 to {MAX_OPEN_VALUE_OPTIONS} are possible"
@@ -171,13 +170,13 @@ def _read_open_value(node: Mapping, text: str, starts: list[int]) -> OpenValue |
             return "between takes two times, two sizes or two whole numbers: write {between: [0s, 700s]}"
     elif word != "one_of" and not re.search(r"(^|\n|\r)[ ]*- $", text[:start]):
         return f"{word} stands for steps, on a line of its own: write {_FORM_BY_OPEN_WORD[word]}"
-    plain = tuple(item.text for item in options.items if isinstance(item, Scalar)) if kind else texts
+    plain = tuple(item.text for item in options.items if isinstance(item, YamlScalar)) if kind else texts
     return OpenValue(word, kind, plain, start, _compute_offset(*end, starts), node.line, node.column, spans)
 
 
-def _detect_range_kind(options: Sequence) -> str:
+def _detect_range_kind(options: YamlSequence) -> str:
     """Say of what a range is; "" if it is none."""
-    texts = [item.text.strip() for item in options.items if isinstance(item, Scalar)]
+    texts = [item.text.strip() for item in options.items if isinstance(item, YamlScalar)]
     if len(texts) != 2 or len(options.items) != 2:  # noqa: PLR2004  # its two bounds
         return ""
     if all(re.fullmatch("[0-9]{1,9}", text) for text in texts):
@@ -196,7 +195,7 @@ def _compute_offset(line: int, column: int, starts: list[int]) -> int:
     return starts[line - 1] + column - 1
 
 
-def _locate_list_items(options: Sequence, text: str, starts: list[int]) -> tuple[tuple[int, int], ...]:
+def _locate_list_items(options: YamlSequence, text: str, starts: list[int]) -> tuple[tuple[int, int], ...]:
     """Find where each item of a list in brackets stands: up to the comma before the next one, or the bracket."""
     begins = [_compute_offset(item.line, item.column, starts) for item in options.items]
     ends = [_compute_offset(*options.end, starts) - 1]
@@ -208,16 +207,16 @@ def _locate_list_items(options: Sequence, text: str, starts: list[int]) -> tuple
     return tuple(found)
 
 
-def close_open_values(node: YamlNode, chosen: Words[tuple[int, int], tuple[OpenValue, OpenValueChoice]]) -> YamlNode:
+def close_open_values(node: YamlNode, chosen: Mapping[tuple[int, int], tuple[OpenValue, OpenValueChoice]]) -> YamlNode:
     """Give a node with every open value below it chosen; what is chosen keeps its place in the file.
 
     Args:
         node: the file, or a part of it.
         chosen: by line and column of the opening.
     """
-    if isinstance(node, Scalar):
+    if isinstance(node, YamlScalar):
         return node
-    if isinstance(node, Sequence):
+    if isinstance(node, YamlSequence):
         items: list[YamlNode] = []
         for item in node.items:
             items += (
@@ -225,34 +224,34 @@ def close_open_values(node: YamlNode, chosen: Words[tuple[int, int], tuple[OpenV
                 if _get_open_word(item) in ("any_order", "some_of")
                 else [close_open_values(item, chosen)]
             )
-        return Sequence(node.line, node.column, tuple(items))
+        return YamlSequence(node.line, node.column, tuple(items))
     word = _get_open_word(node)
     place = node.line, node.column
     if word and place in chosen:
         options = node.pairs[0][1]
-        assert isinstance(options, Sequence)
+        assert isinstance(options, YamlSequence)
         _, choice = chosen[place]
         if word == "between":
-            same = next((item for item in options.items if isinstance(item, Scalar) and item.text == choice), None)
-            return same or Scalar(*place, str(choice), plain=True)
+            same = next((item for item in options.items if isinstance(item, YamlScalar) and item.text == choice), None)
+            return same or YamlScalar(*place, str(choice), plain=True)
         if word == "one_of":
             assert isinstance(choice, int)
             return close_open_values(options.items[choice], chosen)
     pairs = (
         (key, value if key.text in _PLAIN_DATA_KEYS else close_open_values(value, chosen)) for key, value in node.pairs
     )
-    return Mapping(node.line, node.column, tuple(pairs), node.end)
+    return YamlMapping(node.line, node.column, tuple(pairs), node.end)
 
 
 def _close_open_steps(
-    node: YamlNode, chosen: Words[tuple[int, int], tuple[OpenValue, OpenValueChoice]]
+    node: YamlNode, chosen: Mapping[tuple[int, int], tuple[OpenValue, OpenValueChoice]]
 ) -> list[YamlNode]:
-    assert isinstance(node, Mapping)
+    assert isinstance(node, YamlMapping)
     options = node.pairs[0][1]
     if (node.line, node.column) not in chosen:
         return []
     _, choice = chosen[node.line, node.column]
-    assert isinstance(options, Sequence)
+    assert isinstance(options, YamlSequence)
     assert isinstance(choice, tuple)
     return [close_open_values(options.items[index], chosen) for index in choice]
 

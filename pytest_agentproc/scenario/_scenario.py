@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_agentproc.errors import NotApplicable
 from pytest_agentproc.fake_agents.program import PROGRAM_FORMAT_VERSION
-from pytest_agentproc.scenario._check import CompileContext, ProgramStep, Step, UsedLimitsRecorder
+from pytest_agentproc.scenario._check import CompileContext, ProgramStep, UsedLimitsRecorder, WrittenStep
 from pytest_agentproc.scenario._drive import bind_caller_action, bind_hooks, bind_permission_handler
 from pytest_agentproc.scenario._expect import bind_expected_value
 from pytest_agentproc.scenario._expect_keys import UnboundExpectation, split_session_key
@@ -162,7 +162,7 @@ class Scenario:
     handlers: tuple[dict[str, Any], ...] = ()
     continues: ContinuedSession | None = None
     text: str = field(repr=False)
-    scripts: tuple[tuple[Step, ...], ...] = field(default=(), repr=False)
+    scripts: tuple[tuple[WrittenStep, ...], ...] = field(default=(), repr=False)
     expected: tuple[UnboundExpectation, ...] = field(repr=False)
     session: str = ""
     parts: Mapping[str, Scenario] = field(default_factory=dict, repr=False)
@@ -387,7 +387,7 @@ def _find_tool_names(value: Any) -> Iterator[str]:
         if isinstance(value.get("name"), str):
             yield value["name"]
         value = tuple(value.values())
-    if isinstance(value, Step):
+    if isinstance(value, WrittenStep):
         value = (value.value, value.also)
     if isinstance(value, tuple | list):
         for part in value:

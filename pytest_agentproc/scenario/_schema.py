@@ -13,27 +13,27 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._expressions import TIME_MEASURE
 from pytest_agentproc.scenario._fields import (
-    AnyOf,
-    Choice,
-    Data,
-    Either,
-    FewWords,
-    Fields,
-    Flag,
-    ListOf,
-    MapOf,
-    Regex,
-    Signal,
-    Size,
-    Text,
+    AnyOfType,
+    ChoiceType,
+    EitherType,
+    FieldsType,
+    FlagType,
+    ListOfType,
+    MapOfType,
+    NameType,
+    PlainDataType,
+    RegexType,
+    SignalType,
+    SizeType,
     TextPattern,
-    Time,
-    WholeNumber,
-    Word,
+    TextType,
+    TimeType,
+    WholeNumberType,
+    WordsOrMappingType,
 )
 from pytest_agentproc.scenario._file import SCENARIO_FILE_TYPE, SESSION_KEY_BY_NAME
 from pytest_agentproc.scenario._open import DOC_BY_OPEN_WORD, MAX_OPEN_VALUE_OPTIONS
-from pytest_agentproc.scenario._script import Steps
+from pytest_agentproc.scenario._script import ScriptStepsType
 from pytest_agentproc.scenario._steps import STEP_ENTRY_BY_NAME
 from pytest_agentproc.vocabulary import DIALECTS, LIMITS_IN_SECONDS
 
@@ -61,25 +61,25 @@ def _build_snippet_body(name: str, stops: Iterator[int]) -> dict[str, Any]:
 
 def _build_snippet_value(kind: Any, stops: Iterator[int]) -> Any:
     kind = getattr(kind, "shape", kind)
-    if isinstance(kind, Either):
+    if isinstance(kind, EitherType):
         return _build_snippet_value(kind.scalar, stops)
-    if isinstance(kind, Fields):
+    if isinstance(kind, FieldsType):
         needed = [key for key in kind.keys if key.required or key.name in kind.one_of[:1]]
         return {key.name: _build_snippet_value(key.kind, stops) for key in needed}
-    if isinstance(kind, Steps):
+    if isinstance(kind, ScriptStepsType):
         return [{"answer": _format_tab_stop(stops, "done")}]
-    if isinstance(kind, ListOf):
+    if isinstance(kind, ListOfType):
         return [_build_snippet_value(kind.kind, stops)]
     return _build_snippet_scalar(kind, stops)
 
 
 def _build_snippet_scalar(kind: Any, stops: Iterator[int]) -> str:
-    if isinstance(kind, Choice | FewWords):
-        words = kind.options if isinstance(kind, Choice) else kind.words
+    if isinstance(kind, ChoiceType | WordsOrMappingType):
+        words = kind.options if isinstance(kind, ChoiceType) else kind.words
         return f"${{{next(stops)}|{','.join(words)}|}}"
-    if isinstance(kind, Time):
+    if isinstance(kind, TimeType):
         return _format_tab_stop(stops, "10s")
-    if isinstance(kind, WholeNumber):
+    if isinstance(kind, WholeNumberType):
         return _format_tab_stop(stops, str(kind.low))
     examples = getattr(kind, "examples", ())
     return _format_tab_stop(stops, examples[0] if examples else getattr(kind, "label", "").partition(" ")[0] or "TEXT")
@@ -198,10 +198,10 @@ def _make_step_schema() -> dict[str, Any]:
 def _make_key_schema(key: Key) -> dict[str, Any]:
     shown = {"description": key.doc, "markdownDescription": f"{key.doc}\n\n`{key.name}:` {key.kind.label}"}
     inner = _make_type_schema(key.kind)
-    is_value = isinstance(key.kind, (Time, Size, WholeNumber, Flag, Choice, Signal, Text, Either)) or hasattr(
-        key.kind, "shape"
-    )
-    return {**shown, **(_allow_open_value(inner) if is_value and not isinstance(key.kind, Fields) else inner)}
+    is_value = isinstance(
+        key.kind, (TimeType, SizeType, WholeNumberType, FlagType, ChoiceType, SignalType, TextType, EitherType)
+    ) or hasattr(key.kind, "shape")
+    return {**shown, **(_allow_open_value(inner) if is_value and not isinstance(key.kind, FieldsType) else inner)}
 
 
 def _make_type_schema(kind: Any) -> dict[str, Any]:
@@ -216,58 +216,58 @@ def _make_shape_schema(kind: Any) -> dict[str, Any]:
 
 
 @_make_shape_schema.register
-def _make_text_schema(kind: Text) -> dict[str, Any]:
+def _make_text_schema(kind: TextType) -> dict[str, Any]:
     return {"type": _SCALAR_JSON_TYPES} if kind.may_be_empty else {"type": _SCALAR_JSON_TYPES, "minLength": 1}
 
 
 @_make_shape_schema.register
-def _make_regex_schema(_kind: Regex) -> dict[str, Any]:
+def _make_regex_schema(_kind: RegexType) -> dict[str, Any]:
     return {"type": _SCALAR_JSON_TYPES}  # Python's own syntax: a format of ECMAScript's would refuse some of it
 
 
 @_make_shape_schema.register
-def _make_word_schema(_kind: Word) -> dict[str, Any]:
+def _make_word_schema(_kind: NameType) -> dict[str, Any]:
     return {"type": ["string", "boolean"], "pattern": f"^{_NAME_PATTERN}$"}
 
 
 @_make_shape_schema.register
-def _make_choice_schema(kind: Choice) -> dict[str, Any]:
+def _make_choice_schema(kind: ChoiceType) -> dict[str, Any]:
     return {"enum": list(kind.options)}
 
 
 @_make_shape_schema.register
-def _make_few_words_schema(kind: FewWords) -> dict[str, Any]:
+def _make_few_words_schema(kind: WordsOrMappingType) -> dict[str, Any]:
     return {"enum": list(kind.words)}
 
 
 @_make_shape_schema.register
-def _make_whole_number_schema(kind: WholeNumber) -> dict[str, Any]:
+def _make_whole_number_schema(kind: WholeNumberType) -> dict[str, Any]:
     return {"type": "integer", "minimum": kind.low, "maximum": kind.high}
 
 
 @_make_shape_schema.register
-def _make_flag_schema(_kind: Flag) -> dict[str, Any]:
+def _make_flag_schema(_kind: FlagType) -> dict[str, Any]:
     return {"type": "boolean"}
 
 
 @_make_shape_schema.register
-def _make_time_schema(kind: Time) -> dict[str, Any]:
+def _make_time_schema(kind: TimeType) -> dict[str, Any]:
     shown = _make_pattern_schema(TextPattern("|".join((*kind.words, _TIME_EXPRESSION_PATTERN)), (*kind.words, "10s")))
     return shown if kind.positive else {**shown, "type": ["string", "integer"], "minimum": 0, "maximum": 0}
 
 
 @_make_shape_schema.register
-def _make_size_schema(kind: Size) -> dict[str, Any]:
+def _make_size_schema(kind: SizeType) -> dict[str, Any]:
     return {"type": "string"} if kind.bindable else _make_pattern_schema(TextPattern(_SIZE_PATTERN, ("64 KiB",)))
 
 
 @_make_shape_schema.register
-def _make_signal_schema(kind: Signal) -> dict[str, Any]:
+def _make_signal_schema(kind: SignalType) -> dict[str, Any]:
     return {"enum": list(kind.names)}
 
 
 @_make_shape_schema.register
-def _make_list_schema(kind: ListOf) -> dict[str, Any]:
+def _make_list_schema(kind: ListOfType) -> dict[str, Any]:
     return {
         "type": "array",
         "items": _allow_open_value(_make_type_schema(kind.kind), ("one_of", "between")),
@@ -277,12 +277,12 @@ def _make_list_schema(kind: ListOf) -> dict[str, Any]:
 
 
 @_make_shape_schema.register
-def _make_data_schema(_kind: Data) -> dict[str, Any]:
+def _make_data_schema(_kind: PlainDataType) -> dict[str, Any]:
     return {"type": "object"}
 
 
 @_make_shape_schema.register
-def _make_steps_schema(_kind: Steps) -> dict[str, Any]:
+def _make_steps_schema(_kind: ScriptStepsType) -> dict[str, Any]:
     return {"$ref": "#/definitions/steps"}
 
 
@@ -293,7 +293,7 @@ def _make_pattern_schema(kind: TextPattern) -> dict[str, Any]:
 
 
 @_make_shape_schema.register
-def _make_map_schema(kind: MapOf) -> dict[str, Any]:
+def _make_map_schema(kind: MapOfType) -> dict[str, Any]:
     shown: dict[str, Any] = {"type": "object", "additionalProperties": _make_type_schema(kind.value)}
     if kind.names is not None:
         names = _make_type_schema(kind.names)
@@ -302,12 +302,12 @@ def _make_map_schema(kind: MapOf) -> dict[str, Any]:
 
 
 @_make_shape_schema.register
-def _make_any_of_schema(kind: AnyOf) -> dict[str, Any]:
+def _make_any_of_schema(kind: AnyOfType) -> dict[str, Any]:
     return {"anyOf": [_make_type_schema(shape) for shape in kind.shapes]}
 
 
 @_make_shape_schema.register
-def _make_fields_schema(kind: Fields) -> dict[str, Any]:
+def _make_fields_schema(kind: FieldsType) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "type": "object",
         "properties": {key.name: _make_key_schema(key) for key in kind.keys},
@@ -325,5 +325,5 @@ def _make_fields_schema(kind: Fields) -> dict[str, Any]:
 
 
 @_make_shape_schema.register
-def _make_either_schema(kind: Either) -> dict[str, Any]:
+def _make_either_schema(kind: EitherType) -> dict[str, Any]:
     return {"anyOf": [_make_type_schema(kind.scalar), _make_type_schema(kind.mapping)]}

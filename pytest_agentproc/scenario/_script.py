@@ -6,8 +6,18 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.scenario._check import Key, Step
-from pytest_agentproc.scenario._fields import Choice, Either, Fields, Flag, ListOf, Signal, Time, WholeNumber, Word
+from pytest_agentproc.scenario._check import Key, WrittenStep
+from pytest_agentproc.scenario._fields import (
+    ChoiceType,
+    EitherType,
+    FieldsType,
+    FlagType,
+    ListOfType,
+    NameType,
+    SignalType,
+    TimeType,
+    WholeNumberType,
+)
 from pytest_agentproc.scenario._words import (
     REMEDY_BY_COMMAND_WORD,
     REMEDY_BY_UNKNOWN_STEP,
@@ -15,11 +25,11 @@ from pytest_agentproc.scenario._words import (
     join_choices,
     shorten_text,
 )
-from pytest_agentproc.scenario._yaml import Mapping as MappingNode
 from pytest_agentproc.scenario._yaml import (
-    Scalar,
-    Sequence,
+    YamlMapping,
     YamlNode,
+    YamlScalar,
+    YamlSequence,
     describe_node,
     format_node_inline,
     quote_for_message,
@@ -31,19 +41,19 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Steps:
+class ScriptStepsType:
     """A list of steps."""
 
     label: str = "steps"
 
-    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> tuple[Step, ...]:
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> tuple[WrittenStep, ...]:
         """Read every item; an item after the end of a script is a mistake."""
-        if not isinstance(node, Sequence):
+        if not isinstance(node, YamlSequence):
             check.report_wrong_value(
-                node, what, "a list of steps", 'write "- " before each step' if isinstance(node, MappingNode) else ""
+                node, what, "a list of steps", 'write "- " before each step' if isinstance(node, YamlMapping) else ""
             )
             return ()
-        steps: list[Step] = []
+        steps: list[WrittenStep] = []
         outside, beside = check.tools_done, check.tools_done_beside
         check.tools_done, check.tools_done_beside = dict(outside), {}
         for item in node.items:
@@ -61,8 +71,8 @@ class Steps:
         return tuple(steps)
 
 
-def _read_step(node: YamlNode, check: FileCheck) -> Step | None:
-    if not isinstance(node, MappingNode):
+def _read_step(node: YamlNode, check: FileCheck) -> WrittenStep | None:
+    if not isinstance(node, YamlMapping):
         check.report_at(
             node, f"a step is a name with a value, not {describe_node(node)}: write {_suggest_step_form(node, check)}"
         )
@@ -87,26 +97,26 @@ def _read_step(node: YamlNode, check: FileCheck) -> Step | None:
         check.report_at(node, _describe_extra_keys(entry, (name, value), extra, check))
     elif entry.also is not None and entry.also.required and len(others) == 0:
         check.report_at(node, f"{name.text} needs the key {entry.also.name} beside it: {entry.also.doc}")
-    return Step(name.line, name.text, result, also)
+    return WrittenStep(name.line, name.text, result, also)
 
 
 def _suggest_step_form(node: YamlNode, check: FileCheck) -> str:
-    found = re.fullmatch(r"(\w+)\s*[:=]?\s*(.*)", node.text, re.DOTALL) if isinstance(node, Scalar) else None
+    found = re.fullmatch(r"(\w+)\s*[:=]?\s*(.*)", node.text, re.DOTALL) if isinstance(node, YamlScalar) else None
     if found is None or found[1] not in check.steps:
         return '"name: value"'
     return quote_for_message(f"{found[1]}: {found[2] or '...'}")
 
 
 def _describe_extra_keys(
-    entry: StepEntry, own: tuple[Scalar, YamlNode], extra: list[tuple[Scalar, YamlNode]], check: FileCheck
+    entry: StepEntry, own: tuple[YamlScalar, YamlNode], extra: list[tuple[YamlScalar, YamlNode]], check: FileCheck
 ) -> str:
     name, value = own
     count = {1: "two", 2: "three"}.get(len(extra), str(len(extra) + 1))
     words = [name.text, *(key.text for key, _ in extra)]
     found = f"one step, {count} keys ({', '.join(words)})"
-    long_form = entry.kind.mapping if isinstance(entry.kind, Either) else entry.kind
-    own_keys = [key.name for key in long_form.keys] if isinstance(long_form, Fields) else []
-    if all(key.text in own_keys for key, _ in extra) and isinstance(value, Scalar):
+    long_form = entry.kind.mapping if isinstance(entry.kind, EitherType) else entry.kind
+    own_keys = [key.name for key in long_form.keys] if isinstance(long_form, FieldsType) else []
+    if all(key.text in own_keys for key, _ in extra) and isinstance(value, YamlScalar):
         pairs = [(own_keys[0], value), *((key.text, other) for key, other in extra)]
         return (
             f"{found}: write {name.text}: {{{', '.join(f'{key}: {format_node_inline(node)}' for key, node in pairs)}}}"
@@ -121,7 +131,7 @@ _PARENT_NAME = "parent"
 _RESERVED_PROCESS_NAMES = ("agent", "caller", "supervisor", "tree", _PARENT_NAME)
 
 
-def compile_spawn_step(step: Step, scope: CompileContext) -> list[ProgramStep]:
+def compile_spawn_step(step: WrittenStep, scope: CompileContext) -> list[ProgramStep]:
     """Compile to `spawn`, with the child's own steps if it has a script."""
     value = step.value
     child = {
@@ -170,49 +180,57 @@ def _validate_spawn(values: dict[str, Any], node: YamlNode, what: str, check: Fi
     return values
 
 
-SPAWN_FIELDS = Fields(
+SPAWN_FIELDS = FieldsType(
     (
-        Key("id", Word(), "its name in expect and in the timeline; child1, child2, ... if absent"),
-        Key("how", Choice(_SPAWN_KINDS), "how it leaves its parent; same_group if absent"),
-        Key("every", Time(), "refork: how long each of it lives before the next; 100ms if absent, 0s is for real time"),
-        Key("heads", WholeNumber(1, 64), "refork: this many of it at a time, each with its own followers; 1 if absent"),
+        Key("id", NameType(), "its name in expect and in the timeline; child1, child2, ... if absent"),
+        Key("how", ChoiceType(_SPAWN_KINDS), "how it leaves its parent; same_group if absent"),
+        Key(
+            "every",
+            TimeType(),
+            "refork: how long each of it lives before the next; 100ms if absent, 0s is for real time",
+        ),
+        Key(
+            "heads",
+            WholeNumberType(1, 64),
+            "refork: this many of it at a time, each with its own followers; 1 if absent",
+        ),
         Key(
             "inherits",
-            ListOf(Choice(_INHERITABLE_STREAMS), unique=True),
+            ListOfType(ChoiceType(_INHERITABLE_STREAMS), unique=True),
             "the streams that it has, too; none if absent",
         ),
-        Key("ignores_signals", Flag(), "whether it catches and ignores TERM, INT and HUP"),
-        Key("closed_fds", Flag(), "whether it closes all that it inherited beside the standard streams"),
-        Key("clear_env", Flag(), "whether its environment is empty"),
-        Key("stopped", Flag(), "whether it stops itself at its birth, as by SIGSTOP, until CONT or KILL"),
-        Key("zombie", Flag(), "whether its parent does not wait for it: it stays a zombie until its parent ends"),
-        Key("subreaper", Flag(), "whether it adopts what its descendants let go of"),
-        Key("for", Time(("ever",)), "how long it lives; for ever if absent"),
-        Key("script", Steps(), "the steps of the child, in place of `for`; their end ends the child"),
+        Key("ignores_signals", FlagType(), "whether it catches and ignores TERM, INT and HUP"),
+        Key("closed_fds", FlagType(), "whether it closes all that it inherited beside the standard streams"),
+        Key("clear_env", FlagType(), "whether its environment is empty"),
+        Key("stopped", FlagType(), "whether it stops itself at its birth, as by SIGSTOP, until CONT or KILL"),
+        Key("zombie", FlagType(), "whether its parent does not wait for it: it stays a zombie until its parent ends"),
+        Key("subreaper", FlagType(), "whether it adopts what its descendants let go of"),
+        Key("for", TimeType(("ever",)), "how long it lives; for ever if absent"),
+        Key("script", ScriptStepsType(), "the steps of the child, in place of `for`; their end ends the child"),
     ),
     finish=_validate_spawn,
     elsewhere=REMEDY_BY_COMMAND_WORD,
 )
 
 
-class _SpawnValue:
+class _SpawnValueType:
     """An id, or the long form. The name is given away before the child's own script is read: names follow the file."""
 
     label = f"ID or {SPAWN_FIELDS.label}"
     form = SPAWN_FIELDS
-    shape = Either(Word(), SPAWN_FIELDS, key="id")
+    shape = EitherType(NameType(), SPAWN_FIELDS, key="id")
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> Any:
         """Read either form into the values of the long one, the id among them."""
         before = len(check.problems)
-        if isinstance(node, Scalar):
-            name = _register_process_name(Word().read_node(node, what, check), node, what, check)
+        if isinstance(node, YamlScalar):
+            name = _register_process_name(NameType().read_node(node, what, check), node, what, check)
             if len(check.problems) == before:
                 check.inherits[name] = (node, ())
             return {"id": name}
-        given = {key.text: value for key, value in node.pairs} if isinstance(node, MappingNode) else {}
+        given = {key.text: value for key, value in node.pairs} if isinstance(node, YamlMapping) else {}
         own = given.get("id")
-        word = own.text if isinstance(own, Scalar) else _choose_next_child_name(check)
+        word = own.text if isinstance(own, YamlScalar) else _choose_next_child_name(check)
         name = _register_process_name(word, own or node, what, check)
         check.depth += 1
         above, check.process = check.process, name
@@ -227,7 +245,7 @@ class _SpawnValue:
         return {**values, "id": name}
 
 
-SPAWN_VALUE_TYPE = _SpawnValue()
+SPAWN_VALUE_TYPE = _SpawnValueType()
 
 
 def _register_process_name(name: str, node: YamlNode, what: str, check: FileCheck) -> str:
@@ -246,7 +264,7 @@ def _register_process_name(name: str, node: YamlNode, what: str, check: FileChec
 
 
 @dataclass(frozen=True)
-class _ChildName(Word):
+class _ChildNameType(NameType):
     """A child of the process whose script it is; where it is spawned may come later in the file."""
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
@@ -258,12 +276,12 @@ class _ChildName(Word):
 
 
 @dataclass(frozen=True)
-class _ChildOrParentName(_ChildName):
+class _ChildOrParentNameType(_ChildNameType):
     """A child, or in a spawned process its parent."""
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the name."""
-        if not (isinstance(node, Scalar) and node.text == _PARENT_NAME):
+        if not (isinstance(node, YamlScalar) and node.text == _PARENT_NAME):
             return super().read_node(node, what, check)
         if not check.depth:
             check.report_at(node, f"{what}: the agent has no parent here: only a spawned process can name its parent")
@@ -271,20 +289,20 @@ class _ChildOrParentName(_ChildName):
         return _PARENT_NAME
 
 
-AWAITED_EXIT_VALUE_TYPE = _ChildOrParentName()
-KILL_VALUE_TYPE = Either(
-    _ChildOrParentName(),
-    Fields(
+AWAITED_EXIT_VALUE_TYPE = _ChildOrParentNameType()
+KILL_VALUE_TYPE = EitherType(
+    _ChildOrParentNameType(),
+    FieldsType(
         (
-            Key("id", _ChildOrParentName(), "the child, or in a spawned process its `parent`", required=True),
-            Key("signal", Signal((*SIGNAL_NUMBER_BY_NAME, "STOP", "CONT")), "the signal; KILL if absent"),
+            Key("id", _ChildOrParentNameType(), "the child, or in a spawned process its `parent`", required=True),
+            Key("signal", SignalType((*SIGNAL_NUMBER_BY_NAME, "STOP", "CONT")), "the signal; KILL if absent"),
         )
     ),
     key="id",
 )
 
 
-def compile_kill_step(step: Step, _scope: CompileContext) -> list[ProgramStep]:
+def compile_kill_step(step: WrittenStep, _scope: CompileContext) -> list[ProgramStep]:
     """Compile to `kill`."""
     return [(step.line, "kill", (step.value["id"], parse_signal_name(step.value.get("signal", "KILL"))))]
 

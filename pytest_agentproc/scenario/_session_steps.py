@@ -6,28 +6,28 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.scenario._check import Key
+from pytest_agentproc.scenario._check import Key, is_step_supported
 from pytest_agentproc.scenario._fields import (
     LONG_TEXT_TYPE,
-    AnyOf,
-    Choice,
-    Data,
-    Either,
-    FewWords,
-    Fields,
-    Flag,
-    ListOf,
-    Text,
+    AnyOfType,
+    ChoiceType,
+    EitherType,
+    FieldsType,
+    FlagType,
+    ListOfType,
+    PlainDataType,
     TextPattern,
-    Time,
-    WholeNumber,
+    TextType,
+    TimeType,
+    WholeNumberType,
+    WordsOrMappingType,
 )
-from pytest_agentproc.scenario._script import Steps
+from pytest_agentproc.scenario._script import ScriptStepsType
 from pytest_agentproc.scenario._words import describe_unknown_word, join_choices, shorten_text
-from pytest_agentproc.scenario._yaml import Mapping, Scalar, YamlNode
+from pytest_agentproc.scenario._yaml import YamlMapping, YamlNode, YamlScalar
 
 if TYPE_CHECKING:
-    from pytest_agentproc.scenario._check import CompileContext, FileCheck, ProgramStep, Step
+    from pytest_agentproc.scenario._check import CompileContext, FileCheck, ProgramStep, WrittenStep
 
 
 _TOOL_KEYS_OF_SOME_DIALECTS = ("parent", "more", "allowed_by", "kind", "locations")
@@ -37,7 +37,7 @@ _TOOL_DEFAULTS: dict[str, Any] = {"input": {}}
 _TOOL_DONE_DEFAULTS: dict[str, Any] = {"output": "", "error": None}
 
 
-def compile_event_step(step: Step, _scope: CompileContext) -> list[ProgramStep]:
+def compile_event_step(step: WrittenStep, _scope: CompileContext) -> list[ProgramStep]:
     """Compile to `event`: the kind of word, and its value; a thought of the agent's own is its text alone."""
     if isinstance(step.value, _DialectLine):
         return [(step.line, "event", ("line", step.value.fields))]
@@ -45,19 +45,8 @@ def compile_event_step(step: Step, _scope: CompileContext) -> list[ProgramStep]:
     return [(step.line, "event", (step.name, step.value["text"] if is_own else step.value))]
 
 
-def is_step_supported(name: str, node: YamlNode, check: FileCheck) -> bool:
-    """Say whether the dialect has the step; report it if not, unless the dialect itself is wrong."""
-    language = check.language
-    if not check.mode or name in language.list_dialect_steps(check.dialect, check.mode):
-        return True
-    able = language.list_dialect_modes_with(lambda record, mode: name in language.list_dialect_steps(record.name, mode))
-    known = f"known by {join_choices(able)}" if able else "no dialect here has it"
-    check.report_at(node, f"the dialect {check.dialect} has no {name} in mode {check.mode}: {known}")
-    return False
-
-
 @dataclass(frozen=True)
-class _StepText(Text):
+class _StepTextType(TextType):
     """A text, in a dialect that has the step."""
 
     step: str = ""
@@ -68,7 +57,7 @@ class _StepText(Text):
 
 
 @dataclass(frozen=True)
-class _BeginWord(Choice):
+class _BeginWordType(ChoiceType):
     """A turn, in a dialect that has something to print as it begins."""
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
@@ -77,7 +66,7 @@ class _BeginWord(Choice):
 
 
 @dataclass(frozen=True)
-class _PlanEntries(ListOf):
+class _PlanEntriesType(ListOfType):
     """A list of entries, in a dialect that has plans."""
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> list[Any]:
@@ -93,28 +82,28 @@ class _DialectLine:
 
 
 @dataclass(frozen=True)
-class _EventData(Data):
+class _EventDataType(PlainDataType):
     """An event, in a dialect of events: a mapping as it stands, or a line of the dialect by its name."""
 
     label: str = "{NAME: VALUE, ...} / LINE / {LINE: {NAME: VALUE, ...}}"
-    shape = AnyOf((Data(), Text("LINE", may_be_empty=False)))
+    shape = AnyOfType((PlainDataType(), TextType("LINE", may_be_empty=False)))
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> Any:
         """Read the mapping, or find the line."""
         if not is_step_supported("event", node, check):
             return {}
         lines = check.dialect_record.lines if check.dialect_record else {}
-        if isinstance(node, Scalar) and lines:
+        if isinstance(node, YamlScalar) and lines:
             if node.text not in lines:
                 return check.report_at(node, describe_unknown_word("line", node.text, lines))
             return _DialectLine({**lines[node.text]})
         given = super().read_node(node, what, check)
         name = next(iter(given), "")
-        if not isinstance(node, Mapping) or len(given) != 1 or name not in lines:
+        if not isinstance(node, YamlMapping) or len(given) != 1 or name not in lines:
             return given
         if isinstance(given[name], dict):
             return _DialectLine({**lines[name], **given[name]})
-        return check.report_wrong_value(node.pairs[0][1], f"{what}.{name}", f"a mapping such as {Data.label}")
+        return check.report_wrong_value(node.pairs[0][1], f"{what}.{name}", f"a mapping such as {PlainDataType.label}")
 
 
 def _validate_tool(values: dict[str, Any], node: YamlNode, what: str, check: FileCheck) -> dict[str, Any]:
@@ -166,68 +155,68 @@ def _validate_tool_done(values: dict[str, Any], node: YamlNode, what: str, check
     return {**_TOOL_DONE_DEFAULTS, **values}
 
 
-_ID_TYPE = Text("ID", may_be_empty=False)
+_ID_TYPE = TextType("ID", may_be_empty=False)
 _PLAN_STATUSES = ("pending", "in_progress", "completed")
 _TOOL_KINDS = ("read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other")
-_LOCATION_TYPE = Either(
-    Text("PATH", may_be_empty=False),
-    Fields(
+_LOCATION_TYPE = EitherType(
+    TextType("PATH", may_be_empty=False),
+    FieldsType(
         (
-            Key("path", Text(may_be_empty=False), "the file", required=True),
-            Key("line", WholeNumber(0, 2**31 - 1), "a line in it"),
+            Key("path", TextType(may_be_empty=False), "the file", required=True),
+            Key("line", WholeNumberType(0, 2**31 - 1), "a line in it"),
         )
     ),
     key="path",
 )
 
-BEGIN_VALUE_TYPE = _BeginWord(("turn",))
-NOTICE_VALUE_TYPE = _StepText(step="notice")
-DELTA_VALUE_TYPE = _StepText(step="delta")
+BEGIN_VALUE_TYPE = _BeginWordType(("turn",))
+NOTICE_VALUE_TYPE = _StepTextType(step="notice")
+DELTA_VALUE_TYPE = _StepTextType(step="delta")
 _THINK_PARENT_KEY = Key("parent", _ID_TYPE, "the tool whose sub-agent thinks it; the agent itself if absent (claude)")
-THINK_VALUE_TYPE = Either(
-    _StepText(step="think"),
-    Fields(
-        (Key("text", _StepText(step="think"), "the text of the thought", required=True), _THINK_PARENT_KEY),
+THINK_VALUE_TYPE = EitherType(
+    _StepTextType(step="think"),
+    FieldsType(
+        (Key("text", _StepTextType(step="think"), "the text of the thought", required=True), _THINK_PARENT_KEY),
         finish=check_dialect_keys,
     ),
     key="text",
 )
-PLAN_VALUE_TYPE = _PlanEntries(
-    Either(
-        Text("ENTRY", may_be_empty=False),
-        Fields(
+PLAN_VALUE_TYPE = _PlanEntriesType(
+    EitherType(
+        TextType("ENTRY", may_be_empty=False),
+        FieldsType(
             (
-                Key("content", Text(may_be_empty=False), "what is to be done", required=True),
-                Key("status", Choice(_PLAN_STATUSES), "how far it is; pending if absent (acp)"),
-                Key("priority", Choice(("high", "medium", "low")), "how urgent it is; medium if absent (acp)"),
+                Key("content", TextType(may_be_empty=False), "what is to be done", required=True),
+                Key("status", ChoiceType(_PLAN_STATUSES), "how far it is; pending if absent (acp)"),
+                Key("priority", ChoiceType(("high", "medium", "low")), "how urgent it is; medium if absent (acp)"),
             ),
             finish=_make_plan_entry,
         ),
         key="content",
     )
 )
-EVENT_VALUE_TYPE = _EventData()
-TOOL_VALUE_TYPE = Fields(
+EVENT_VALUE_TYPE = _EventDataType()
+TOOL_VALUE_TYPE = FieldsType(
     (
         Key("id", _ID_TYPE, "the id of the tool, which tool_done names", required=True),
-        Key("name", Text("NAME", may_be_empty=False), "the tool's name", required=True),
-        Key("input", Data(), "its arguments; {} if absent"),
+        Key("name", TextType("NAME", may_be_empty=False), "the tool's name", required=True),
+        Key("input", PlainDataType(), "its arguments; {} if absent"),
         Key("parent", _ID_TYPE, "the tool whose sub-agent uses it; the agent itself if absent (claude)"),
-        Key("allowed_by", Choice(("rule", "subcommands")), "why no question is asked; rule if absent (claude)"),
-        Key("more", Flag(), "whether the next tool is asked for by the same message; false if absent (claude)"),
-        Key("kind", Choice(_TOOL_KINDS), "the kind of the tool; other if absent (acp)"),
-        Key("locations", ListOf(_LOCATION_TYPE), "the files that it is about; none if absent (acp)"),
+        Key("allowed_by", ChoiceType(("rule", "subcommands")), "why no question is asked; rule if absent (claude)"),
+        Key("more", FlagType(), "whether the next tool is asked for by the same message; false if absent (claude)"),
+        Key("kind", ChoiceType(_TOOL_KINDS), "the kind of the tool; other if absent (acp)"),
+        Key("locations", ListOfType(_LOCATION_TYPE), "the files that it is about; none if absent (acp)"),
     ),
     finish=_validate_tool,
 )
-TOOL_DONE_VALUE_TYPE = Either(
+TOOL_DONE_VALUE_TYPE = EitherType(
     _ID_TYPE,
-    Fields(
+    FieldsType(
         (
             Key("id", _ID_TYPE, "the id of the tool", required=True),
             Key("output", LONG_TEXT_TYPE, "the output of the tool"),
-            Key("error", Text(), "the reason why the tool failed"),
-            Key("refused", Flag(), "whether it refused its input, and never ran; false if absent (claude)"),
+            Key("error", TextType(), "the reason why the tool failed"),
+            Key("refused", FlagType(), "whether it refused its input, and never ran; false if absent (claude)"),
         ),
         finish=_validate_tool_done,
     ),
@@ -278,7 +267,7 @@ def _validate_request(values: dict[str, Any], node: YamlNode, _what: str, check:
     return {**values, "is_of_run": bool(check.mode) and not check.is_session}
 
 
-def compile_ask_step(step: Step, scope: CompileContext) -> list[ProgramStep]:
+def compile_ask_step(step: WrittenStep, scope: CompileContext) -> list[ProgramStep]:
     """Compile to the question and what follows each answer."""
     value = step.value
     kind = next(kind for kind in _ASK_KINDS if kind in value)
@@ -293,7 +282,7 @@ def compile_ask_step(step: Step, scope: CompileContext) -> list[ProgramStep]:
     return [(step.line, step.name, (fields, *branches))]
 
 
-def compile_request_step(step: Step, scope: CompileContext) -> list[ProgramStep]:
+def compile_request_step(step: WrittenStep, scope: CompileContext) -> list[ProgramStep]:
     """Compile to a question, too: only the name of its answer differs. An agent of a run calls its own servers."""
     value = step.value
     fields = {"kind": "request", "id": value.get("id")}
@@ -307,30 +296,30 @@ def compile_request_step(step: Step, scope: CompileContext) -> list[ProgramStep]
     return [(step.line, "ask", (fields, *branches, []))]
 
 
-ASK_VALUE_TYPE = Fields(
+ASK_VALUE_TYPE = FieldsType(
     (
-        Key("permission", Text("TOOL", may_be_empty=False), "the tool that the agent wants to use"),
-        Key("hook", Text("NAME", may_be_empty=False), "the id of the hook that the agent calls (claude)"),
-        Key("event", Choice(("PreToolUse", "PostToolUse", "Stop")), "the event of the hook; PreToolUse if absent"),
-        Key("output", Text(), "the output of the tool, for PostToolUse"),
-        Key("told", Data(), "more fields of the request for a permission (claude)"),
-        Key("id", Text("ID", may_be_empty=False), "the id of the request; one of its own if absent"),
-        Key("allowed", Steps(), "the steps after an answer that allows it; none if absent"),
-        Key("denied", Steps(), "the steps after an answer that denies it; none if absent"),
-        Key("for", Time(), "how long it waits, then it takes the question back; for ever if absent (claude)"),
-        Key("unanswered", Steps(), "the steps after it has taken the question back; none if absent"),
+        Key("permission", TextType("TOOL", may_be_empty=False), "the tool that the agent wants to use"),
+        Key("hook", TextType("NAME", may_be_empty=False), "the id of the hook that the agent calls (claude)"),
+        Key("event", ChoiceType(("PreToolUse", "PostToolUse", "Stop")), "the event of the hook; PreToolUse if absent"),
+        Key("output", TextType(), "the output of the tool, for PostToolUse"),
+        Key("told", PlainDataType(), "more fields of the request for a permission (claude)"),
+        Key("id", TextType("ID", may_be_empty=False), "the id of the request; one of its own if absent"),
+        Key("allowed", ScriptStepsType(), "the steps after an answer that allows it; none if absent"),
+        Key("denied", ScriptStepsType(), "the steps after an answer that denies it; none if absent"),
+        Key("for", TimeType(), "how long it waits, then it takes the question back; for ever if absent (claude)"),
+        Key("unanswered", ScriptStepsType(), "the steps after it has taken the question back; none if absent"),
     ),
     one_of=_ASK_KINDS,
     finish=_validate_ask,
 )
-REQUEST_VALUE_TYPE = Fields(
+REQUEST_VALUE_TYPE = FieldsType(
     (
-        Key("method", Text("METHOD", may_be_empty=False), "the method, in the protocol's words (acp, codex)"),
+        Key("method", TextType("METHOD", may_be_empty=False), "the method, in the protocol's words (acp, codex)"),
         Key("tool", _ID_TYPE, "the running tool, named mcp__SERVER__TOOL, of an MCP server (claude)"),
-        Key("params", Data(), "the parameters; the id of the session is added"),
-        Key("id", Text("ID", may_be_empty=False), "the id of the request; one of its own if absent"),
-        Key("answered", Steps(), "the steps after a result; none if absent"),
-        Key("refused", Steps(), "the steps after an error; none if absent"),
+        Key("params", PlainDataType(), "the parameters; the id of the session is added"),
+        Key("id", TextType("ID", may_be_empty=False), "the id of the request; one of its own if absent"),
+        Key("answered", ScriptStepsType(), "the steps after a result; none if absent"),
+        Key("refused", ScriptStepsType(), "the steps after an error; none if absent"),
     ),
     one_of=("method", "tool"),
     finish=_validate_request,
@@ -352,7 +341,7 @@ def _report_unreceivable_event(node: YamlNode, what: str, check: FileCheck) -> N
 
 
 @dataclass(frozen=True)
-class _AwaitedEventWord:
+class _AwaitedEventWordType:
     """A word for an event that a script can wait for: the end of stdin, a prompt by its number, a cancel."""
 
     label: str = "eof / prompt N / cancel"
@@ -360,7 +349,7 @@ class _AwaitedEventWord:
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str | int:
         """Take the word, or the prompt's number."""
-        text = node.text if isinstance(node, Scalar) else ""
+        text = node.text if isinstance(node, YamlScalar) else ""
         found = _PROMPT_NUMBER_PATTERN.fullmatch(text)
         if found is None and text not in ("eof", "cancel"):
             remedy = 'count them from 1: "prompt 1"' if text.partition(" ")[0] in ("prompt", "prompts") else ""
@@ -371,7 +360,7 @@ class _AwaitedEventWord:
 
 
 @dataclass(frozen=True)
-class _ReactionEventWord(FewWords):
+class _ReactionEventWordType(WordsOrMappingType):
     """A word for an event that a script can react to."""
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
@@ -383,7 +372,7 @@ class _ReactionEventWord(FewWords):
 
 
 @dataclass(frozen=True)
-class _AcknowledgedEventWord(Choice):
+class _AcknowledgedEventWordType(ChoiceType):
     """An event that a script can acknowledge."""
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
@@ -424,51 +413,51 @@ def _validate_handshake(values: dict[str, Any], node: YamlNode, _what: str, chec
     return values
 
 
-_HISTORY_ITEM_TYPE = Fields(
+_HISTORY_ITEM_TYPE = FieldsType(
     (
-        Key("prompt", Text(), "what was asked"),
-        Key("think", Text(), "what the agent thought"),
-        Key("answer", Text(), "what it said"),
-        Key("event", Data(), "any other update of the session, such as a tool call"),
+        Key("prompt", TextType(), "what was asked"),
+        Key("think", TextType(), "what the agent thought"),
+        Key("answer", TextType(), "what it said"),
+        Key("event", PlainDataType(), "any other update of the session, such as a tool call"),
     ),
     one_of=("prompt", "think", "answer", "event"),
 )
-_OPTION_VALUES_TYPE = ListOf(Text("VALUE", may_be_empty=False), unique=True, may_be_empty=False)
-_SESSION_OPTION_TYPE = Fields(
+_OPTION_VALUES_TYPE = ListOfType(TextType("VALUE", may_be_empty=False), unique=True, may_be_empty=False)
+_SESSION_OPTION_TYPE = FieldsType(
     (
-        Key("id", Text(may_be_empty=False), "the id of the option, such as model", required=True),
+        Key("id", TextType(may_be_empty=False), "the id of the option, such as model", required=True),
         Key("values", _OPTION_VALUES_TYPE, "the values that it can have; the first is set", required=True),
     )
 )
-WAIT_FOR_WORD_TYPE = _AwaitedEventWord()
-HANDSHAKE_VALUE_TYPE = Either(
-    FewWords(
+WAIT_FOR_WORD_TYPE = _AwaitedEventWordType()
+HANDSHAKE_VALUE_TYPE = EitherType(
+    WordsOrMappingType(
         ("never",),
         "never, {after: T}, {error: TEXT}, {version: N}, {history: [...]}, {modes: [...]} or {options: [...]}",
     ),
-    Fields(
+    FieldsType(
         (
-            Key("after", Time(positive=True), "how long its answer takes"),
-            Key("error", Text(may_be_empty=False), "why it is refused"),
-            Key("version", WholeNumber(0, 65535), "the version of the protocol that it tells; 1 unless told (acp)"),
+            Key("after", TimeType(positive=True), "how long its answer takes"),
+            Key("error", TextType(may_be_empty=False), "why it is refused"),
+            Key("version", WholeNumberType(0, 65535), "the version of the protocol that it tells; 1 unless told (acp)"),
             Key(
                 "history",
-                ListOf(_HISTORY_ITEM_TYPE),
+                ListOfType(_HISTORY_ITEM_TYPE),
                 "the past of a session that is loaded, in order; none if absent (acp)",
             ),
             Key("modes", _OPTION_VALUES_TYPE, "the modes of a session, the first is set; none if absent (acp)"),
-            Key("options", ListOf(_SESSION_OPTION_TYPE), "the options of a session; none if absent (acp)"),
+            Key("options", ListOfType(_SESSION_OPTION_TYPE), "the options of a session; none if absent (acp)"),
         ),
         one_of=("after", "error", *_MEANING_BY_HANDSHAKE_KEY),
         finish=_validate_handshake,
     ),
     key="word",
 )
-WHEN_EVENT_TYPE = _ReactionEventWord(("eof", "epipe", "cancel"), _WHEN_EVENT_FORMS)
-ACKNOWLEDGE_VALUE_TYPE = _AcknowledgedEventWord(("cancel", "receipt", "signal"))
+WHEN_EVENT_TYPE = _ReactionEventWordType(("eof", "epipe", "cancel"), _WHEN_EVENT_FORMS)
+ACKNOWLEDGE_VALUE_TYPE = _AcknowledgedEventWordType(("cancel", "receipt", "signal"))
 
 
-def compile_wait_for_step(step: Step, _scope: CompileContext) -> list[ProgramStep]:
+def compile_wait_for_step(step: WrittenStep, _scope: CompileContext) -> list[ProgramStep]:
     """Compile to what is waited for."""
     value: Any = step.value.get("eof")
     if value is None:
@@ -479,7 +468,7 @@ def compile_wait_for_step(step: Step, _scope: CompileContext) -> list[ProgramSte
     return [(step.line, f"await_{value}", ())]
 
 
-def compile_handshake_step(step: Step, scope: CompileContext) -> list[ProgramStep]:
+def compile_handshake_step(step: WrittenStep, scope: CompileContext) -> list[ProgramStep]:
     """Compile to how handshakes go from here on."""
     value = step.value
     if "history" in value:
@@ -492,7 +481,7 @@ def compile_handshake_step(step: Step, scope: CompileContext) -> list[ProgramSte
     return [(step.line, step.name, (kind, value.get(kind)))]
 
 
-def compile_acknowledge_step(step: Step, _scope: CompileContext) -> list[ProgramStep]:
+def compile_acknowledge_step(step: WrittenStep, _scope: CompileContext) -> list[ProgramStep]:
     """Compile to `acknowledge`, to the receipt that goes before it, or to what a signal does."""
     return [(step.line, {"cancel": "acknowledge", "signal": "interrupted"}.get(step.value, step.value), ())]
 
@@ -548,7 +537,7 @@ def _validate_background_turn(values: dict[str, Any], node: YamlNode, _what: str
     return {"empty_result_first": False, **values}
 
 
-def compile_background_turn_step(step: Step, scope: CompileContext) -> list[ProgramStep]:
+def compile_background_turn_step(step: WrittenStep, scope: CompileContext) -> list[ProgramStep]:
     """Compile to the turn's beginning and the words in it."""
     value = step.value
     begin = {"task": value["task"], "empty_result_first": value["empty_result_first"]}
@@ -556,43 +545,47 @@ def compile_background_turn_step(step: Step, scope: CompileContext) -> list[Prog
     return [(step.line, "event", (step.name, begin)), *told]
 
 
-TASK_VALUE_TYPE = Either(
+TASK_VALUE_TYPE = EitherType(
     _ID_TYPE,
-    Fields(
+    FieldsType(
         (
             Key("id", _ID_TYPE, "the id of the task, which task_done and background_turn name", required=True),
-            Key("kind", Choice(("local_bash", "local_agent")), "a command or a sub-agent; local_bash if absent"),
+            Key("kind", ChoiceType(("local_bash", "local_agent")), "a command or a sub-agent; local_bash if absent"),
             Key("tool", _ID_TYPE, "the tool that starts it; another step ends it; one of its own if absent"),
-            Key("foreground", Flag(), "whether it is that tool itself, which takes long; false if absent"),
+            Key("foreground", FlagType(), "whether it is that tool itself, which takes long; false if absent"),
         ),
         finish=_validate_task,
     ),
     key="id",
 )
-TASK_DONE_VALUE_TYPE = Either(
+TASK_DONE_VALUE_TYPE = EitherType(
     _ID_TYPE,
-    Fields(
+    FieldsType(
         (
             Key("id", _ID_TYPE, "the id of the task", required=True),
-            Key("status", Choice(("completed", "failed", "stopped")), "how it ended; completed if absent"),
+            Key("status", ChoiceType(("completed", "failed", "stopped")), "how it ended; completed if absent"),
             Key(
-                "exit_code", WholeNumber(0, 255, "CODE"), "the command's; 0 if it completed, 1 if it failed, if absent"
+                "exit_code",
+                WholeNumberType(0, 255, "CODE"),
+                "the command's; 0 if it completed, 1 if it failed, if absent",
             ),
-            Key("signalled", Flag(), "whether a signal to the agent ended it, too; false if absent"),
+            Key("signalled", FlagType(), "whether a signal to the agent ended it, too; false if absent"),
             Key(
-                "in_same_turn", Flag(), "whether the turn in which a tool runs takes it up: no background turn follows"
+                "in_same_turn",
+                FlagType(),
+                "whether the turn in which a tool runs takes it up: no background turn follows",
             ),
         ),
         finish=_validate_task_done,
     ),
     key="id",
 )
-BACKGROUND_TURN_VALUE_TYPE = Fields(
+BACKGROUND_TURN_VALUE_TYPE = FieldsType(
     (
         Key("task", _ID_TYPE, "the task that it is about", required=True),
-        Key("answer", Text(), "the text of the turn, which it completes"),
-        Key("do", Steps(), "the steps of the turn in place of answer, a completion among them"),
-        Key("empty_result_first", Flag(), "whether a turn with an empty result comes first; false if absent"),
+        Key("answer", TextType(), "the text of the turn, which it completes"),
+        Key("do", ScriptStepsType(), "the steps of the turn in place of answer, a completion among them"),
+        Key("empty_result_first", FlagType(), "whether a turn with an empty result comes first; false if absent"),
     ),
     one_of=("answer", "do"),
     finish=_validate_background_turn,

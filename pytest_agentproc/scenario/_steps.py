@@ -14,25 +14,25 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import NotApplicable
 from pytest_agentproc.files import read_file_inside_folder
-from pytest_agentproc.scenario._check import CompileContext, Key, ProgramStep, Step, StepEntry, StepTable
+from pytest_agentproc.scenario._check import CompileContext, Key, ProgramStep, StepEntry, StepTable, WrittenStep
 from pytest_agentproc.scenario._fields import (
-    Choice,
-    Data,
-    Either,
-    Fields,
-    Flag,
-    ListOf,
-    Signal,
-    Size,
-    Text,
-    Time,
-    WholeNumber,
+    ChoiceType,
+    EitherType,
+    FieldsType,
+    FlagType,
+    ListOfType,
+    PlainDataType,
+    SignalType,
+    SizeType,
+    TextType,
+    TimeType,
+    WholeNumberType,
 )
 from pytest_agentproc.scenario._script import (
     AWAITED_EXIT_VALUE_TYPE,
     KILL_VALUE_TYPE,
     SPAWN_VALUE_TYPE,
-    Steps,
+    ScriptStepsType,
     compile_kill_step,
     compile_spawn_step,
 )
@@ -87,7 +87,7 @@ class _RawPieces:
     size: Any = None
 
 
-def compile_raw_step(step: Step, scope: CompileContext) -> list[ProgramStep]:
+def compile_raw_step(step: WrittenStep, scope: CompileContext) -> list[ProgramStep]:
     """Compile to `bytes`, with a `sleep` between the pieces if there is a gap."""
     value: _RawPieces = step.value
     if value.size is not None:
@@ -205,28 +205,30 @@ def _read_data_file(name: str, node: YamlNode, what: str, check: FileCheck) -> b
         return None
 
 
-_RAW_FIELDS = Fields(
+_RAW_FIELDS = FieldsType(
     (
-        Key("text", Text(), "the bytes, as text in UTF-8"),
-        Key("hex", Text("HEX"), "the bytes, as pairs of hexadecimal digits; blanks do not count"),
-        Key("file", Text("FILE", may_be_empty=False), "the bytes are a file's, which stays in the scenario's folder"),
-        Key("base64", Text("BASE64"), "the bytes, in base64"),
-        Key("repeat", WholeNumber(1, _MAX_RAW_BYTES), "this many times"),
-        Key("size", Size(1, _MAX_RAW_BYTES, bindable=True), "repeated, whole, up to at least this size"),
+        Key("text", TextType(), "the bytes, as text in UTF-8"),
+        Key("hex", TextType("HEX"), "the bytes, as pairs of hexadecimal digits; blanks do not count"),
+        Key(
+            "file", TextType("FILE", may_be_empty=False), "the bytes are a file's, which stays in the scenario's folder"
+        ),
+        Key("base64", TextType("BASE64"), "the bytes, in base64"),
+        Key("repeat", WholeNumberType(1, _MAX_RAW_BYTES), "this many times"),
+        Key("size", SizeType(1, _MAX_RAW_BYTES, bindable=True), "repeated, whole, up to at least this size"),
         Key(
             "cut",
-            ListOf(WholeNumber(1, _MAX_RAW_BYTES)),
+            ListOfType(WholeNumberType(1, _MAX_RAW_BYTES)),
             "offsets in bytes at which one write ends and the next begins",
         ),
-        Key("gap", Time(), "the time between the pieces"),
-        Key("to", Choice(("stdout", "stderr")), "the stream; stdout if absent"),
+        Key("gap", TimeType(), "the time between the pieces"),
+        Key("to", ChoiceType(("stdout", "stderr")), "the stream; stdout if absent"),
     ),
     one_of=_RAW_SOURCE_KEYS,
     finish=_make_raw_pieces,
 )
 
 
-RAW_VALUE_TYPE = Either(Text(), _RAW_FIELDS, key="text")
+RAW_VALUE_TYPE = EitherType(TextType(), _RAW_FIELDS, key="text")
 
 
 _OUTPUT_STREAMS = ("stdout", "stderr")
@@ -251,17 +253,17 @@ def _validate_result(values: dict[str, Any], node: YamlNode, what: str, check: F
     return {"is_error": subtype not in (None, "success"), **values}
 
 
-def _compile_say_step(step: Step, _scope: CompileContext) -> list[ProgramStep]:
+def _compile_say_step(step: WrittenStep, _scope: CompileContext) -> list[ProgramStep]:
     if "parent" in step.value:
         return [(step.line, "event", ("nested", step.value))]
     return [(step.line, "say", (step.value["text"], step.value.get("stop")))]
 
 
-def _compile_answer_step(step: Step, _scope: CompileContext) -> list[ProgramStep]:
+def _compile_answer_step(step: WrittenStep, _scope: CompileContext) -> list[ProgramStep]:
     return [(step.line, "answer", (step.value,))]
 
 
-def _compile_result_step(step: Step, _scope: CompileContext) -> list[ProgramStep]:
+def _compile_result_step(step: WrittenStep, _scope: CompileContext) -> list[ProgramStep]:
     value = step.value
     result = {"text": value.get("text"), "is_error": value["is_error"], "usage": value.get("usage")}
     if "subtype" in value:
@@ -269,7 +271,7 @@ def _compile_result_step(step: Step, _scope: CompileContext) -> list[ProgramStep
     return [(step.line, "result", (result,))]
 
 
-def _compile_drip_step(step: Step, scope: CompileContext) -> list[ProgramStep]:
+def _compile_drip_step(step: WrittenStep, scope: CompileContext) -> list[ProgramStep]:
     value = step.value
     every, until = scope.evaluate_time(value["every"]), scope.evaluate_time(value.get("for"))
     if "say" in value:
@@ -278,88 +280,92 @@ def _compile_drip_step(step: Step, scope: CompileContext) -> list[ProgramStep]:
     return [(step.line, "drip", (stream, value[stream].encode(), None, every, until))]
 
 
-def _compile_flood_step(step: Step, scope: CompileContext) -> list[ProgramStep]:
+def _compile_flood_step(step: WrittenStep, scope: CompileContext) -> list[ProgramStep]:
     [(stream, size)] = step.value.items()
     return [(step.line, "flood", (stream, scope.evaluate_size(size)))]
 
 
-def _compile_silence_step(step: Step, scope: CompileContext) -> list[ProgramStep]:
+def _compile_silence_step(step: WrittenStep, scope: CompileContext) -> list[ProgramStep]:
     return [(step.line, "sleep", (scope.evaluate_time(step.value),))]
 
 
-def _compile_burn_cpu_step(step: Step, scope: CompileContext) -> list[ProgramStep]:
+def _compile_burn_cpu_step(step: WrittenStep, scope: CompileContext) -> list[ProgramStep]:
     return [(step.line, "burn_cpu", (scope.evaluate_time(step.value),))]
 
 
-def _compile_linger_step(step: Step, scope: CompileContext) -> list[ProgramStep]:
+def _compile_linger_step(step: WrittenStep, scope: CompileContext) -> list[ProgramStep]:
     waits = {"until signal": "await_signal", "until eof": "await_eof"}
     if isinstance(step.value, str) and step.value in waits:
         return [(step.line, waits[step.value], ())]
     return _compile_silence_step(step, scope)
 
 
-def _compile_when_step(step: Step, scope: CompileContext) -> list[ProgramStep]:
+def _compile_when_step(step: WrittenStep, scope: CompileContext) -> list[ProgramStep]:
     reaction = scope.compile_steps(step.also)
     if "event" in step.value:
         return [(step.line, "when", (step.value["event"], None, reaction))]
     return [(step.line, "when", ("signal", parse_signal_name(step.value["signal"]), reaction))]
 
 
-def _compile_meanwhile_step(step: Step, scope: CompileContext) -> list[ProgramStep]:
+def _compile_meanwhile_step(step: WrittenStep, scope: CompileContext) -> list[ProgramStep]:
     return [(step.line, "meanwhile", (scope.compile_steps(step.value),))]
 
 
-def _compile_one_word_step(step: Step, _scope: CompileContext) -> list[ProgramStep]:
+def _compile_one_word_step(step: WrittenStep, _scope: CompileContext) -> list[ProgramStep]:
     return [(step.line, step.name, (step.value,))]
 
 
-def _compile_die_step(step: Step, _scope: CompileContext) -> list[ProgramStep]:
+def _compile_die_step(step: WrittenStep, _scope: CompileContext) -> list[ProgramStep]:
     return [(step.line, "die", (SIGNAL_NUMBER_BY_NAME[step.value],))]
 
 
-_SAY_FIELDS = Fields(
+_SAY_FIELDS = FieldsType(
     (
-        Key("text", Text(), "the text of the message", required=True),
-        Key("stop", Text("REASON", may_be_empty=False), "the stop reason of the message, in the words of the dialect"),
-        Key("parent", Text("ID", may_be_empty=False), "the tool whose sub-agent says it (claude)"),
+        Key("text", TextType(), "the text of the message", required=True),
+        Key(
+            "stop",
+            TextType("REASON", may_be_empty=False),
+            "the stop reason of the message, in the words of the dialect",
+        ),
+        Key("parent", TextType("ID", may_be_empty=False), "the tool whose sub-agent says it (claude)"),
     ),
     finish=_validate_say,
 )
-_RESULT_FIELDS = Fields(
+_RESULT_FIELDS = FieldsType(
     (
-        Key("text", Text(), "the text of the result"),
-        Key("is_error", Flag(), "whether it reports an error; if absent only if the subtype is one"),
-        Key("subtype", Text("SUBTYPE", may_be_empty=False), "its subtype, in claude's words; success if absent"),
-        Key("usage", Data(), "the token counts, in the words of the dialect"),
+        Key("text", TextType(), "the text of the result"),
+        Key("is_error", FlagType(), "whether it reports an error; if absent only if the subtype is one"),
+        Key("subtype", TextType("SUBTYPE", may_be_empty=False), "its subtype, in claude's words; success if absent"),
+        Key("usage", PlainDataType(), "the token counts, in the words of the dialect"),
     ),
     finish=_validate_result,
 )
-_DRIP_FIELDS = Fields(
+_DRIP_FIELDS = FieldsType(
     (
-        Key("stdout", Text(may_be_empty=False), "the bytes, if they are for stdout"),
-        Key("stderr", Text(may_be_empty=False), "the bytes, if they are for stderr"),
-        Key("say", Text(), "the text, if it is a message of the dialect"),
-        Key("every", Time(positive=True), "the time before each, the first one too", required=True),
-        Key("for", Time(("ever",)), "how long it prints, the last instant included; for ever if absent"),
+        Key("stdout", TextType(may_be_empty=False), "the bytes, if they are for stdout"),
+        Key("stderr", TextType(may_be_empty=False), "the bytes, if they are for stderr"),
+        Key("say", TextType(), "the text, if it is a message of the dialect"),
+        Key("every", TimeType(positive=True), "the time before each, the first one too", required=True),
+        Key("for", TimeType(("ever",)), "how long it prints, the last instant included; for ever if absent"),
     ),
     one_of=_DRIP_OUTPUT_KEYS,
 )
-_FLOOD_FIELDS = Fields(
-    tuple(Key(name, Size(low=1, bindable=True), f"this many bytes on {name}") for name in _OUTPUT_STREAMS),
+_FLOOD_FIELDS = FieldsType(
+    tuple(Key(name, SizeType(low=1, bindable=True), f"this many bytes on {name}") for name in _OUTPUT_STREAMS),
     one_of=_OUTPUT_STREAMS,
 )
-_WAIT_FOR_FIELDS = Fields(
+_WAIT_FOR_FIELDS = FieldsType(
     (
-        Key("stdin", Text("PATTERN", may_be_empty=False), "a line on stdin that fits"),
+        Key("stdin", TextType("PATTERN", may_be_empty=False), "a line on stdin that fits"),
         Key("exit", AWAITED_EXIT_VALUE_TYPE, "the end of a child; in a spawned process also of its `parent`"),
     ),
     one_of=("stdin", "exit"),
 )
-_WHEN_FIELDS = Fields(
+_WHEN_FIELDS = FieldsType(
     (
         Key(
             "signal",
-            Signal((*_CATCHABLE_SIGNALS, "WINCH"), "no program can catch it"),
+            SignalType((*_CATCHABLE_SIGNALS, "WINCH"), "no program can catch it"),
             "the signal that the reaction is for",
             required=True,
         ),
@@ -370,14 +376,14 @@ _WHEN_FIELDS = Fields(
 _STEP_ENTRIES = (
     StepEntry(
         "say",
-        Either(Text(), _SAY_FIELDS, "text"),
+        EitherType(TextType(), _SAY_FIELDS, "text"),
         "prints a text of the agent; the turn goes on, unless `stop` says otherwise",
         build=_compile_say_step,
     ),
-    StepEntry("answer", Text(), "prints a text, and completes the turn", build=_compile_answer_step),
+    StepEntry("answer", TextType(), "prints a text, and completes the turn", build=_compile_answer_step),
     StepEntry(
         "result",
-        Either(Text(), _RESULT_FIELDS, "text"),
+        EitherType(TextType(), _RESULT_FIELDS, "text"),
         "completes the turn without another text",
         build=_compile_result_step,
     ),
@@ -447,22 +453,22 @@ _STEP_ENTRIES = (
         build=_compile_drip_step,
     ),
     StepEntry("flood", _FLOOD_FIELDS, "prints this many bytes at once", build=_compile_flood_step),
-    StepEntry("silence", Time(("for ever",)), "does nothing for this time", build=_compile_silence_step),
+    StepEntry("silence", TimeType(("for ever",)), "does nothing for this time", build=_compile_silence_step),
     StepEntry(
         "burn_cpu",
-        Time(("for ever",)),
+        TimeType(("for ever",)),
         "does nothing for this time, and keeps one core busy in real time",
         build=_compile_burn_cpu_step,
     ),
     StepEntry(
         "linger",
-        Time(("for ever", "until eof", "until signal")),
+        TimeType(("for ever", "until eof", "until signal")),
         "lives on after the work is done; `until signal` means until TERM, INT or HUP",
         build=_compile_linger_step,
     ),
     StepEntry(
         "wait_for",
-        Either(WAIT_FOR_WORD_TYPE, _WAIT_FOR_FIELDS, "eof"),
+        EitherType(WAIT_FOR_WORD_TYPE, _WAIT_FOR_FIELDS, "eof"),
         "waits for the end of stdin, a line of stdin that fits a glob, or the end of a child; in a session also "
         "for prompt N or a cancel",
         build=compile_wait_for_step,
@@ -482,26 +488,26 @@ _STEP_ENTRIES = (
     ),
     StepEntry(
         "when",
-        Either(WHEN_EVENT_TYPE, _WHEN_FIELDS, "event"),
+        EitherType(WHEN_EVENT_TYPE, _WHEN_FIELDS, "event"),
         "sets what the agent does if an event happens, from this line on (epipe: its reader has closed; cancel: of the "
         "turn in work); `do: []` ignores the event",
         build=_compile_when_step,
-        also=Key("do", Steps(), "the steps of the reaction", required=True),
+        also=Key("do", ScriptStepsType(), "the steps of the reaction", required=True),
     ),
     StepEntry(
         "meanwhile",
-        Steps(),
+        ScriptStepsType(),
         "plays a second track of steps, which is cut when the script ends",
         build=_compile_meanwhile_step,
     ),
     StepEntry(
         "stdin",
-        Choice(("stop", "read")),
+        ChoiceType(("stop", "read")),
         "stops reading stdin, or reads on; a fake reads from its start",
         build=_compile_one_word_step,
     ),
     StepEntry(
-        "close", Choice((*_OUTPUT_STREAMS, "stdin")), "closes one stream of the agent", build=_compile_one_word_step
+        "close", ChoiceType((*_OUTPUT_STREAMS, "stdin")), "closes one stream of the agent", build=_compile_one_word_step
     ),
     StepEntry("spawn", SPAWN_VALUE_TYPE, "starts a child process", build=compile_spawn_step),
     StepEntry(
@@ -512,11 +518,11 @@ _STEP_ENTRIES = (
     ),
     StepEntry(
         "exit",
-        WholeNumber(0, 255, "CODE", of_signal="die: {}"),
+        WholeNumberType(0, 255, "CODE", of_signal="die: {}"),
         "exits with this code; a script that ends exits with 0",
         build=_compile_one_word_step,
     ),
-    StepEntry("die", Signal(), "dies of this signal", build=_compile_die_step),
+    StepEntry("die", SignalType(), "dies of this signal", build=_compile_die_step),
 )
 
 STEP_ENTRY_BY_NAME: StepTable = {entry.name: entry for entry in _STEP_ENTRIES}

@@ -23,7 +23,7 @@ from pytest_agentproc.scenario._expect_keys import (
     TURN_EXPECT_KEY_BY_NAME,
     VIEWER_EXPECT_KEY_BY_NAME,
 )
-from pytest_agentproc.scenario._fields import AnyOf, Either, Fields, ListOf, MapOf
+from pytest_agentproc.scenario._fields import AnyOfType, EitherType, FieldsType, ListOfType, MapOfType
 from pytest_agentproc.scenario._file import (
     AGENT_VALUE_TYPE,
     CANNOT_SPAWN_VALUE_TYPE,
@@ -32,12 +32,12 @@ from pytest_agentproc.scenario._file import (
     SCENARIO_FILE_TYPE,
     SESSION_KEY_BY_NAME,
     SLEEPS_VALUE_TYPE,
-    PolicyLimits,
+    PolicyLimitsType,
 )
 from pytest_agentproc.scenario._script import SPAWN_FIELDS as SPAWN_FORM
-from pytest_agentproc.scenario._script import Steps
+from pytest_agentproc.scenario._script import ScriptStepsType
 from pytest_agentproc.scenario._steps import STEP_ENTRY_BY_NAME
-from pytest_agentproc.scenario._yaml import Mapping, Scalar, Sequence, parse_yaml
+from pytest_agentproc.scenario._yaml import YamlMapping, YamlScalar, YamlSequence, parse_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,7 +86,7 @@ def list_key_tables() -> list[KeyTable]:
         KeyTable("file key", "sessions", tuple(SESSION_KEY_BY_NAME.values())),
         KeyTable("file key", "handler", HANDLER_VALUE_TYPE.keys),
         KeyTable("file key", "continues", CONTINUES_VALUE_TYPE.keys),
-        KeyTable("limit", "", PolicyLimits.shape.keys),
+        KeyTable("limit", "", PolicyLimitsType.shape.keys),
         KeyTable("drive item", "", tuple(DRIVE_KEY_BY_NAME.values())),
         KeyTable("drive item", "prompt", PROMPT_VALUE_TYPE.mapping.keys),
         KeyTable("step", "", tuple(STEP_ENTRY_BY_NAME.values())),
@@ -103,13 +103,13 @@ def list_key_tables() -> list[KeyTable]:
     ]
 
 
-def _list_step_mappings() -> Iterator[tuple[str, Fields]]:
+def _list_step_mappings() -> Iterator[tuple[str, FieldsType]]:
     for name, entry in STEP_ENTRY_BY_NAME.items():
         if entry.also is not None:
-            yield name, Fields((entry.also,))
-        if isinstance(entry.kind, Either):
+            yield name, FieldsType((entry.also,))
+        if isinstance(entry.kind, EitherType):
             yield name, entry.kind.mapping
-        elif isinstance(entry.kind, Fields):
+        elif isinstance(entry.kind, FieldsType):
             yield name, entry.kind
         elif name == "spawn":
             yield name, SPAWN_FORM
@@ -124,7 +124,7 @@ def find_key_uses(text: str) -> list[KeyUse]:
 def _walk_key_uses(kind: Any, node: YamlNode) -> Iterator[KeyUse]:
     """Walk a value beside its type; a type of value that has a shape is read as that shape."""
     kind = getattr(kind, "shape", kind)
-    if isinstance(kind, AnyOf):
+    if isinstance(kind, AnyOfType):
         fitting = (
             shape
             for shape in kind.shapes
@@ -132,22 +132,22 @@ def _walk_key_uses(kind: Any, node: YamlNode) -> Iterator[KeyUse]:
         )
         kind = next(fitting, None)
         kind = getattr(kind, "shape", kind)
-    if isinstance(kind, Either) and isinstance(node, Mapping):
+    if isinstance(kind, EitherType) and isinstance(node, YamlMapping):
         kind = kind.mapping
-    if isinstance(kind, Fields) and isinstance(node, Mapping):
+    if isinstance(kind, FieldsType) and isinstance(node, YamlMapping):
         yield from _walk_mapping_keys({key.name: key for key in kind.keys}, node)
-    elif isinstance(kind, MapOf) and isinstance(node, Mapping):
+    elif isinstance(kind, MapOfType) and isinstance(node, YamlMapping):
         for _, value in node.pairs:
             yield from _walk_key_uses(kind.value, value)
-    elif isinstance(node, Sequence):
+    elif isinstance(node, YamlSequence):
         for item in node.items:
-            if isinstance(kind, ListOf):
+            if isinstance(kind, ListOfType):
                 yield from _walk_key_uses(kind.kind, item)
-            elif isinstance(kind, Steps) and isinstance(item, Mapping):
+            elif isinstance(kind, ScriptStepsType) and isinstance(item, YamlMapping):
                 yield from _walk_mapping_keys(_STEP_KEY_BY_NAME, item)
 
 
-def _walk_mapping_keys(keys: dict[str, Key], node: Mapping) -> Iterator[KeyUse]:
+def _walk_mapping_keys(keys: dict[str, Key], node: YamlMapping) -> Iterator[KeyUse]:
     for name, value in node.pairs:
         if name.text in keys:
             key = keys[name.text]
@@ -157,12 +157,16 @@ def _walk_mapping_keys(keys: dict[str, Key], node: Mapping) -> Iterator[KeyUse]:
 
 def _list_value_words(node: YamlNode) -> tuple[str, ...]:
     """Give the words of `completed` or `{any_of: [completed, failed]}`."""
-    if isinstance(node, Mapping) and len(node.pairs) == 1 and isinstance(node.pairs[0][1], Sequence):
-        return tuple(item.text for item in node.pairs[0][1].items if isinstance(item, Scalar))
-    return (node.text,) if isinstance(node, Scalar) else ()
+    if isinstance(node, YamlMapping) and len(node.pairs) == 1 and isinstance(node.pairs[0][1], YamlSequence):
+        return tuple(item.text for item in node.pairs[0][1].items if isinstance(item, YamlScalar))
+    return (node.text,) if isinstance(node, YamlScalar) else ()
 
 
-_TYPES_BY_NODE_CLASS: dict[type, Any] = {Mapping: (Fields, MapOf, Either), Sequence: (ListOf, Steps), Scalar: ()}
+_TYPES_BY_NODE_CLASS: dict[type, Any] = {
+    YamlMapping: (FieldsType, MapOfType, EitherType),
+    YamlSequence: (ListOfType, ScriptStepsType),
+    YamlScalar: (),
+}
 _STEP_KEY_BY_NAME: dict[str, Key] = {
     **STEP_ENTRY_BY_NAME,
     **{entry.also.name: entry.also for entry in STEP_ENTRY_BY_NAME.values() if entry.also},

@@ -22,7 +22,7 @@ from pytest_agentproc.scenario._words import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping as Map
+    from collections.abc import Mapping
 
 
 MAX_NESTING_LEVELS = 40
@@ -227,7 +227,7 @@ class StopReading(Exception):
     """Reading on could only cost time, or repeat what was said."""
 
 
-class Scalar(NamedTuple):
+class YamlScalar(NamedTuple):
     """A piece of text; `note` is what to say when a reader finds it empty.
 
     A place inside the text is a place in the file only if it stands on one line there.
@@ -241,7 +241,7 @@ class Scalar(NamedTuple):
     is_one_line: bool = True
 
 
-class Sequence(NamedTuple):
+class YamlSequence(NamedTuple):
     """A list; `end` is the place after its closing bracket, (0, 0) if it has none."""
 
     line: int
@@ -250,23 +250,23 @@ class Sequence(NamedTuple):
     end: tuple[int, int] = (0, 0)
 
 
-class Mapping(NamedTuple):
+class YamlMapping(NamedTuple):
     """Keys with values, in the order of the file; `end` is the place after its closing brace, (0, 0) if none."""
 
     line: int
     column: int
-    pairs: tuple[tuple[Scalar, YamlNode], ...]
+    pairs: tuple[tuple[YamlScalar, YamlNode], ...]
     end: tuple[int, int] = (0, 0)
 
 
-YamlNode = Scalar | Sequence | Mapping
+YamlNode = YamlScalar | YamlSequence | YamlMapping
 
 
 def describe_node(node: YamlNode) -> str:
     """Say what stands there, short enough for a message."""
-    if isinstance(node, Sequence):
+    if isinstance(node, YamlSequence):
         return "a list"
-    if isinstance(node, Mapping):
+    if isinstance(node, YamlMapping):
         return "a mapping"
     if node.plain and not node.text:
         return "nothing"
@@ -275,7 +275,7 @@ def describe_node(node: YamlNode) -> str:
 
 def format_node_inline(node: YamlNode) -> str:
     """Write a node as it may stand inside brackets."""
-    if not isinstance(node, Scalar):
+    if not isinstance(node, YamlScalar):
         return "..."
     is_plain = re.fullmatch(r"[\w.]([\w .-]*[\w.-])?", node.text)
     return node.text if is_plain else quote_for_message(node.text)
@@ -357,22 +357,24 @@ class _NodeBuilder:
         elif type(event) is yaml.AliasEvent:
             name = str(event.anchor)
             self._report_at_event(event, describe_reserved_start("*", name))
-            return [Scalar(*_locate_event(event), name, plain=True)]
+            return [YamlScalar(*_locate_event(event), name, plain=True)]
         return []
 
     def _build_collection(self, start: Any, items: list[YamlNode], end_mark: Any) -> YamlNode:
         line, column = _locate_event(start)
         end = (end_mark.line + 1, end_mark.column + 1) if start.flow_style else (0, 0)
         if type(start) is yaml.SequenceStartEvent:
-            return Sequence(line, column, tuple(items), end)
+            return YamlSequence(line, column, tuple(items), end)
         first: dict[str, int] = {}
-        pairs: list[tuple[Scalar, YamlNode]] = []
+        pairs: list[tuple[YamlScalar, YamlNode]] = []
         whole = ""
         each = iter(items)
         for key, value in zip(each, each, strict=True):
-            if type(key) is not Scalar:
+            if type(key) is not YamlScalar:
                 self._report(key.line, key.column, f"a key must be a word, not {describe_node(key)}")
-            elif pairs and type(before := pairs[-1][1]) is Scalar and before.plain and self._has_no_colon(key, value):
+            elif (
+                pairs and type(before := pairs[-1][1]) is YamlScalar and before.plain and self._has_no_colon(key, value)
+            ):
                 whole = f"{whole or before.text}, {key.text}"
                 self._report(key.line, key.column, describe_comma_cut(key.text, whole))
             elif key.text in first:
@@ -381,15 +383,15 @@ class _NodeBuilder:
             else:
                 first[key.text], whole = key.line, ""
                 pairs.append((key, value))
-        return Mapping(line, column, tuple(pairs), end)
+        return YamlMapping(line, column, tuple(pairs), end)
 
-    def _has_no_colon(self, key: Scalar, value: YamlNode) -> bool:
+    def _has_no_colon(self, key: YamlScalar, value: YamlNode) -> bool:
         """Say whether a key inside braces has no value because there is no colon after it."""
-        if type(value) is not Scalar or value.text or not key.plain or not key.is_one_line:
+        if type(value) is not YamlScalar or value.text or not key.plain or not key.is_one_line:
             return False
         return not self._lines[key.line - 1][key.column - 1 + len(key.text) :].lstrip().startswith(":")
 
-    def _build_scalar(self, event: Any, around: Any) -> Scalar:
+    def _build_scalar(self, event: Any, around: Any) -> YamlScalar:
         line, column = _locate_event(event)
         text = event.value
         if event.anchor is not None or event.tag is not None:
@@ -402,24 +404,24 @@ class _NodeBuilder:
             if style == '"' and _SURROGATE_PATTERN.search(text):  # it can be written with \\u only
                 self._report_at_event(event, "half a character (\\ud800 to \\udfff): write the whole one")
                 text = ""
-            return Scalar(line, column, text, False, "", is_one_line)  # keywords would take twice as long
+            return YamlScalar(line, column, text, False, "", is_one_line)  # keywords would take twice as long
         if text[:1] > "~":  # what only looks like a blank, or a quote, is not ASCII
             if text[0].isspace():
                 self._report(line, column, describe_lookalike_blank(text[0]))
                 raise StopReading
             if has_typographic_quotes(text):
                 self._report(line, column, f"typographic quotes quote nothing: write {quote_for_message(text[1:-1])}")
-                return Scalar(line, column, text[1:-1], plain=False)
+                return YamlScalar(line, column, text[1:-1], plain=False)
         if not text:
             note = describe_swallowed_value(self._read_line_rest(end))
-            return Scalar(line, column, text, plain=True, note=note, is_one_line=is_one_line)
+            return YamlScalar(line, column, text, plain=True, note=note, is_one_line=is_one_line)
         if "?" in text and around is not None and around.flow_style:
             self._report(
                 *describe_question_mark(line, column, text, self._read_line_rest(end), is_one_line=is_one_line)
             )
         elif end.line in self._hashes and is_cut_by_comment(self._read_line_rest(end)):
             self._report(line, column, describe_comment_cut(text, self._read_line_rest(end)))
-        return Scalar(line, column, text, True, "", is_one_line)
+        return YamlScalar(line, column, text, True, "", is_one_line)
 
     def _read_line_rest(self, end: Any) -> str:
         """Give the text after a scalar on its line."""
@@ -447,7 +449,7 @@ class ListEntry:
     """One entry: the line on which it begins, and its values as text."""
 
     line: int
-    values: Map[str, str]
+    values: Mapping[str, str]
 
 
 def read_list_entries(
@@ -473,7 +475,7 @@ def read_list_entries(
 
     root = parse_yaml(text, report)
     found: list[ListEntry] = []
-    if isinstance(root, Sequence):
+    if isinstance(root, YamlSequence):
         found = [_read_list_entry(item, (*required, *optional), required, report) for item in root.items]
     elif root is not None:
         report(root.line, root.column, f'there must be a list, not {describe_node(root)}: write "- " before each entry')
@@ -486,7 +488,7 @@ def _read_list_entry(
     item: YamlNode, keys: tuple[str, ...], required: tuple[str, ...], report: ProblemReporter
 ) -> ListEntry:
     values: dict[str, str] = {}
-    if not isinstance(item, Mapping):
+    if not isinstance(item, YamlMapping):
         report(
             item.line,
             item.column,
@@ -496,7 +498,7 @@ def _read_list_entry(
     for key, value in item.pairs:
         if key.text not in keys:
             report(key.line, key.column, describe_unknown_word("key", key.text, keys))
-        elif not isinstance(value, Scalar) or not value.text.strip():
+        elif not isinstance(value, YamlScalar) or not value.text.strip():
             report(value.line, value.column, f"{key.text} must be text, not {describe_node(value)}")
         else:
             values[key.text] = value.text.strip()
