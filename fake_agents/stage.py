@@ -264,7 +264,7 @@ class SideEffectStage:
 
     def watch_process_end(self, name: str) -> None:
         """Have the end of a child, or of the parent, wake the player, once."""
-        if self._is_parent_or_child(name) and name not in self._ends:
+        if self._is_parent_or_child_process(name) and name not in self._ends:
             try:
                 end = posix.pidfd_open(self._find_pid(name))
             except ProcessLookupError:  # it ended, and was reaped, since the look before: `has_process_ended` says so
@@ -286,7 +286,7 @@ class SideEffectStage:
 
     def signal_process(self, name: str, signum: int) -> None:
         """Signal the parent, or a child, with the group if it leads one; the pid of an ended one may be any other's."""
-        if self._is_parent_or_child(name):
+        if self._is_parent_or_child_process(name):
             pid, leads = (self._parent, False) if name == PARENT_NAME else self._children[name]
             try:
                 (posix.killpg if leads else posix.kill)(pid, signum)
@@ -296,7 +296,7 @@ class SideEffectStage:
     def _find_pid(self, name: str) -> int:
         return self._parent if name == PARENT_NAME else self._children[name][0]
 
-    def _is_parent_or_child(self, name: str) -> bool:
+    def _is_parent_or_child_process(self, name: str) -> bool:
         """Say whether a process is this one's parent still, or a child that lives."""
         if name == PARENT_NAME:
             return posix.getppid() == self._parent

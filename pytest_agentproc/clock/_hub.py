@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock._debugger import is_guard_time_over
 from pytest_agentproc.clock._guards import PollingDetector, WakeCounter
-from pytest_agentproc.clock._hub_socket import Poller
+from pytest_agentproc.clock._hub_socket import DescriptorPoller
 from pytest_agentproc.clock._jump import JumpRule, NextMove
 from pytest_agentproc.clock._participant import Participant, ParticipantState, read_process_state
 from pytest_agentproc.clock._participants import ParticipantRegistry
@@ -65,7 +65,7 @@ class Hub:
         self.guard = guard
         self.rule = JumpRule()
         self.seconds = LoopTime(self.rule)
-        self.poller = Poller()
+        self.poller = DescriptorPoller()
         self.registry = ParticipantRegistry(self.poller, self.rule)
         self.runs = HostRuns(self.poller)
         self.fault: ClockError | None = None

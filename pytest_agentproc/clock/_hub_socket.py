@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator
 
 
-class Poller:
+class DescriptorPoller:
     """Call the handlers of readable descriptors, from any calling thread."""
 
     def __init__(self) -> None:

@@ -23,7 +23,7 @@ from pytest_agentproc.fake_agents.program import make_numbered_name
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.clock._hub_socket import Poller
+    from pytest_agentproc.clock._hub_socket import DescriptorPoller
     from pytest_agentproc.clock._jump import JumpRule, SpawnPath
 
 
@@ -48,7 +48,7 @@ class ParticipantRegistry:
         rule: learns which participants park, ask, or are dead.
     """
 
-    def __init__(self, poller: Poller, rule: JumpRule) -> None:
+    def __init__(self, poller: DescriptorPoller, rule: JumpRule) -> None:
         self.participants: dict[SpawnPath, Participant] = {}
         self.expected: dict[int, SpawnPath] = {}
         self.dying: list[Participant] = []

@@ -16,12 +16,12 @@ import anyio
 from pytest_agentproc.clock._jump import HostState
 
 if TYPE_CHECKING:
-    from pytest_agentproc.clock._hub_socket import Poller
+    from pytest_agentproc.clock._hub_socket import DescriptorPoller
     from pytest_agentproc.clock._protocol import WatchedRun
 
 
 @dataclass(slots=True, eq=False)
-class _Run:
+class _WatchedHostRun:
     watched: WatchedRun
     number: int
     done: anyio.Event = field(default_factory=anyio.Event)
@@ -39,11 +39,11 @@ class HostRuns:
     LOOP = 1 << 60
     """The number of the loop itself: after every run."""
 
-    def __init__(self, poller: Poller) -> None:
+    def __init__(self, poller: DescriptorPoller) -> None:
         self.ready: set[int] = set()
         self.resumed = False
         self._poller = poller
-        self._runs: dict[int, _Run] = {}
+        self._runs: dict[int, _WatchedHostRun] = {}
         self._count = 0
         self._pending: set[int] = set()
         self._deadlines: dict[int, int | None] = {}
@@ -52,7 +52,7 @@ class HostRuns:
 
     async def drive(self, watched: WatchedRun) -> None:
         """See `Clock.drive`."""
-        run = _Run(watched, self._count)
+        run = _WatchedHostRun(watched, self._count)
         self._count += 1
         self._runs[run.number] = run
         self._pending.add(run.number)
@@ -121,7 +121,7 @@ class HostRuns:
         """Say for every run what it waits for."""
         return [f"{self.describe(number)} {run.watched.describe()}" for number, run in self._runs.items()]
 
-    def _remove_run(self, run: _Run) -> None:
+    def _remove_run(self, run: _WatchedHostRun) -> None:
         if self._runs.pop(run.number, None) is not None and run.descriptor is not None:
             self._poller.forget(run.descriptor)
         self._deadlines.pop(run.number, None)

@@ -19,7 +19,7 @@ from pytest_agentproc.procfs import iterate_pids, list_threads, read_proc, read_
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping
 
-    from pytest_agentproc.clock._hub_socket import Poller
+    from pytest_agentproc.clock._hub_socket import DescriptorPoller
     from pytest_agentproc.clock._jump import SpawnPath
     from pytest_agentproc.clock._participant import Participant
 
@@ -130,7 +130,7 @@ class WrapperRegistry:
     """
 
     def __init__(
-        self, poller: Poller, participants: Mapping[SpawnPath, Participant], by_pid: Mapping[int, Participant]
+        self, poller: DescriptorPoller, participants: Mapping[SpawnPath, Participant], by_pid: Mapping[int, Participant]
     ) -> None:
         self._poller = poller
         self._participants = participants

@@ -13,7 +13,7 @@ from pytest_agentproc.harness.fakes._fake_log import FakeLog
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from pytest_agentproc.harness._played import Pace
+    from pytest_agentproc.harness._played import RealTimePace
     from pytest_agentproc.harness._wakes import CoordinatorWakes
     from pytest_agentproc.harness.fakes._fake import FakeAgent
 
@@ -25,7 +25,7 @@ _LIMIT_EXTENSION_SECONDS = 60
 
 @asynccontextmanager
 async def cancel_endless_run(
-    pace: Pace, wakes: CoordinatorWakes | None, limits: list[float], fakes: Sequence[FakeAgent]
+    pace: RealTimePace, wakes: CoordinatorWakes | None, limits: list[float], fakes: Sequence[FakeAgent]
 ) -> AsyncIterator[anyio.CancelScope]:
     """Cancel a block that does not end by itself, unless somebody debugs by then; add the limit that was over.
 

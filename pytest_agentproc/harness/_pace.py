@@ -22,7 +22,7 @@ from pytest_agentproc.clock import LONGEST_POLLING_PERIOD_NS, WAKE_GAP_TOLERANCE
 from pytest_agentproc.errors import Spin
 from pytest_agentproc.fake_agents.player import WAIT_FOR_INSTANT, WAIT_FOREVER, ScriptPlayer
 from pytest_agentproc.harness._claims import StepLimitedJumpRule
-from pytest_agentproc.harness._played import Pace
+from pytest_agentproc.harness._played import RealTimePace
 from pytest_agentproc.harness.model._actors import InMemoryProcess
 from pytest_agentproc.harness.model._machine import DEFAULT_REFERENCE_SUBJECT, InMemoryModel
 from pytest_agentproc.harness.model._play import play_bound_scenario
@@ -75,7 +75,7 @@ class NotForRealTime(Exception):
     """A scenario that real time cannot judge, at this scale or at all; the text says why."""
 
 
-def choose_pace(foreseen: RunForecast, scale: float | None, lifetime: float, *, is_scaled: bool = True) -> Pace:
+def choose_pace(foreseen: RunForecast, scale: float | None, lifetime: float, *, is_scaled: bool = True) -> RealTimePace:
     """Choose the pace.
 
     Args:
@@ -103,10 +103,10 @@ def choose_pace(foreseen: RunForecast, scale: float | None, lifetime: float, *, 
         fixed = "" if is_scaled else ", and the limits in its code do not follow {scale}"
         raise NotForRealTime(f"it takes {seconds:.0f} s{_format_scale(chosen)}, and {longest:g} s are allowed{fixed}")
     left = None if margin is None else round(margin / chosen)
-    return Pace(chosen, left, round(_ALLOWED_DELAY_NS * chosen), seconds + _SECONDS_AFTER_EXPECTED_END)
+    return RealTimePace(chosen, left, round(_ALLOWED_DELAY_NS * chosen), seconds + _SECONDS_AFTER_EXPECTED_END)
 
 
-def make_exact_pace(foreseen: RunForecast, limits: float | None, graces: float) -> Pace:
+def make_exact_pace(foreseen: RunForecast, limits: float | None, graces: float) -> RealTimePace:
     """Give the pace below a coordinator, where the machine's clock is virtual and no delay of the machine counts.
 
     Args:
@@ -123,7 +123,7 @@ def make_exact_pace(foreseen: RunForecast, limits: float | None, graces: float) 
     end = foreseen.duration / NANOSECONDS_PER_SECOND
     looking = 0 if limits is None else end + min(_POLLING_SECONDS_AFTER_END + limits, _VIRTUAL_SECONDS_AFTER_END)
     least = min(end + _POLLING_SECONDS_AFTER_END, looking)
-    return Pace(
+    return RealTimePace(
         1,
         None,
         _ALLOWED_ROUNDING_DELAY_NS,

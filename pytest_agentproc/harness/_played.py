@@ -30,7 +30,7 @@ _ROUNDING_TOLERANCE_NS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class RealTimePace:
     """The pace of a scenario in real time.
 
     Args:
@@ -194,7 +194,7 @@ class PlayResult:
     answer: RunReport | None
     fault: SubjectError | ClockError | None
     artifacts: Mapping[str, bytes] | None = None
-    pace: Pace | None = None
+    pace: RealTimePace | None = None
     lateness: int = 0
     polling: PollingPace | None = None
     reference: ReferencePlays | None = None

@@ -33,9 +33,9 @@ from pytest_agentproc.harness._pace import (
 )
 from pytest_agentproc.harness._played import (
     MAX_PROMPT_CHARS_KNOWN,
-    Pace,
     PlayResult,
     PollingPace,
+    RealTimePace,
     build_command_line,
     build_record_header,
     describe_accepted_flags,
@@ -227,7 +227,7 @@ class ScenarioRunner:
         )
 
     def _play_in_real_time(
-        self, bound: BoundScenario, subject: Subject, backend: str, pace: Pace
+        self, bound: BoundScenario, subject: Subject, backend: str, pace: RealTimePace
     ) -> tuple[PlayResult, PollingDetector | None]:
         """Play by the machine's clock; give how the supervisor polls, too, where that clock is virtual."""
         self._decoys.start_missing()

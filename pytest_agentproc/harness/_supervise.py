@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from pytest_agentproc.clock import Clock, VirtualClock
-    from pytest_agentproc.harness._played import Pace
+    from pytest_agentproc.harness._played import RealTimePace
     from pytest_agentproc.harness._wakes import CoordinatorWakes
     from pytest_agentproc.harness.fakes._fake import FakeAgent
     from pytest_agentproc.record import Record
@@ -389,7 +389,7 @@ def supervise_in_real_time(
     subject: Subject,
     bound: BoundScenario,
     fakes: Sequence[FakeAgent],
-    pace: Pace,
+    pace: RealTimePace,
     backend: str,
     room: ArtifactDirectory,
     wakes: CoordinatorWakes | None,

@@ -33,7 +33,7 @@ _MAX_MACHINE_SECONDS_OF_WAKES = 100
 """Seconds of the machine."""
 
 
-class _Wake(NamedTuple):
+class _CoordinatorWake(NamedTuple):
     pid: int
     tid: int
     armed: int
@@ -71,21 +71,21 @@ class CoordinatorWakes:
         fakes = {event.data["pid"] for event in record.events if event.code == "p" and "pid" in event.data}
         own = [wake for wake in self._iterate_wakes(clock) if wake.pid not in fakes and wake.tid != os.getpid()]
         seen = Counter(wake.tid for wake in own)
-        threads: dict[int, list[_Wake]] = {}
+        threads: dict[int, list[_CoordinatorWake]] = {}
         for wake in own:  # a shell has a new process for each look
             threads.setdefault(wake.tid if seen[wake.tid] > 1 or wake.times > 1 else 0, []).append(wake)
         detectors = [_build_detector(wakes) for wakes in threads.values()]
         best = max(detectors, key=lambda polling: polling.period, default=PollingDetector())
         return best if best.period else _build_detector(own)
 
-    def _iterate_wakes(self, clock: SystemClock) -> Iterator[_Wake]:
+    def _iterate_wakes(self, clock: SystemClock) -> Iterator[_CoordinatorWake]:
         zero = int.from_bytes(self._page[_MONOTONIC_OFFSET_BYTES : _MONOTONIC_OFFSET_BYTES + 8], "little") - clock.zero
         count = int.from_bytes(self._page[_WAKE_COUNT_OFFSET_BYTES : _WAKE_COUNT_OFFSET_BYTES + 4], "little")
         for index in range(count):
             pid, tid, armed, at, times = _WAKE_STRUCT.unpack_from(
                 self._page, _FIRST_WAKE_OFFSET_BYTES + index * _WAKE_STRUCT.size
             )
-            yield _Wake(pid, tid, armed + zero, at + zero, times)
+            yield _CoordinatorWake(pid, tid, armed + zero, at + zero, times)
 
 
 def _read_uptime() -> float:
@@ -93,7 +93,7 @@ def _read_uptime() -> float:
     return float(Path("/proc/uptime").read_text("ascii").split()[0])
 
 
-def _build_detector(wakes: Iterable[_Wake]) -> PollingDetector:
+def _build_detector(wakes: Iterable[_CoordinatorWake]) -> PollingDetector:
     polling = PollingDetector()
     for armed, at in chain.from_iterable(map(_iterate_last_equal_waits, wakes)):
         polling.record_sleep(armed, at)
@@ -101,7 +101,7 @@ def _build_detector(wakes: Iterable[_Wake]) -> PollingDetector:
     return polling
 
 
-def _iterate_last_equal_waits(wake: _Wake) -> Iterator[tuple[int, int]]:
+def _iterate_last_equal_waits(wake: _CoordinatorWake) -> Iterator[tuple[int, int]]:
     """Give when each of several equal waits in a row began and ended: the last ones."""
     step = wake.at - wake.armed
     for back in reversed(range(min(wake.times, _MAX_EQUAL_WAITS))):

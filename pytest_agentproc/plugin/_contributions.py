@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.defects import Defect
     from pytest_agentproc.harness import PlayResult, ScenarioRunner
-    from pytest_agentproc.scenario import Language, Scenario
+    from pytest_agentproc.scenario import Scenario, ScenarioLanguage
     from pytest_agentproc.vocabulary import Subject
 
 
-_LANGUAGE_STASH_KEY: pytest.StashKey[Language] = pytest.StashKey()
+_LANGUAGE_STASH_KEY: pytest.StashKey[ScenarioLanguage] = pytest.StashKey()
 _DEFECTS_STASH_KEY: pytest.StashKey[dict[str, Defect]] = pytest.StashKey()
 _LANGUAGE_HOOK_NAMES = ("pytest_agentproc_dialects", "pytest_agentproc_steps")
 _DEFECTS_HOOK_NAME = "pytest_agentproc_defects"
 
 
-def get_language(config: pytest.Config) -> Language:
+def get_language(config: pytest.Config) -> ScenarioLanguage:
     """Give the language of the session's scenarios: the kit's, with what plugins add.
 
     Raises:
@@ -46,7 +46,7 @@ def get_language(config: pytest.Config) -> Language:
         from pytest_agentproc.vocabulary import Dialect, ScriptStep
 
         language = scenario.BUNDLED_LANGUAGE
-        kinds: tuple[tuple[type, Callable[[Language, Any, str], Language]], ...] = (
+        kinds: tuple[tuple[type, Callable[[ScenarioLanguage, Any, str], ScenarioLanguage]], ...] = (
             (Dialect, scenario.add_dialect),
             (ScriptStep, scenario.add_step),
         )

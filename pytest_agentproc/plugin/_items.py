@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
     from pathlib import Path
 
-    from pytest_agentproc.scenario import Language, Scenario
+    from pytest_agentproc.scenario import Scenario, ScenarioLanguage
     from pytest_agentproc.vocabulary import Subject
 
 
@@ -48,7 +48,7 @@ class ScenarioSource:
     """
 
     def __init__(
-        self, path: Path, name: str, language: Language, agent: str = "", scenario: Scenario | None = None
+        self, path: Path, name: str, language: ScenarioLanguage, agent: str = "", scenario: Scenario | None = None
     ) -> None:
         self._path = path
         self._name = name

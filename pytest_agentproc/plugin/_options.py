@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
-class _Option(NamedTuple):
+class _PluginOption(NamedTuple):
     """One option.
 
     Args:
@@ -101,68 +101,72 @@ _BACKEND_NAMES = ("asyncio", "trio")
 _CLOCK_NAMES = ("virtual", "real")
 _DEFAULT_BASELINE_FILE_NAME = "agentproc-baseline.yaml"
 _PLUGIN_OPTIONS = (
-    _Option("corpus", "run the scenarios that come with pytest-agentproc; other tests only if they are named"),
-    _Option(
+    _PluginOption("corpus", "run the scenarios that come with pytest-agentproc; other tests only if they are named"),
+    _PluginOption(
         "backend",
         "event loop of supervisors: asyncio, trio or both",
         _make_choice_reader(*_BACKEND_NAMES, "both"),
         "asyncio",
     ),
-    _Option(
+    _PluginOption(
         "clock",
         "time in which scenarios are played: virtual, real or both; or model: virtual "
         "without a process, the reference supervisor only",
         _make_choice_reader(*_CLOCK_NAMES, "both", "model"),
         "virtual",
     ),
-    _Option(
+    _PluginOption(
         "repeat",
         "run each scenario this many times in virtual time; report a difference as a kit error",
         _read_positive_count,
         "1",
     ),
-    _Option(
+    _PluginOption(
         "search", "try this many settings of each scenario's open values; report each failure", _read_setting_count, "0"
     ),
-    _Option("explore", "vary scenarios without open values, in this many settings of each", _read_setting_count, "0"),
-    _Option(
+    _PluginOption(
+        "explore", "vary scenarios without open values, in this many settings of each", _read_setting_count, "0"
+    ),
+    _PluginOption(
         "scale", "in real time every duration is divided by it; auto: as fast as can be judged", _read_scale, "auto"
     ),
-    _Option(
+    _PluginOption(
         "virtual_sync",
         "be ready for sync tests in virtual time from the start: pytest-xdist needs it, and a session without it "
         "starts again once such a test is collected",
     ),
-    _Option("process_tree", "fail every test that leaves a process behind, as if it had asked for process_tree"),
-    _Option(
+    _PluginOption("process_tree", "fail every test that leaves a process behind, as if it had asked for process_tree"),
+    _PluginOption(
         "subject",
         "supervisors that are judged in place of the reference supervisor, with commas: null, "
         "spawn-and-forget, subprocess.run, kill-at-once, reference (the reference supervisor), those of the hook "
         "pytest_agentproc_subjects, package.module:attribute, or a TOML file that describes a program",
         _read_comma_list,
     ),
-    _Option("rule", "collect only scenarios that cover one of these rules, with commas: C1,T1", _read_rules),
-    _Option(
+    _PluginOption("rule", "collect only scenarios that cover one of these rules, with commas: C1,T1", _read_rules),
+    _PluginOption(
         "command",
         "program that is judged in place of the reference supervisor: my-supervisor "
         "--timeout {inactivity_timeout} {agent}; several on a line each",
         _read_option_lines,
     ),
-    _Option(
+    _PluginOption(
         "baseline",
         f"file of known failures; without a word {_DEFAULT_BASELINE_FILE_NAME} beside the ini file, if it is there",
         str,
     ),
-    _Option("update_baseline", "write that file: list what fails now, and nothing else"),
-    _Option("results", "file for the results of all scenarios as one JSON object", str),
-    _Option("report", "folder for an HTML page of each scenario that is played, and an index of them", str),
-    _Option(
+    _PluginOption("update_baseline", "write that file: list what fails now, and nothing else"),
+    _PluginOption("results", "file for the results of all scenarios as one JSON object", str),
+    _PluginOption("report", "folder for an HTML page of each scenario that is played, and an index of them", str),
+    _PluginOption(
         "timeline",
         "which scenarios are kept as a page: on-failure, always, off; auto: all if there is a report, else failures",
         _make_choice_reader("auto", "on-failure", "always", "off"),
         "auto",
     ),
-    _Option("defect", "judge the reference supervisor with this defect built in, to see what catches it", _read_defect),
+    _PluginOption(
+        "defect", "judge the reference supervisor with this defect built in, to see what catches it", _read_defect
+    ),
 )
 _NAMES_OF_REPORT_OPTIONS = ("corpus", "rule", "update_baseline", "results", "report", "timeline")
 FLAGS_THAT_CHANGE_PLAYS = tuple(

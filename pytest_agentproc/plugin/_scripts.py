@@ -15,7 +15,7 @@ from pytest_agentproc.corpus import index_corpus_files, split_agent
 from pytest_agentproc.errors import UsageError, suggest_known_word
 from pytest_agentproc.files import read_text_file
 from pytest_agentproc.plugin._contributions import get_language
-from pytest_agentproc.scenario import BUNDLED_LANGUAGE, Language, Scenario, load, loads
+from pytest_agentproc.scenario import BUNDLED_LANGUAGE, Scenario, ScenarioLanguage, load, loads
 
 if TYPE_CHECKING:
     import pytest
@@ -42,7 +42,7 @@ class ScriptPlace(NamedTuple):
     file: Path
     first_line: int
     name: str
-    language: Language
+    language: ScenarioLanguage
 
 
 def find_test_place(request: pytest.FixtureRequest) -> ScriptPlace:
@@ -102,7 +102,7 @@ def load_given_scenario(given: Any, place: ScriptPlace, agent: str = '"raw"') ->
     )
 
 
-def load_named_scenario(name: str | Path, folder: Path, language: Language = BUNDLED_LANGUAGE) -> Scenario:
+def load_named_scenario(name: str | Path, folder: Path, language: ScenarioLanguage = BUNDLED_LANGUAGE) -> Scenario:
     """Load a scenario by the path of its file, or by its id if it is a bundled one.
 
     Args:

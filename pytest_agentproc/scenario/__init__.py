@@ -4,14 +4,14 @@
 subject states, into a `BoundScenario`: the program that the fake plays and the expectations that the verdict compares.
 The tables of steps (`_steps`), expect keys (`_expect`) and file keys (`_file`) make checker, compiler and reference. In
 a file with several sessions, each session is a `Scenario` of its own, in `parts`, with a `BoundScenario` of its own.
-Other packages extend the language through the `Language` that the caller passes in: nothing here changes.
+Other packages extend the language through the `ScenarioLanguage` that the caller passes in: nothing here changes.
 """
 
 from __future__ import annotations
 
 from pytest_agentproc.errors import NotApplicable
 from pytest_agentproc.scenario._additions import BUNDLED_LANGUAGE, add_dialect, add_step
-from pytest_agentproc.scenario._check import Key, Language
+from pytest_agentproc.scenario._check import Key, ScenarioLanguage
 from pytest_agentproc.scenario._expect import TIME_EXPECT_KEYS
 from pytest_agentproc.scenario._load import load, load_for_each_agent, loads, read_agent_names
 from pytest_agentproc.scenario._movable import MovablePiece, apply_moves, find_movable_pieces, replace_expected_times
@@ -30,13 +30,13 @@ __all__ = [
     "Key",
     "KeyTable",
     "KeyUse",
-    "Language",
     "ListEntry",
     "MovablePiece",
     "NotApplicable",
     "OpenValue",
     "OpenValueChoice",
     "Scenario",
+    "ScenarioLanguage",
     "StatedLimits",
     "add_dialect",
     "add_step",

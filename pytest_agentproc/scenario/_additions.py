@@ -19,8 +19,8 @@ from pytest_agentproc.errors import UsageError
 from pytest_agentproc.scenario._check import (
     CompileContext,
     Key,
-    Language,
     ProgramStep,
+    ScenarioLanguage,
     StepEntry,
     WrittenStep,
     is_step_supported,
@@ -178,7 +178,7 @@ def _find_imports(body: list[ast.stmt]) -> Iterator[tuple[str, int]]:
                 yield from ((f"{base}.{alias.name}" if is_package else base, inner.lineno) for alias in inner.names)
 
 
-BUNDLED_LANGUAGE = Language(STEP_ENTRY_BY_NAME)
+BUNDLED_LANGUAGE = ScenarioLanguage(STEP_ENTRY_BY_NAME)
 """The language as the kit has it."""
 
 _VALUE_TYPE_BY_NAME: dict[str, ValueType] = {
@@ -191,7 +191,7 @@ _VALUE_TYPE_BY_NAME: dict[str, ValueType] = {
 }
 
 
-def add_dialect(language: Language, dialect: Dialect, origin: str) -> Language:
+def add_dialect(language: ScenarioLanguage, dialect: Dialect, origin: str) -> ScenarioLanguage:
     """Give the language with one dialect more.
 
     Args:
@@ -208,7 +208,7 @@ def add_dialect(language: Language, dialect: Dialect, origin: str) -> Language:
     return replace(language, dialects={**language.dialects, dialect.name: AddedDialect(dialect, origin)})
 
 
-def add_step(language: Language, step: ScriptStep, origin: str) -> Language:
+def add_step(language: ScenarioLanguage, step: ScriptStep, origin: str) -> ScenarioLanguage:
     """Give the language with one step more; arguments and errors as `add_dialect`."""
     others = {name: entry.kind.origin for name, entry in language.steps.items() if isinstance(entry.kind, _AddedStep)}
     _require_free_name("step", step.name, STEP_ENTRY_BY_NAME, others)

@@ -170,7 +170,7 @@ class DialectAddition(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Language:
+class ScenarioLanguage:
     """The language as the kit has it, or with what other packages add; never changed, only made anew.
 
     Args:
@@ -240,7 +240,7 @@ class FileCheck:
 
     file: str
     folder: str | PathLike[str] | None
-    language: Language
+    language: ScenarioLanguage
     problems: list[ScenarioProblem] = field(default_factory=list)
     dialect: str = ""
     mode: str = ""
@@ -381,7 +381,7 @@ class FileCheck:
 
 def _make_unknown_agent_facts() -> dict[str, Any]:
     """Describe an agent of which the file says nothing yet."""
-    blank = FileCheck("", None, Language({}))
+    blank = FileCheck("", None, ScenarioLanguage({}))
     return {name: getattr(blank, name) for name in _AGENT_FACT_NAMES}
 
 

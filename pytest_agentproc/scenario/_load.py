@@ -38,7 +38,7 @@ from pytest_agentproc.vocabulary import LEVELS, RunReport
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.scenario._check import Language
+    from pytest_agentproc.scenario._check import ScenarioLanguage
     from pytest_agentproc.scenario._expect_keys import UnboundExpectation
     from pytest_agentproc.scenario._open import OpenValue
 
@@ -154,7 +154,7 @@ def find_agent_names(text: str) -> tuple[str, ...]:
 
 _SCENARIO_FILE_SUFFIX = ".scenario.yaml"
 _MAX_FILE_CHARACTERS = 4 * 1024**2
-_MAX_OPEN_VALUES = 100
+_MAX_VALUES_LEFT_OPEN = 100
 _MAX_FILE_BYTES = 4 * _MAX_FILE_CHARACTERS + 3
 """So many bytes the longest text can have, with a byte order mark."""
 _RUN_REPORT_FIELD_NAMES = tuple(field.name for field in fields(RunReport))
@@ -166,7 +166,10 @@ _MESSAGE_BY_FORBIDDEN_CHARACTERS = {
 
 
 def load(
-    path: str | os.PathLike[str], language: Language = BUNDLED_LANGUAGE, name: str | None = None, agent: str = ""
+    path: str | os.PathLike[str],
+    language: ScenarioLanguage = BUNDLED_LANGUAGE,
+    name: str | None = None,
+    agent: str = "",
 ) -> Scenario:
     """Read and check a scenario file.
 
@@ -184,7 +187,7 @@ def load(
 
 
 def load_for_each_agent(
-    path: str | os.PathLike[str], language: Language = BUNDLED_LANGUAGE, name: str | None = None
+    path: str | os.PathLike[str], language: ScenarioLanguage = BUNDLED_LANGUAGE, name: str | None = None
 ) -> tuple[Scenario, ...]:
     """Read and check a scenario file for each of its agents: one scenario, or several with `agent: {each: [...]}`.
 
@@ -229,7 +232,7 @@ def loads(
     text: str,
     name: str = "<text>",
     folder: str | os.PathLike[str] | None = None,
-    language: Language = BUNDLED_LANGUAGE,
+    language: ScenarioLanguage = BUNDLED_LANGUAGE,
     agent: str = "",
 ) -> Scenario:
     """Check a scenario's text.
@@ -332,10 +335,10 @@ def _parse_and_read(text: str, check: FileCheck, agent: str) -> dict[str, Any]:
     before = len(check.problems)
     root, about = _choose_loaded_agent(root, text, check, agent)
     found = find_open_values(root, text, check.report_problem)
-    if len(found) > _MAX_OPEN_VALUES:  # each is tried in a reading of the whole file
-        first = found[_MAX_OPEN_VALUES]
+    if len(found) > _MAX_VALUES_LEFT_OPEN:  # each is tried in a reading of the whole file
+        first = found[_MAX_VALUES_LEFT_OPEN]
         check.report_problem(
-            first.line, first.column, f"the file has {len(found)} open values: at most {_MAX_OPEN_VALUES} are read"
+            first.line, first.column, f"the file has {len(found)} open values: at most {_MAX_VALUES_LEFT_OPEN} are read"
         )
     if len(check.problems) > before:
         return {}

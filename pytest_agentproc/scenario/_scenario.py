@@ -19,7 +19,7 @@ from pytest_agentproc.vocabulary import ALL_LIMIT_NAMES, ERRNO_BY_RESOURCE_SHORT
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pytest_agentproc.scenario._check import Language
+    from pytest_agentproc.scenario._check import ScenarioLanguage
     from pytest_agentproc.scenario._drive import DriveItem
     from pytest_agentproc.vocabulary import CallerAction, ContinuedSession, Dialect, Handler, HookReaction
 
@@ -166,7 +166,7 @@ class Scenario:
     expected: tuple[UnboundExpectation, ...] = field(repr=False)
     session: str = ""
     parts: Mapping[str, Scenario] = field(default_factory=dict, repr=False)
-    language: Language = field(repr=False, compare=False)
+    language: ScenarioLanguage = field(repr=False, compare=False)
     openings: tuple[OpenValue, ...] = ()
     _bound: dict[Policy, BoundScenario] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What binding gave last: who plays a scenario again most often does so under the same limits."""
@@ -267,10 +267,10 @@ class Scenario:
         }
         scopes[""] = CompileContext(Policy().to_whole_limits(), self.language.steps)
         drive = tuple(bind_caller_action(item, scopes[item.session]) for item in self.drive)
-        blocked = self._bind_loop_block(scopes[""])
+        blocked = self._bind_event_loop_block(scopes[""])
         return BoundScenario(self, {}, Policy(), self._bind_expectations(scopes), drive, parts=parts, blocked=blocked)
 
-    def _bind_loop_block(self, scope: CompileContext) -> CallerAction | None:
+    def _bind_event_loop_block(self, scope: CompileContext) -> CallerAction | None:
         return None if self.blockage is None else bind_caller_action(self.blockage, scope)
 
     def _bind_expectations(self, scopes: Mapping[str, CompileContext]) -> tuple[Expectation, ...]:
@@ -332,7 +332,7 @@ class Scenario:
             program["tasks"] = True
         program["encoder"] = list(self.dialect_record.list_encoder_modules(self.mode, has_tasks=has_tasks))
         expect = self._bind_expectations({"": scope})
-        pauseless, blocked = _find_pauseless_spawn([first, then]), self._bind_loop_block(scope)
+        pauseless, blocked = _find_pauseless_spawn([first, then]), self._bind_event_loop_block(scope)
         bound = BoundScenario(self, program, policy, expect, pauseless=pauseless, blocked=blocked)
         if not self.is_session:
             return replace(bound, abandoned=next((bind_caller_action(item, scope) for item in self.drive[1:]), None))

@@ -22,7 +22,7 @@ from pytest_agentproc.supervisor._router import MAX_KEPT_EVENT_CHARS, Transcript
 from pytest_agentproc.supervisor._session_driver import CallbackRunner, MissingWakeup, SessionDriver
 from pytest_agentproc.supervisor._spawn import check_command, make_spawner
 from pytest_agentproc.supervisor.dialects import Setting
-from pytest_agentproc.tree import Wakeup
+from pytest_agentproc.tree import LoopWakeup
 from pytest_agentproc.vocabulary import DIALECTS, ContinuedSession, Dialect, Outcome, Policy
 
 if TYPE_CHECKING:
@@ -469,10 +469,10 @@ async def open_session(
         yield session
 
 
-def _open_wakeup(session: Session) -> Wakeup | MissingWakeup:
+def _open_wakeup(session: Session) -> LoopWakeup | MissingWakeup:
     """Give the session its descriptor, or what stands for one if none is left."""
     try:
-        return Wakeup()
+        return LoopWakeup()
     except OSError as error:
         return session.make_missing_wakeup(error)
 

@@ -14,7 +14,7 @@ from pytest_agentproc.tree._ownership import OwnedProcess, Ownership
 from pytest_agentproc.tree._prctl import adopt_orphans_in_block, die_with_parent
 from pytest_agentproc.tree._snapshots import ProcessState, read_command_line, require_own_proc, take_snapshot
 from pytest_agentproc.tree._starts import COMMAND_TEXT_OF_FORK, ProcessStart, listen_to_starts
-from pytest_agentproc.tree._wakeup import Wakeup
+from pytest_agentproc.tree._wakeup import LoopWakeup
 from pytest_agentproc.tree._walk import list_descendants, read_group
 
 __all__ = [
@@ -23,11 +23,11 @@ __all__ = [
     "Keeper",
     "KeeperDied",
     "LeakTracker",
+    "LoopWakeup",
     "OwnedProcess",
     "Ownership",
     "ProcessStart",
     "ProcessState",
-    "Wakeup",
     "adopt_orphans_in_block",
     "die_with_parent",
     "exclude_from_tracking",

@@ -22,7 +22,7 @@ from pytest_agentproc.tree._kernel import (
     release_descriptors,
     reserve_descriptors,
 )
-from pytest_agentproc.tree._members import TreeMembers
+from pytest_agentproc.tree._members import TreeProcesses
 from pytest_agentproc.tree._membership import DescentTree, SubreaperTree
 from pytest_agentproc.tree._prctl import Alarm, adopt_orphans, release_orphans
 from pytest_agentproc.tree._root import KeeperChild, OwnChild, started_pids
@@ -30,7 +30,7 @@ from pytest_agentproc.tree._root import KeeperChild, OwnChild, started_pids
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pytest_agentproc.tree._membership import TreeMembership
+    from pytest_agentproc.tree._membership import TreeProcessFinder
     from pytest_agentproc.tree._root import RootProcess
 
 
@@ -82,7 +82,7 @@ class AgentChild:
         self._numbers: dict[str, int] = {}
         self._eventfds: list[int] = []
         """The eventfd that wakes the reader, and one that reserves a descriptor for the alarm."""
-        self._kin: TreeMembership
+        self._kin: TreeProcessFinder
         self._epoll = select.epoll()
         # The descriptors for the end are reserved before the start. Without them the start is refused; with too few at
         # the end, the agent would live on.
@@ -110,7 +110,7 @@ class AgentChild:
         self._epoll.register(self._pidfd, select.EPOLLIN)
         self._epoll.register(self._wakeup, select.EPOLLIN)
         self._alarm: Alarm | None = None
-        self._members = TreeMembers(self._pidfd, self._kin, self._watch_member, self._epoll.unregister)
+        self._members = TreeProcesses(self._pidfd, self._kin, self._watch_member, self._epoll.unregister)
         self._killed_at: float | None = None
         self._status: int | None = None
         self._is_reaped = False

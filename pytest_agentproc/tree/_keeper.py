@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import AgentprocError
 from pytest_agentproc.tree._kernel import read_parent
-from pytest_agentproc.tree._members import TreeMembers
+from pytest_agentproc.tree._members import TreeProcesses
 from pytest_agentproc.tree._membership import SubreaperTree
 from pytest_agentproc.tree._prctl import adopt_orphans, release_orphans
 from pytest_agentproc.tree._snapshots import require_own_proc
@@ -26,7 +26,7 @@ from pytest_agentproc.tree._snapshots import require_own_proc
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from pytest_agentproc.tree._membership import KnownMembers
+    from pytest_agentproc.tree._membership import KnownTreeProcesses
 
 
 TREE_COOKIE_VARIABLE = "AGENTPROC_TREE"
@@ -286,7 +286,7 @@ class Keeper:
 
     def _end_orphans(self) -> None:
         """Kill and reap the adopted processes of a dead keeper, as far as cookie or mark identify them."""
-        members = TreeMembers(None, SubreaperTree(-1, self.cookie, self.mark), _ignore_descriptor, _ignore_descriptor)
+        members = TreeProcesses(None, SubreaperTree(-1, self.cookie, self.mark), _ignore_descriptor, _ignore_descriptor)
         end = time.monotonic() + self._limit_step_seconds(_ANSWER_TIMEOUT_SECONDS)
         turns = 0
         while time.monotonic() < end:
@@ -425,7 +425,7 @@ class KeeperTree:
         self._keeper = keeper
         self._root = root
 
-    def find_candidates(self, known: KnownMembers, end: float) -> Iterator[int]:
+    def find_candidates(self, known: KnownTreeProcesses, end: float) -> Iterator[int]:
         """See `TreeMembership`."""
         left = self._keeper.find_remaining_processes()
         self.is_sure = left.is_sure

@@ -18,7 +18,7 @@ _BIRTH_TIME_FIELD_INDEX = 19
 """Where, from the state on, the kernel says when a process was born."""
 
 
-class MembersWithoutPidfd:
+class ProcessesWithoutPidfd:
     """Hold pids with births: `births` of members that may be signalled, `refused` of the others.
 
     A dead member is known until its parent or `reap_old_zombies` reaps its zombie: nothing else shows to whom an
@@ -48,7 +48,7 @@ class MembersWithoutPidfd:
         self.births.pop(pid, None)
         self._corpses.pop(pid, None)
 
-    def list_sessions(self) -> set[int]:
+    def list_kernel_sessions(self) -> set[int]:
         """Give the sessions of the members that are not reaped yet."""
         found = {pid: read_session(pid) for pid in (*self.births, *self._corpses)}
         return {session for pid, session in found.items() if session is not None and pid in self}

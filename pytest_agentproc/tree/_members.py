@@ -4,7 +4,7 @@ A pid is only ever used to open a pidfd. Then the kinship is read, and the proce
 reaches the process that was found. A walk during which a process died or vanished is no proof: the dead process may
 have left a child in a place that the walk had passed.
 
-If no descriptor is left, a member is known by its pid and birth: see `MembersWithoutPidfd`.
+If no descriptor is left, a member is known by its pid and birth: see `ProcessesWithoutPidfd`.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ import time
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.tree._kernel import call_with_spare_descriptor, is_dead, is_out_of_descriptors, open_pidfd
-from pytest_agentproc.tree._loose import MembersWithoutPidfd
+from pytest_agentproc.tree._loose import ProcessesWithoutPidfd
 from pytest_agentproc.tree._membership import list_pinned_sessions
 from pytest_agentproc.tree._walk import read_group, read_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.tree._membership import TreeMembership
+    from pytest_agentproc.tree._membership import TreeProcessFinder
 
 
 _LEAST_WALKS_PER_SURVEY = 4
 """The least number of walks in a survey, unless one is sure."""
 
 
-class TreeMembers:
+class TreeProcesses:
     """Find, signal and outlive the descendants of an agent.
 
     `is_sure` says that the last walk missed no process within its reach.
@@ -46,7 +46,7 @@ class TreeMembers:
     """
 
     def __init__(
-        self, root: int | None, kin: TreeMembership, watch: Callable[[int], None], forget: Callable[[int], None]
+        self, root: int | None, kin: TreeProcessFinder, watch: Callable[[int], None], forget: Callable[[int], None]
     ) -> None:
         self.kin = kin
         self.is_sure = False
@@ -55,7 +55,7 @@ class TreeMembers:
         self._watch = watch
         self._forget = forget
         self._pidfds: dict[int, int] = {}
-        self._loose = MembersWithoutPidfd()
+        self._loose = ProcessesWithoutPidfd()
         self._unreaped: set[int] = set()
         """The dead among these that pin their session, or that another process reaps first."""
         self._untouchable: dict[int, int] = {}
@@ -82,9 +82,9 @@ class TreeMembers:
         """See `KnownMembers`."""
         return not is_dead(self._pidfds[pid]) if pid in self._pidfds else pid in self._loose.births
 
-    def list_sessions(self) -> set[int]:
+    def list_kernel_sessions(self) -> set[int]:
         """See `KnownMembers`."""
-        return list_pinned_sessions(self._pidfds) | self._loose.list_sessions()
+        return list_pinned_sessions(self._pidfds) | self._loose.list_kernel_sessions()
 
     def walk_tree_until_sure(self, seconds: float) -> None:
         """Walk the tree until a walk is sure, or the real seconds are over, however slow the machine is."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _PROCESSES_BETWEEN_TIME_CHECKS = 64
 
 
-class KnownMembers(Protocol):
+class KnownTreeProcesses(Protocol):
     """The members that were found so far, zombies too."""
 
     def __contains__(self, pid: int, /) -> bool:
@@ -36,11 +36,11 @@ class KnownMembers(Protocol):
     def is_alive(self, pid: int) -> bool:
         """Say whether it is a known member, and alive."""
 
-    def list_sessions(self) -> set[int]:
+    def list_kernel_sessions(self) -> set[int]:
         """Give the sessions of the members that are not reaped yet."""
 
 
-class TreeMembership(Protocol):
+class TreeProcessFinder(Protocol):
     """Find the members of a tree.
 
     `adopts` says that orphans of the tree become children of this process, which then must reap them. `is_sure` is
@@ -52,7 +52,7 @@ class TreeMembership(Protocol):
     is_sure: bool
     is_cut: bool
 
-    def find_candidates(self, known: KnownMembers, end: float) -> Iterator[int]:
+    def find_candidates(self, known: KnownTreeProcesses, end: float) -> Iterator[int]:
         """Give possible members, zombies too.
 
         Args:
@@ -82,8 +82,8 @@ class DescentTree:
     def __init__(self, root: int) -> None:
         self._root = root
 
-    def find_candidates(self, known: KnownMembers, end: float) -> Iterator[int]:
-        """See `TreeMembership`."""
+    def find_candidates(self, known: KnownTreeProcesses, end: float) -> Iterator[int]:
+        """See `TreeProcessFinder`."""
         yield from (found := list_descendants(self._root))
         seen = {self._root, *found}
         members = list_session_members(self._root)
@@ -95,7 +95,7 @@ class DescentTree:
                 seen.update(found)
 
     def confirm_member(self, pid: int, pidfd: int) -> bool:
-        """See `TreeMembership`."""
+        """See `TreeProcessFinder`."""
         while pid > 1:
             if read_session(pid) == self._root:
                 return True
@@ -103,7 +103,7 @@ class DescentTree:
         return False
 
     def pin_session(self, pid: int) -> bool:
-        """See `TreeMembership`."""
+        """See `TreeProcessFinder`."""
         return True
 
 
@@ -128,19 +128,19 @@ class SubreaperTree:
         self._cookie = cookie
         self._mark = mark
         self._before = frozenset(before)
-        self._known: KnownMembers | None = None
+        self._known: KnownTreeProcesses | None = None
         self._sessions = {root}
         self._seen: list[int] = []
         self._strange: set[int] = set()
         self._last = 0
 
-    def find_candidates(self, known: KnownMembers, end: float) -> Iterator[int]:
-        """See `TreeMembership`.
+    def find_candidates(self, known: KnownTreeProcesses, end: float) -> Iterator[int]:
+        """See `TreeProcessFinder`.
 
         Descendants come first: an orphan leaves their list before it enters the list of our children.
         """
         self._known = known
-        self._sessions = {self._root, *known.list_sessions()}
+        self._sessions = {self._root, *known.list_kernel_sessions()}
         yield from list_descendants(self._root)
         self._seen = list_children(os.getpid())
         self.is_sure, self.is_cut = True, False
@@ -157,7 +157,7 @@ class SubreaperTree:
                     yield from list_descendants(pid)
 
     def confirm_member(self, pid: int, pidfd: int) -> bool:
-        """See `TreeMembership`."""
+        """See `TreeProcessFinder`."""
         # A child of ours is judged by its marks. Any other has to lead up to the agent, or to a living member: a dead
         # one says nothing, its pid may be reused.
         if _is_own_zombie(pidfd) is not None:
@@ -180,7 +180,7 @@ class SubreaperTree:
         return is_ours
 
     def pin_session(self, pid: int) -> bool:
-        """See `TreeMembership`."""
+        """See `TreeProcessFinder`."""
         session = read_session(pid)
         if session is None or session in self._sessions:
             return True
@@ -194,8 +194,8 @@ class SubreaperTree:
     def list_unknown_children(self, known: Iterable[int]) -> list[int]:
         """List children of this process of unknown origin that came while the agent lived, without the `known` ones."""
         # Named and never signalled: another part of the program may have started them.
-        found: KnownMembers | tuple[()] = self._known or ()
-        self._sessions = {self._root, *(found.list_sessions() if found else ())}
+        found: KnownTreeProcesses | tuple[()] = self._known or ()
+        self._sessions = {self._root, *(found.list_kernel_sessions() if found else ())}
         new = set(list_children(os.getpid())) - self._before - set(known) - {self._root}
         return sorted(pid for pid in new if pid not in found and not self._has_mark_of_agent(pid))
 

@@ -7,7 +7,7 @@ import os
 import select
 
 
-class Wakeup:
+class LoopWakeup:
     """An epoll descriptor over an eventfd and the descriptor of the agent that lives now.
 
     Raises:

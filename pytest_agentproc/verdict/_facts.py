@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.record import select_session_events
 from pytest_agentproc.supervisor.dialects import parse_objects
-from pytest_agentproc.verdict._rows import PartialPlayResult
+from pytest_agentproc.verdict._rows import PlayOfOneSessionOrTurn
 from pytest_agentproc.vocabulary import RunReport, parse_signal_name
 
 if TYPE_CHECKING:
@@ -66,7 +66,9 @@ def list_signals(record: Record, process: str | None = None) -> list[tuple[str, 
     """
     whose = _list_agents(record) if process is None else [process]
     return [
-        (event.data["signal"], event.at) for event in _iterate_own_events(record, whose, "sx") if "signal" in event.data
+        (event.data["signal"], event.at)
+        for event in _iterate_events_of_processes(record, whose, "sx")
+        if "signal" in event.data
     ]
 
 
@@ -141,7 +143,7 @@ def find_gone_at(record: Record, process: str) -> int | None:
     return next(
         (
             event.at
-            for event in _iterate_own_events(record, [process], "xp")
+            for event in _iterate_events_of_processes(record, [process], "xp")
             if event.code == "x" or "gone" in event.data
         ),
         None,
@@ -181,7 +183,7 @@ def _find_marker_at(record: Record, key: str) -> int | None:
 def list_lines_without_event(record: Record) -> list[str]:
     """List the lines of the agents' stdout that are no JSON objects, as far as the record kept them whole."""
     printed: dict[str, list[bytes]] = {}
-    for event in _iterate_own_events(record, _list_agents(record), "o"):
+    for event in _iterate_events_of_processes(record, _list_agents(record), "o"):
         data = event.data.get("bytes", b"")
         # A piece that was not kept whole may hold anything: it makes no line odd.
         printed.setdefault(event.data["process"], []).append(data if isinstance(data, bytes) else b"\n")
@@ -191,11 +193,13 @@ def list_lines_without_event(record: Record) -> list[str]:
 
 def find_last_step(record: Record, process: str = "agent") -> int | None:
     """Give the line of the last step that a process began."""
-    lines = [event.data["line"] for event in _iterate_own_events(record, [process], "m") if "step" in event.data]
+    lines = [
+        event.data["line"] for event in _iterate_events_of_processes(record, [process], "m") if "step" in event.data
+    ]
     return lines[-1] if lines else None
 
 
-def _iterate_own_events(record: Record, processes: Collection[str], codes: str) -> Iterator[Event]:
+def _iterate_events_of_processes(record: Record, processes: Collection[str], codes: str) -> Iterator[Event]:
     """Yield what processes themselves went through: never what their supervisor did or saw."""
     for event in record.events:
         if event.code in codes and event.data["process"] in processes and "by" not in event.data:
@@ -213,7 +217,7 @@ def select_session_play(played: PlayResult, key: str) -> tuple[PlayResult, str]:
         answer = (answer.sessions or {}).get(name, RunReport())
     record = select_session_events(played.record, name)
     part = played.bound.parts[name]
-    return PartialPlayResult(
+    return PlayOfOneSessionOrTurn(
         part, record, answer, played.fault, played.tolerance, played.compute_allowed_delay, None
     ), own
 

@@ -163,7 +163,7 @@ class PlayResult(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class PartialPlayResult:
+class PlayOfOneSessionOrTurn:
     """A play as if one of its sessions, or one of its turns, were all of it: the answer is that one's alone."""
 
     bound: BoundScenario

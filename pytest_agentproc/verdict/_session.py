@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.record import format_instant
 from pytest_agentproc.verdict._rows import (
     Finding,
-    PartialPlayResult,
+    PlayOfOneSessionOrTurn,
     PlayResult,
     Verdict,
     is_duration_as_wanted,
@@ -110,7 +110,7 @@ def _build_turn_check(head: str, number: int, leaf: str, check: ExpectationCheck
             played.tolerance,
             played.compute_allowed_delay,
         )
-        return check(PartialPlayResult(*parts, played.artifacts), wanted)
+        return check(PlayOfOneSessionOrTurn(*parts, played.artifacts), wanted)
 
     return check_turn
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _STEPS_BETWEEN_TIME_CHECKS = 64
 """A loop that is never idle is timed this often, in iterations."""
 
-_MAX_FAULTS_THROWN = 3
+_MAX_ERRORS_THROWN_INTO_TASKS = 3
 """The number of faults thrown into waiting tasks after which the run is broken off."""
 
 
@@ -173,7 +173,7 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
         # The first fault cancels a scope; these tasks are shielded from it. After three throws the program seems
         # to swallow every error.
         self._throws += 1
-        if self._throws > _MAX_FAULTS_THROWN:
+        if self._throws > _MAX_ERRORS_THROWN_INTO_TASKS:
             raise error
 
         def raise_error() -> None:
@@ -204,7 +204,7 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
         """Give the error to every task that is about to be cancelled: a task that runs on swallows cancellation."""
         # A task that swallows `Cancelled` runs on for ever. The fault in its place ends it.
         self._throws += 1
-        if self._throws > _MAX_FAULTS_THROWN:
+        if self._throws > _MAX_ERRORS_THROWN_INTO_TASKS:
             self._end = error
         for task in trio._core._run.GLOBAL_RUN_CONTEXT.runner.runq:
             if isinstance(task._next_send, outcome.Error):

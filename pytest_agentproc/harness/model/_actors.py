@@ -103,7 +103,7 @@ _SPAWN_KINDS_IN_SESSION = (*_SPAWN_KINDS_IN_GROUP, "own_group")
 _SIGHUP = 1
 
 
-class TreeMember:
+class ModelTreePlace:
     """One process among the others of its tree.
 
     Args:
@@ -117,7 +117,7 @@ class TreeMember:
     def __init__(
         self,
         process: InMemoryProcess,
-        above: TreeMember | None,
+        above: ModelTreePlace | None,
         how: str,
         *,
         is_subreaper: bool = False,
@@ -126,10 +126,12 @@ class TreeMember:
         self.process = process
         self.is_subreaper = is_subreaper
         self.is_cleared: bool = is_cleared or (above is not None and above.is_cleared)
-        self.children: list[TreeMember] = []
-        self.tree: list[TreeMember] = [] if above is None else above.tree
-        self.group: list[TreeMember] = above.group if above is not None and how in _SPAWN_KINDS_IN_GROUP else []
-        self.session: list[TreeMember] = above.session if above is not None and how in _SPAWN_KINDS_IN_SESSION else []
+        self.children: list[ModelTreePlace] = []
+        self.tree: list[ModelTreePlace] = [] if above is None else above.tree
+        self.group: list[ModelTreePlace] = above.group if above is not None and how in _SPAWN_KINDS_IN_GROUP else []
+        self.session: list[ModelTreePlace] = (
+            above.session if above is not None and how in _SPAWN_KINDS_IN_SESSION else []
+        )
         self.parent = above if above is None or how not in _SPAWN_KINDS_OF_ORPHANS else above.find_orphan_adopter()
         for relatives in (self.tree, self.group, self.session):
             relatives.append(self)
@@ -137,14 +139,16 @@ class TreeMember:
             self.parent.children.append(self)
 
     @classmethod
-    def from_step_fields(cls, process: InMemoryProcess, above: TreeMember, fields: dict[str, Any]) -> TreeMember:
+    def from_step_fields(
+        cls, process: InMemoryProcess, above: ModelTreePlace, fields: dict[str, Any]
+    ) -> ModelTreePlace:
         """Give the kinship of a process that is spawned as a step says."""
         is_cleared, adopts = fields.get("clear_env", False), fields.get("subreaper", False)
         return cls(process, above, fields["how"], is_subreaper=adopts, is_cleared=is_cleared)
 
-    def find_orphan_adopter(self) -> TreeMember | None:
+    def find_orphan_adopter(self) -> ModelTreePlace | None:
         """Find the process that adopts the orphans of a child of this process."""
-        found: TreeMember | None = self
+        found: ModelTreePlace | None = self
         while found is not None and not found.is_subreaper:
             found = found.parent
         return found
@@ -165,9 +169,9 @@ class TreeMember:
             if above.group is not self.group and above.session is self.session:
                 _signal_orphaned_group(self.group)
 
-    def list_descendants(self) -> list[TreeMember]:
+    def list_descendants(self) -> list[ModelTreePlace]:
         """List its descendants through living parents, parents before children."""
-        found: list[TreeMember] = []
+        found: list[ModelTreePlace] = []
         frontier = [self]
         while frontier:
             living = [child for child in frontier.pop(0).children if child.process.is_alive]
@@ -176,7 +180,7 @@ class TreeMember:
         return found
 
 
-def _signal_orphaned_group(group: list[TreeMember]) -> None:
+def _signal_orphaned_group(group: list[ModelTreePlace]) -> None:
     """Send HUP and CONT to a group if it is orphaned and has stopped members."""
     members = [member for member in group if member.process.is_alive]
     if any(member.process.is_stopped for member in members) and not any(map(_has_parent_outside_group, members)):
@@ -186,7 +190,7 @@ def _signal_orphaned_group(group: list[TreeMember]) -> None:
             member.process.resume_after_stop()
 
 
-def _has_parent_outside_group(member: TreeMember) -> bool:
+def _has_parent_outside_group(member: ModelTreePlace) -> bool:
     """Say whether a member's parent is outside its group, in its session: then the group is no orphan."""
     above = member.parent
     return above is not None and above.group is not member.group and above.session is member.session
@@ -195,7 +199,7 @@ def _has_parent_outside_group(member: TreeMember) -> bool:
 class ReachableTree:
     """Whom of an agent's tree its supervisor finds; see `vocabulary.CONTAINMENTS`."""
 
-    def __init__(self, agent: TreeMember, containment: str) -> None:
+    def __init__(self, agent: ModelTreePlace, containment: str) -> None:
         self._agent = agent
         self._containment = containment
         self._seen = [agent.session]
@@ -214,13 +218,13 @@ class ReachableTree:
         self._seen += [kin.session for kin in found if not self._has_seen_session_of(kin)]
         return list(dict.fromkeys(kin.process for kin in found))
 
-    def _list_living_processes(self, relatives: list[TreeMember]) -> list[TreeMember]:
+    def _list_living_processes(self, relatives: list[ModelTreePlace]) -> list[ModelTreePlace]:
         return [kin for kin in relatives if kin is not self._agent and kin.process.is_alive]
 
-    def _is_orphan_of_agent(self, orphan: TreeMember) -> bool:
+    def _is_orphan_of_agent(self, orphan: ModelTreePlace) -> bool:
         return not orphan.is_cleared or self._has_seen_session_of(orphan)
 
-    def _has_seen_session_of(self, kin: TreeMember) -> bool:
+    def _has_seen_session_of(self, kin: ModelTreePlace) -> bool:
         return any(kin.session is session for session in self._seen)
 
 
@@ -259,7 +263,7 @@ class InMemoryProcess:
         `kin` is its kinship; `until` is the instant that it waits for, stopped or not.
     """
 
-    kin: TreeMember
+    kin: ModelTreePlace
     player_type = ScriptPlayer
 
     def __init__(
@@ -340,7 +344,7 @@ class InMemoryProcess:
             if pipe is not None:
                 _change_pipe_end_count(pipe, stream, 1)
         child = type(self)(self.model, (*self.path, index), fields["id"], fields["line"], program, pipes)
-        child.kin = TreeMember.from_step_fields(child, self.kin, fields)
+        child.kin = ModelTreePlace.from_step_fields(child, self.kin, fields)
         child.is_stopped = fields.get("stopped", False)
         self._spawned[fields["id"]] = child
         self.model.add_process(child)

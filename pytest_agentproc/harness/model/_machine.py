@@ -14,7 +14,13 @@ from pytest_agentproc.clock import HostState, JumpRule, NextMove, SystemClock
 from pytest_agentproc.errors import BrokenFake, Deadlock, Spin
 from pytest_agentproc.fake_agents.program import make_invocation_program, make_numbered_name
 from pytest_agentproc.harness._faults import describe_model_fault
-from pytest_agentproc.harness.model._actors import InMemoryPipe, InMemoryProcess, ModelAgent, ProcessEnded, TreeMember
+from pytest_agentproc.harness.model._actors import (
+    InMemoryPipe,
+    InMemoryProcess,
+    ModelAgent,
+    ModelTreePlace,
+    ProcessEnded,
+)
 from pytest_agentproc.supervisor import (
     AnswerQuestion,
     Deciders,
@@ -109,7 +115,7 @@ class InMemoryModel:
         pipes: dict[str, InMemoryPipe | None] = {name: self.pipe_type() for name in ("stdin", "stdout", "stderr")}
         played = make_invocation_program(program, self._fakes.count(fake) + 1)
         agent = self.process_type(self, (len(self._fakes),), program["name"], 0, played, pipes)
-        agent.kin = TreeMember(agent, None, "new_session")
+        agent.kin = ModelTreePlace(agent, None, "new_session")
         self._fakes.append(fake)
         self.add_process(agent)
         self.record_births()

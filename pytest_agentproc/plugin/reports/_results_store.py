@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from pytest_agentproc.plugin._contributions import ScenarioTest
-    from pytest_agentproc.scenario import Language
+    from pytest_agentproc.scenario import ScenarioLanguage
     from pytest_agentproc.verdict import CheckRow, Judgement
 
 
@@ -180,7 +180,7 @@ def judge_unplayed_scenario(config: pytest.Config, report: pytest.TestReport) ->
     )
 
 
-def _describe_scenario(path: Path, agent: str, language: Language, report: pytest.TestReport) -> dict[str, Any]:
+def _describe_scenario(path: Path, agent: str, language: ScenarioLanguage, report: pytest.TestReport) -> dict[str, Any]:
     """Describe a scenario by its file; a file with a mistake gives an undecided entry with that mistake."""
     try:
         scenario = load(shorten_path(path), language, agent=agent)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import threading
 
-from pytest_agentproc.clock._hub_socket import Poller
+from pytest_agentproc.clock._hub_socket import DescriptorPoller
 
 
 class _Epoll:
     """Says at once what is readable, and asks meanwhile whether another thread could have the lock."""
 
-    def __init__(self, poller: Poller, found: list[tuple[int, int]]) -> None:
+    def __init__(self, poller: DescriptorPoller, found: list[tuple[int, int]]) -> None:
         self._poller = poller
         self._found = found
         self.was_free: list[tuple[float, bool]] = []
@@ -31,7 +31,7 @@ class _Epoll:
 
 def test_a_poll_that_waits_keeps_no_other_thread_waiting() -> None:
     """A thread that starts an agent has something to say of it at once, and the loop waits for that very thread."""
-    poller = Poller()
+    poller = DescriptorPoller()
     poller.close()
     heard: list[int] = []
     poller._handlers[5] = lambda: heard.append(5)  # noqa: SLF001
@@ -43,7 +43,7 @@ def test_a_poll_that_waits_keeps_no_other_thread_waiting() -> None:
 
 def test_what_is_readable_is_handled_once_however_long_was_waited() -> None:
     """The wait takes nothing away, and does nothing twice."""
-    poller, heard = Poller(), []
+    poller, heard = DescriptorPoller(), []
     read, write = os.pipe()
     try:
         poller.watch(read, lambda: heard.append(os.read(read, 1)))

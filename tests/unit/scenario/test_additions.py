@@ -9,7 +9,7 @@ import pytest
 
 from pytest_agentproc.errors import ScenarioError, UsageError
 from pytest_agentproc.harness import forecast_run, run_in_model
-from pytest_agentproc.scenario import BUNDLED_LANGUAGE, Language, Scenario, add_dialect, add_step, loads
+from pytest_agentproc.scenario import BUNDLED_LANGUAGE, Scenario, ScenarioLanguage, add_dialect, add_step, loads
 from pytest_agentproc.subjects import Function, ReferenceSupervisor
 from pytest_agentproc.supervisor.dialects import Setting, make_decoder
 from pytest_agentproc.vocabulary import Dialect, Policy, ScriptStep
@@ -45,7 +45,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fix
     return make
 
 
-def spoken(*added: Dialect | ScriptStep) -> Language:
+def spoken(*added: Dialect | ScriptStep) -> ScenarioLanguage:
     """Give the language with all of these."""
     language = BUNDLED_LANGUAGE
     for one in added:
@@ -54,13 +54,13 @@ def spoken(*added: Dialect | ScriptStep) -> Language:
     return language
 
 
-def scenario(*steps: str, agent: str = "toy", language: Language) -> Scenario:
+def scenario(*steps: str, agent: str = "toy", language: ScenarioLanguage) -> Scenario:
     """Load a scenario with these steps."""
     script = "".join(f"  - {step}\n" for step in steps)
     return loads(f"scenario: a\nagent: {agent}\nscript:\n{script}", language=language)
 
 
-def problems(*steps: str, agent: str = "toy", language: Language) -> list[str]:
+def problems(*steps: str, agent: str = "toy", language: ScenarioLanguage) -> list[str]:
     """List what is wrong with such a scenario."""
     with pytest.raises(ScenarioError) as raised:
         scenario(*steps, agent=agent, language=language)
