@@ -426,17 +426,17 @@ class KeeperTree:
         self._root = root
 
     def find_candidates(self, known: KnownTreeProcesses, end: float) -> Iterator[int]:
-        """See `TreeMembership`."""
+        """See `TreeProcessFinder`."""
         left = self._keeper.find_remaining_processes()
         self.is_sure = left.is_sure
         return iter([pid for pid in left.commands if pid != self._root])
 
     def confirm_member(self, pid: int, pidfd: int) -> bool:
-        """See `TreeMembership`."""
+        """See `TreeProcessFinder`."""
         return _is_descendant(pid, self._keeper.pid)
 
     def pin_session(self, pid: int) -> bool:
-        """See `TreeMembership`."""
+        """See `TreeProcessFinder`."""
         return True
 
 

@@ -75,15 +75,15 @@ class TreeProcesses:
         return bool(self._loose.births)
 
     def __contains__(self, pid: int) -> bool:
-        """See `KnownMembers`."""
+        """See `KnownTreeProcesses`."""
         return pid in self._pidfds or pid in self._loose
 
     def is_alive(self, pid: int) -> bool:
-        """See `KnownMembers`."""
+        """See `KnownTreeProcesses`."""
         return not is_dead(self._pidfds[pid]) if pid in self._pidfds else pid in self._loose.births
 
     def list_kernel_sessions(self) -> set[int]:
-        """See `KnownMembers`."""
+        """See `KnownTreeProcesses`."""
         return list_pinned_sessions(self._pidfds) | self._loose.list_kernel_sessions()
 
     def walk_tree_until_sure(self, seconds: float) -> None:
