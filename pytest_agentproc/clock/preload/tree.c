@@ -368,6 +368,7 @@ static int walk_if_needed(int is_quiet) {
   is_any_gone = 0;
   tree_walk();
   walked = pid;
+  last_settled = 0; /* a process that was not known yet may have woken it since: it is proven like all others */
   return is_quiet && changes == known;
 }
 
@@ -399,7 +400,9 @@ static int is_all_settled(void) {
   return thread_count > 0;
 }
 
-/* The thread that was settled last was seen blocked after all others were: that is the instant which is to be proven. */
+/* The thread that was settled last was seen blocked after all others were: that is the instant which is to be proven.
+ * After a walk there is none. A shell waited for a child that no walk had found; the child ended, and the shell was about
+ * to start the next one during the walk. Nobody else was awake, so time moved while the shell worked. */
 static int is_all_still(void) {
   uint64_t wakings = count_wakings(); /* after that instant: who had woken somebody had counted it */
   for (int i = 0; i < thread_count; i++) {

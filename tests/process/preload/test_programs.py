@@ -162,6 +162,26 @@ def test_a_look_before_a_wait_without_a_limit_is_no_spin() -> None:
     assert ran.out == "0.0\n"
 
 
+STARTS = """
+import subprocess, threading, time
+
+def tick():
+    while True:
+        time.sleep(0.001)
+
+threading.Thread(target=tick, daemon=True).start()
+for _ in range(200):
+    subprocess.run(["bash", "-c", "for i in 1 2 3 4; do /bin/true; done"])
+print(time.monotonic_ns() - BEGIN)
+"""
+
+
+def test_time_stands_still_while_a_shell_starts_one_program_after_another() -> None:
+    """A program that no walk had found ended, and its shell was about to start the next: time moved now and then."""
+    ran = timed(sys.executable, "-c", f"import time; BEGIN = time.monotonic_ns()\n{STARTS}")
+    assert ran.out == "0\n"
+
+
 TIMERS = r"""
 #define _GNU_SOURCE
 #include <poll.h>
