@@ -95,4 +95,6 @@ def test_each_source_of_a_scenario_is_an_address_or_a_file() -> None:
         for source in _SOURCE.findall(file.read_text("utf-8"))
     ]
     assert sources
-    assert [one for one in sources if not one[1].startswith(_ADDRESS) and not (ROOT / one[1]).exists()] == []
+    assert [
+        source for source in sources if not source[1].startswith(_ADDRESS) and not (ROOT / source[1]).exists()
+    ] == []

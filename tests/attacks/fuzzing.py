@@ -145,8 +145,12 @@ class Fuzz:
         try:
             load(self.file)
         except ScenarioError as error:
-            wrong = [one for one in error.problems if not one.message.isprintable() or one.line < 1 or one.column < 1]
-            wrong += [one for one in error.problems if len(one.message) > _LONGEST_MESSAGE]
+            wrong = [
+                problem
+                for problem in error.problems
+                if not problem.message.isprintable() or problem.line < 1 or problem.column < 1
+            ]
+            wrong += [problem for problem in error.problems if len(problem.message) > _LONGEST_MESSAGE]
             if wrong:
                 raise AssertionError(f"a message: {wrong[0]!r}") from None
             raise
@@ -227,8 +231,8 @@ KINDS: dict[str, Callable[[Fuzz], None]] = {
 
 def _place(error: BaseException) -> str:
     frames = reversed(traceback.extract_tb(error.__traceback__))
-    ours = (one for one in frames if "pytest_agentproc/" in one.filename or "fake_agents/" in one.filename)
-    return next((f"{Path(one.filename).name}:{one.lineno}" for one in ours), "")
+    ours = (frame for frame in frames if "pytest_agentproc/" in frame.filename or "fake_agents/" in frame.filename)
+    return next((f"{Path(frame.filename).name}:{frame.lineno}" for frame in ours), "")
 
 
 def attack(kind: str, seed: str, count: int, folder: Path) -> dict[str, Any]:

@@ -131,7 +131,7 @@ def test_random_faults_leave_nothing(name: str, tmp_path: Path) -> None:
         if "shell" in how:
             argv = ["bash", "-c", f'{how["shell"]}; exec "$@"', "x", *argv]
         trial = Trial(tmp_path / str(number), argv, how.get("env"))
-        by_signal = {-getattr(signal, f"SIG{one}") for one in SIGNALS} | {128 + 15, 128 + 1, 128 + 9}
+        by_signal = {-getattr(signal, f"SIG{word}") for word in SIGNALS} | {128 + 15, 128 + 1, 128 + 9}
         told = run_trial(trial, [*codes, *by_signal], attack)
-        found += [f"seed {SEED}, number {number}, {fault.__name__} {how}: {one}" for one in told]
+        found += [f"seed {SEED}, number {number}, {fault.__name__} {how}: {problem}" for problem in told]
     assert not found, "\n\n".join(found)

@@ -98,5 +98,5 @@ def test_a_kill_leaves_nothing(name: str, tmp_path: Path) -> None:
         trial = Trial(folder, COMMANDS[name])
         killed: list[str] = []
         told = run_trial(trial, range(-64, 256), killing(rnd, killed))
-        found += [f"seed {SEED}, number {number}, killed {killed}: {one}" for one in told]
+        found += [f"seed {SEED}, number {number}, killed {killed}: {fault}" for fault in told]
     assert not found, "\n\n".join(found)

@@ -77,7 +77,7 @@ def recorded(folder: Path, pieces: list[str], env: dict[str, str]) -> str:
     assert done.returncode == 0, done.stderr.decode()
     files = "".join(file.read_bytes().decode("utf-8", "replace") for file in sorted(folder.iterdir()))
     events = [json.loads(line) for line in (folder / "x.record.jsonl").read_text("utf-8").splitlines()[1:]]
-    texts = [one[2]["bytes"] for one in events if one[1] == "o" and isinstance(one[2].get("bytes"), str)]
+    texts = [event[2]["bytes"] for event in events if event[1] == "o" and isinstance(event[2].get("bytes"), str)]
     return files + "\n" + "".join(texts) + done.stderr.decode()
 
 
@@ -89,7 +89,7 @@ def test_a_secret_in_any_escape_is_in_no_file(tmp_path: Path) -> None:
         body = "".join(rnd.choice(string.ascii_letters + string.digits) for _ in range(40))
         is_variable = rnd.random() < 0.6
         secret = (
-            "".join(one + rnd.choice(SIGNS) * (rnd.random() < 0.2) for one in body) if is_variable else f"ghp_{body}"
+            "".join(sign + rnd.choice(SIGNS) * (rnd.random() < 0.2) for sign in body) if is_variable else f"ghp_{body}"
         )
         way, pieces = printed(rnd, secret)
         if not is_variable and way in ("base64", "base64 in lines", "base64 in JSON of PHP", "hex"):

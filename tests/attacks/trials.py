@@ -84,14 +84,14 @@ class Trial:
         self._out.seek(0)
         said = self._out.read().decode("utf-8", "replace")
         self._out.close()
-        found += [f"a process is left: {one}" for one in left]
+        found += [f"a process is left: {process}" for process in left]
         if code not in codes:
             found.append(f"exit code {code}, not one of {sorted(codes)}")
         if _WRONG.search(said) and not ("KeyboardInterrupt" in said and _LOADING.search(said)):
             found.append("it printed a traceback")
-        if not was_killed and (files := sorted(one.name for one in (self.folder / "t").iterdir())):
+        if not was_killed and (files := sorted(entry.name for entry in (self.folder / "t").iterdir())):
             found.append(f"files are left: {files}")
-        return [f"{one}\n{self.argv}\n{said[-2500:]}" for one in found]
+        return [f"{fault}\n{self.argv}\n{said[-2500:]}" for fault in found]
 
 
 def _wait_until(holds: Callable[[], bool], seconds: float) -> None:

@@ -36,8 +36,8 @@ def burnt(seconds: float) -> Iterator[None]:
     started: list[subprocess.Popen[bytes]] = []
     try:
         for core in cores:
-            one = subprocess.Popen([*command, str(core), str(os.getpid()), str(seconds)])
-            started.append(one)
+            burner_process = subprocess.Popen([*command, str(core), str(os.getpid()), str(seconds)])
+            started.append(burner_process)
         yield
         if any(burner.poll() is not None for burner in started):
             raise RuntimeError(f"a burner ended before the {seconds:g} s were over")

@@ -130,7 +130,9 @@ def seen_alone(played: PlayResult) -> Seen:
 
 
 def _seen(record: Record, answers: Sequence[RunReport | None], fault: str = "") -> Seen:
-    return Seen(list(compute_normal_form(record)), [None if one is None else _plain(one) for one in answers], fault)
+    return Seen(
+        list(compute_normal_form(record)), [None if answer is None else _plain(answer) for answer in answers], fault
+    )
 
 
 def _plain(answer: RunReport) -> RunReport:
@@ -142,12 +144,12 @@ def _plain(answer: RunReport) -> RunReport:
         turns=_plain_turns(answer.turns),
         background=_plain_turns(answer.background),
         viewers=views,
-        sessions=answer.sessions and {name: _plain(one) for name, one in answer.sessions.items()},
+        sessions=answer.sessions and {name: _plain(report) for name, report in answer.sessions.items()},
     )
 
 
 def _plain_turns(turns: Sequence[RunReport] | None) -> tuple[RunReport, ...] | None:
-    return None if turns is None else tuple(_plain(one) for one in turns)
+    return None if turns is None else tuple(_plain(turn) for turn in turns)
 
 
 def cases(pattern: str = "*") -> list[Case]:

@@ -22,7 +22,7 @@ def difference(foretold: Seen, real: Seen) -> str:
     if foretold == real:
         return ""
     pairs = zip_longest(foretold.timeline, real.timeline)
-    place = next((index for index, (one, other) in enumerate(pairs) if one != other), None)
+    place = next((index for index, (foretold_event, other) in enumerate(pairs) if foretold_event != other), None)
     if place is not None:
         return _timelines(foretold, real, place)
     if foretold.fault != real.fault:
@@ -45,13 +45,13 @@ def _timelines(foretold: Seen, real: Seen, place: int) -> str:
 
 def _answers(foretold: Seen, real: Seen) -> list[str]:
     lines = ["  the timelines are equal, the answers are not"]
-    for number, (one, other) in enumerate(zip(foretold.answers, real.answers, strict=True), 1):
-        if one is None or other is None:
-            if one is not other:
-                lines.append(f"  answer {number}: model {one!r}, run {other!r}")
+    for number, (foretold_answer, other) in enumerate(zip(foretold.answers, real.answers, strict=True), 1):
+        if foretold_answer is None or other is None:
+            if foretold_answer is not other:
+                lines.append(f"  answer {number}: model {foretold_answer!r}, run {other!r}")
             continue
-        for field in fields(one):
-            wanted, seen = getattr(one, field.name), getattr(other, field.name)
+        for field in fields(foretold_answer):
+            wanted, seen = getattr(foretold_answer, field.name), getattr(other, field.name)
             if wanted != seen:
                 lines.append(f"  answer {number}, {field.name}: model {_short(wanted)}, run {_short(seen)}")
     return lines

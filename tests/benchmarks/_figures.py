@@ -21,7 +21,7 @@ class Samples:
 
 def ratios(above: Samples, below: Samples) -> list[float]:
     """Divide round by round: a slowdown of the whole machine slows both."""
-    return [one / other for one, other in zip(above.rounds, below.rounds, strict=True)]
+    return [upper / lower for upper, lower in zip(above.rounds, below.rounds, strict=True)]
 
 
 def summary(values: list[float]) -> dict[str, Any]:

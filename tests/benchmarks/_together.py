@@ -118,7 +118,9 @@ def play_together(
     record = Record()
     answers: list[RunReport | None] = [None] * len(bounds)
     with lab.virtual_clock() as clock:
-        fakes = [lab.make_fake(one.scenario, clock=clock, name=one.program["name"], record=record) for one in bounds]
+        fakes = [
+            lab.make_fake(bound.scenario, clock=clock, name=bound.program["name"], record=record) for bound in bounds
+        ]
 
         async def run(number: int, *, task_status: anyio.abc.TaskStatus[None]) -> None:
             own = _Tagged(record, number, trace)

@@ -103,7 +103,7 @@ def _rows(figures: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
             continue
         if "median" in figure:
             rows.append((name, figure))
-        rows += [(f"{name} {key}", one) for key, one in figure.items() if isinstance(one, dict)]
+        rows += [(f"{name} {key}", measured) for key, measured in figure.items() if isinstance(measured, dict)]
     return rows
 
 
@@ -120,11 +120,11 @@ def _is_within(name: str, median: float) -> bool:
 def _table(figures: dict[str, Any]) -> str:
     head = f"{'figure':38} {'median':>9} {'p10':>9} {'p90':>9} {'limit':>7}"
     lines = [f"CPython {figures['python']}, {figures['cores']} cores, {figures['rounds']} rounds", head]
-    for name, one in _rows(figures):
+    for name, measured in _rows(figures):
         limit, wrong = (FLOORS[name], "UNDER") if name in FLOORS else (LIMITS.get(name), "OVER")
-        judged = "" if limit is None else f" {limit:7g} {'ok' if _is_within(name, one['median']) else wrong}"
-        lines.append(f"{name:38} {one['median']:9.4g} {one['p10']:9.4g} {one['p90']:9.4g}{judged}")
-    lines += [f"{name} = {one['formula']}" for name, one in _rows(figures) if "formula" in one]
+        judged = "" if limit is None else f" {limit:7g} {'ok' if _is_within(name, measured['median']) else wrong}"
+        lines.append(f"{name:38} {measured['median']:9.4g} {measured['p10']:9.4g} {measured['p90']:9.4g}{judged}")
+    lines += [f"{name} = {row['formula']}" for name, row in _rows(figures) if "formula" in row]
     if "plugin_loads" in figures:
         loads = figures["plugin_loads"]
         heavy = ", ".join(loads["heavy"]) or "none"

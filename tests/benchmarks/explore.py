@@ -36,8 +36,10 @@ _SHRINK = 2.0
 
 def unclaimed(defect: Defect, scenarios: Sequence[Scenario]) -> list[Scenario]:
     """List the scenarios of a defect's rule that do not claim to catch it, and do not as they stand."""
-    covering = [one for one in scenarios if defect.breaks in one.covers and defect.name not in one.catches]
-    return [one for one in covering if _is_green(one, wrong(defect))]
+    covering = [
+        scenario for scenario in scenarios if defect.breaks in scenario.covers and defect.name not in scenario.catches
+    ]
+    return [scenario for scenario in covering if _is_green(scenario, wrong(defect))]
 
 
 def _is_green(scenario: Scenario, subject: ReferenceSupervisor) -> bool:
@@ -67,7 +69,7 @@ def _look(defect: Defect, chosen: Sequence[Scenario], seconds: float) -> tuple[b
 def _defects(only: str, every: int, seconds: float) -> int:
     scenarios = list(_bundled())
     found = count = 0
-    timing = [one for one in DEFECTS.values() if one.breaks in RULES and only in f"{one.breaks} {one.name}"]
+    timing = [fault for fault in DEFECTS.values() if fault.breaks in RULES and only in f"{fault.breaks} {fault.name}"]
     for defect in timing[::every]:
         chosen = unclaimed(defect, scenarios)
         if not chosen:
@@ -81,7 +83,7 @@ def _defects(only: str, every: int, seconds: float) -> int:
 
 
 def _bundled() -> Iterator[Scenario]:
-    return (one for one in map(load, list_corpus_files()) if not one.openings)
+    return (scenario for scenario in map(load, list_corpus_files()) if not scenario.openings)
 
 
 def _reference(only: str, seconds: float, seed: int) -> int:

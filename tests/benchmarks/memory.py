@@ -127,11 +127,11 @@ def _held(root: object) -> int:
     seen: dict[int, object] = {}
     found = [root]
     while found:
-        one = found.pop()
-        if id(one) not in seen and not isinstance(one, type):
-            seen[id(one)] = one
-            found += gc.get_referents(one)
-    return sum(sys.getsizeof(one) for one in seen.values())
+        item = found.pop()
+        if id(item) not in seen and not isinstance(item, type):
+            seen[id(item)] = item
+            found += gc.get_referents(item)
+    return sum(sys.getsizeof(value) for value in seen.values())
 
 
 if __name__ == "__main__":

@@ -46,17 +46,19 @@ def _run(run: int, lab: ScenarioRunner, scenarios: list[Scenario], options: argp
     begin, played, bad, starved, latest = time.monotonic(), 0, 0, 0, 0.0
     for scenario in scenarios:
         try:
-            one = lab.play_real(scenario, subjects.reference_supervisor(), backend=options.backend, scale=options.scale)
+            played_run = lab.play_real(
+                scenario, subjects.reference_supervisor(), backend=options.backend, scale=options.scale
+            )
         except NotForRealTime:
             continue
-        assert one.pace is not None
+        assert played_run.pace is not None
         played += 1
-        starved += one.was_starved
-        latest = max(latest, one.lateness / one.pace.scale)
-        rows = judge_all_expectations(one)
+        starved += played_run.was_starved
+        latest = max(latest, played_run.lateness / played_run.pace.scale)
+        rows = judge_all_expectations(played_run)
         if choose_overall_verdict(rows) is not Verdict.PASSED:
             bad += 1
-            print(explain_play(one, rows), flush=True)
+            print(explain_play(played_run, rows), flush=True)
     seconds = time.monotonic() - begin
     load = "idle" if options.idle else "every core burnt"
     late = f"latest step {latest / 1e6:.0f} ms late, {starved} starved"

@@ -61,7 +61,7 @@ def _look(
 ) -> tuple[bool, str]:
     """Search in turns, a slice of time in each scenario that covers the rule."""
     begun, seed, runs = process_time(), 0, 0
-    covering = [one for one in scenarios if defect.breaks in one.covers] or scenarios
+    covering = [candidate for candidate in scenarios if defect.breaks in candidate.covers] or scenarios
     while process_time() - begun < seconds:
         for scenario in covering:
             left = seconds - (process_time() - begun)
@@ -96,7 +96,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", default="", help="only defects, or rules, that contain this")
     parser.add_argument("--model-only", action="store_true", help="confirm no find with real processes")
     options = parser.parse_args(arguments)
-    chosen = [one for one in DEFECTS.values() if one.breaks in RULES and options.only in f"{one.breaks} {one.name}"]
+    chosen = [
+        fault for fault in DEFECTS.values() if fault.breaks in RULES and options.only in f"{fault.breaks} {fault.name}"
+    ]
     scenarios = open_scenarios()
     found = 0
     with ScenarioRunner() as lab:

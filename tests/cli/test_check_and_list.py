@@ -42,7 +42,10 @@ def test_check_tells_all_problems_of_all_files(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().out == TOLD
     assert main(["check", "--json", "."]) == 1
     told = json.loads(capsys.readouterr().out)
-    assert (told["files"], [(one["line"], one["column"]) for one in told["problems"]]) == (2, [(4, 5), (5, 16)])
+    assert (told["files"], [(problem["line"], problem["column"]) for problem in told["problems"]]) == (
+        2,
+        [(4, 5), (5, 16)],
+    )
 
 
 def test_a_word_that_somebody_else_may_add_is_told_to_be_known_to_pytest(

@@ -68,7 +68,7 @@ def test_conform_sums_up_each_supervisor_without_pytests_words(capsys: pytest.Ca
     assert re.sub(r"(?<= passed, ).*", "...", told) == TOLD
     assert errors == ""
     subjects = json.loads(Path("out/results.json").read_text("utf-8"))["subjects"]
-    assert [(one["name"], one["conformant"]) for one in subjects] == [("mine", False), ("reference", True)]
+    assert [(subject["name"], subject["conformant"]) for subject in subjects] == [("mine", False), ("reference", True)]
     assert Path("pages/index.html").exists()
 
 

@@ -112,7 +112,11 @@ def _gone(pid: int) -> bool:
 
 
 def _children_of(fake: Path) -> list[int]:
-    return [int(one.parent.name) for one in Path("/proc").glob("[0-9]*/cmdline") if str(fake).encode() in _read(one)]
+    return [
+        int(cmdline.parent.name)
+        for cmdline in Path("/proc").glob("[0-9]*/cmdline")
+        if str(fake).encode() in _read(cmdline)
+    ]
 
 
 def _read(file: Path) -> bytes:

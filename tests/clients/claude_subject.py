@@ -20,9 +20,9 @@ class Claude(Client):  # noqa: D101
 
     async def prompt(self, text: str) -> Any:  # noqa: D102
         await self.client.query(text)
-        async for one in self.client.receive_response():
-            if isinstance(one, sdk.ResultMessage):
-                return {"outcome": "failed" if one.is_error else "completed", "text": one.result or ""}
+        async for message in self.client.receive_response():
+            if isinstance(message, sdk.ResultMessage):
+                return {"outcome": "failed" if message.is_error else "completed", "text": message.result or ""}
         raise EOFError
 
     async def cancel(self) -> None:  # noqa: D102

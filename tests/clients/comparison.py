@@ -103,11 +103,11 @@ def _contenders() -> list[_Contender]:
     ]
 
 
-def _judged(lab: ScenarioRunner, one: _Contender) -> Iterator[_Result]:
+def _judged(lab: ScenarioRunner, client: _Contender) -> Iterator[_Result]:
     for scenario in all_bundled():
-        if scenario.parts or (scenario.dialect, scenario.mode) != one.agent or scenario.level == "info":
+        if scenario.parts or (scenario.dialect, scenario.mode) != client.agent or scenario.level == "info":
             continue
-        verdict, failed = _verdict(lab, scenario, one)
+        verdict, failed = _verdict(lab, scenario, client)
         yield _Result(
             scenario,
             verdict,
@@ -116,10 +116,10 @@ def _judged(lab: ScenarioRunner, one: _Contender) -> Iterator[_Result]:
         )
 
 
-def _verdict(lab: ScenarioRunner, scenario: Scenario, one: _Contender) -> tuple[Verdict, dict[str, str]]:
+def _verdict(lab: ScenarioRunner, scenario: Scenario, client: _Contender) -> tuple[Verdict, dict[str, str]]:
     """Run a scenario, and give its result with the first failed check of each level, or with its needs."""
     try:
-        played = lab.play(scenario, one.subject)
+        played = lab.play(scenario, client.subject)
     except NotApplicable as limit:
         return Verdict.NOT_APPLICABLE, {_NEED: limit.name}
     rows = judge_all_expectations(played)
@@ -159,16 +159,18 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 def page() -> str:
     """Play everything, and write the page: figures, rule by rule, and every red in one line."""
     with ScenarioRunner() as lab:
-        found = [(one, [*_judged(lab, one)]) for one in _contenders()]
-    figures: list[list[object]] = [[f"{one.package} {one.version}", *_count(results)] for one, results in found]
+        found = [(client, [*_judged(lab, client)]) for client in _contenders()]
+    figures: list[list[object]] = [
+        [f"{client.package} {client.version}", *_count(results)] for client, results in found
+    ]
     head = ["supervisor", "passed", "must failed", "should failed", "undecided", "not applicable"]
     red = [result.scenario.id for _, results in found for result in results if result.reference is not Verdict.PASSED]
     assert red == [], "the kit's own supervisor passes every scenario of this page"
     parts = [_HEAD, _table(head, figures)]
     parts += [_BY_RULE, _by_rule(found)]
     parts += ["## What is not applicable, by what it needs\n", _by_need(found)]
-    for one, results in found:
-        name = f"{one.package} {one.version}"
+    for client, results in found:
+        name = f"{client.package} {client.version}"
         musts = [[it.scenario.id, it.failed["must"], it.scenario.harm] for it in results if "must" in it.failed]
         shoulds = [[it.scenario.id, it.failed["should"]] for it in results if "should" in it.failed]
         parts += [f"## What {name} fails at level must\n", _table(["scenario", "check", "harm"], musts)]
@@ -185,14 +187,14 @@ def _by_rule(found: Sequence[tuple[_Contender, Sequence[_Result]]]) -> str:
             cells += [" / ".join(str(count) for count in _count(applied)[:4]) if applied else ""]
         if any(cells):
             rows.append([f"{rule} {RULES[rule].demands}", *cells])
-    return _table(["rule", *(one.package for one, _ in found)], rows)
+    return _table(["rule", *(client.package for client, _ in found)], rows)
 
 
 def _by_need(found: Sequence[tuple[_Contender, Sequence[_Result]]]) -> str:
     counts = [Counter(it.failed[_NEED] for it in results if _NEED in it.failed) for _, results in found]
     needs = sorted({need for count in counts for need in count})
     rows = [[need, *(count[need] or "" for count in counts)] for need in needs]
-    return _table(["needs", *(one.package for one, _ in found)], rows)
+    return _table(["needs", *(client.package for client, _ in found)], rows)
 
 
 def main() -> None:

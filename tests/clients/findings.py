@@ -74,11 +74,11 @@ def page() -> str:
     versions = [f"{name} {version} (PyPI)" for name, version in (PYPI | ALONE).items()]
     versions += [f"{package} {version} (npm)" for packages in NPM.values() for package, version in packages.items()]
     clients: dict[str, list[Finding]] = {}
-    for one in _found():
-        clients.setdefault(one.client, []).append(one)
+    for finding in _found():
+        clients.setdefault(finding.client, []).append(finding)
     parts = [_HEAD, "Versions: " + "; ".join(versions) + ".\n"]
     for client, found in sorted(clients.items()):
-        rows = [f"| {one.situation} | {one.does} | `{one.test}` |" for one in found]
+        rows = [f"| {entry.situation} | {entry.does} | `{entry.test}` |" for entry in found]
         parts.append("\n".join([f"## {client}\n", "| the agent | the client | shown by |", "|---|---|---|", *rows, ""]))
     return "\n".join(parts)
 

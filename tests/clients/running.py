@@ -71,13 +71,13 @@ class Ran:
 
     def __getitem__(self, what: str) -> dict[str, Any]:
         """Give the first report of that name by the program."""
-        found = [one for one in self.told if one["what"] == what]
+        found = [row for row in self.told if row["what"] == what]
         assert found, f"nothing was told of {what!r}: {self.told}\n{self.errors}"
         return found[0]
 
     def all(self, what: str, key: str) -> list[Any]:
         """Give one value of all the things of that name that have it."""
-        return [one[key] for one in self.told if one["what"] == what and key in one]
+        return [row[key] for row in self.told if row["what"] == what and key in row]
 
     @property
     def ends(self) -> list[dict[str, Any]]:
@@ -199,9 +199,9 @@ class Client:
         assert isinstance(fake.watch, FakeLog)
         told = []
         for line in (self._folder / "stdout").read_text("utf-8").splitlines():
-            one = json.loads(line)
-            at = {"at": fake.watch.clock.convert_moment_to_instant(int(one["at"])) / _SECOND} if "at" in one else {}
-            told.append({**one, **at})
+            row = json.loads(line)
+            at = {"at": fake.watch.clock.convert_moment_to_instant(int(row["at"])) / _SECOND} if "at" in row else {}
+            told.append({**row, **at})
         return told
 
 

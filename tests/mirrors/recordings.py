@@ -107,7 +107,7 @@ def _run_of(name: str, moments: list[Moment]) -> list[Moment]:
     """Give the moments of a run; if a file holds two runs, only its own moments."""
     if name not in (*_JOINED, *_JOINED.values()):
         return moments
-    _first, second = (at for at, one in enumerate(moments) if one.kind == "in" and one.value["type"] == "user")
+    _first, second = (at for at, moment in enumerate(moments) if moment.kind == "in" and moment.value["type"] == "user")
     return moments[:second] if name in _JOINED else moments[second:]
 
 

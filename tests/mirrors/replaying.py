@@ -145,7 +145,9 @@ def replay(virtual_clock: VirtualClock, argv: list[str], recording: Recording) -
 
     def pids() -> list[int]:
         """Give the pids of the fake's processes that live, in the order of their birth."""
-        return [one.pid for one in virtual_clock.hub.registry.list_in_spawn_order() if one.is_alive]
+        return [
+            participant.pid for participant in virtual_clock.hub.registry.list_in_spawn_order() if participant.is_alive
+        ]
 
     seen: Seen = virtual_clock.run(_replay, argv, recording, pids)
     return seen

@@ -70,9 +70,12 @@ def played(scenario: Scenario, argv: list[str] | None, what: list[AgentInput]) -
 
 def normal(events: list[Event]) -> tuple[list[Any], list[int]]:
     """Give what happened, without what varies, and when."""
-    found = sorted(list_recorded_moments(events, by_line=True), key=lambda one: one.at)
-    shown = [(one.kind, normalize_output_line(one.data) if one.kind == "out" else _plain(one.data)) for one in found]
-    return shown, [one.at for one in found]
+    found = sorted(list_recorded_moments(events, by_line=True), key=lambda moment: moment.at)
+    shown = [
+        (moment.kind, normalize_output_line(moment.data) if moment.kind == "out" else _plain(moment.data))
+        for moment in found
+    ]
+    return shown, [moment.at for moment in found]
 
 
 def _plain(data: Any) -> Any:
@@ -97,6 +100,6 @@ def test_the_second_recording_equals_the_first(name: str, tmp_path: Path) -> Non
     made = draft_scenario_from_recording(out, first, speaker, [], "as it was recorded")
     second = played(load(out), recorded.argv, list_agent_input(first))
     assert normal(second)[0] == normal(first)[0]
-    for one, other in zip(normal(first)[1], normal(second)[1], strict=True):
-        assert abs(one - other) <= _DROPPED + one // 50
+    for instant, other in zip(normal(first)[1], normal(second)[1], strict=True):
+        assert abs(instant - other) <= _DROPPED + instant // 50
     assert bool(made.notes) == (name in IN_BYTES), made.notes

@@ -110,7 +110,7 @@ def test_a_scenario_whose_worker_dies_is_missing_from_nobodys_count(pytester: py
         ]
     )
     found = json.loads((pytester.path / "results.json").read_text("utf-8"))["results"]
-    assert [(one["scenario"], one["verdict"]) for one in found if one["rows"] == []] == [("die", "kit error")]
+    assert [(entry["scenario"], entry["verdict"]) for entry in found if entry["rows"] == []] == [("die", "kit error")]
     assert "scenario: die" in known.read_text("utf-8")
 
 

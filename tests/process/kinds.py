@@ -60,10 +60,10 @@ def kinship(found: dict[str, Who], child: str, above: str) -> tuple[str, str, st
     """Say whose child the process is, and in which group and session; a process of none of these is outside."""
     names = {who.pid: name for name, who in found.items()}
     leaders = {**names, found[child].pid: "own", found["agent"].pid: "agent"}
-    one = found[child]
-    parent = names.get(one.parent, "outside")
+    process = found[child]
+    parent = names.get(process.parent, "outside")
     assert parent in (above, "outside")
-    return parent, leaders.get(one.group, "outside"), leaders.get(one.session, "outside")
+    return parent, leaders.get(process.group, "outside"), leaders.get(process.session, "outside")
 
 
 def leaks(record: Record) -> dict[str, str]:

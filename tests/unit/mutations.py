@@ -97,8 +97,8 @@ def duplicate_a_line(lines: list[str], random: Random) -> None:
 
 def swap_two_lines(lines: list[str], random: Random) -> None:
     """Exchange two lines."""
-    one, other = random.randrange(len(lines)), random.randrange(len(lines))
-    lines[one], lines[other] = lines[other], lines[one]
+    first, second = random.randrange(len(lines)), random.randrange(len(lines))
+    lines[first], lines[second] = lines[second], lines[first]
 
 
 def indent_otherwise(lines: list[str], random: Random) -> None:

@@ -60,16 +60,16 @@ class Reading(HTMLParser):
 
     def all(self, tag: str, name: str = "") -> list[Element]:
         """List the elements with a tag and a class."""
-        return [one for one in self.elements if one.tag == tag and (not name or name in one.classes)]
+        return [element for element in self.elements if element.tag == tag and (not name or name in element.classes)]
 
     def rows(self) -> list[tuple[Element, list[Element]]]:
         """List the rows of the diagram, each with what is drawn in it."""
         found: list[tuple[Element, list[Element]]] = []
-        for one in self.elements:
-            if one.tag == "tr" and one.attributes.get("id", "").startswith("r"):
-                found.append((one, []))
-            elif one.tag == "i" and found:
-                found[-1][1].append(one)
+        for element in self.elements:
+            if element.tag == "tr" and element.attributes.get("id", "").startswith("r"):
+                found.append((element, []))
+            elif element.tag == "i" and found:
+                found[-1][1].append(element)
         return found
 
 

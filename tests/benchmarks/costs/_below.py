@@ -57,7 +57,7 @@ class BelowPart:
         return {
             "below_start_ratio": summary(ratios(taken["below"], taken["bare"])),
             "below_step_ratio": summary(ratios(taken["step"], taken["trip"])),
-            "below_step_us": summary([one * 1e6 for one in taken["step"].rounds]),
+            "below_step_us": summary([seconds * 1e6 for seconds in taken["step"].rounds]),
             "below_1000_s": summary(taken["run"].rounds),
         }
 

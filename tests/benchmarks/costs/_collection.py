@@ -120,7 +120,9 @@ class CollectionPart:
             "collection_ratio": over["kit"],
             "collection_floor_ratio": over["floor"],
             "check_ratio": over["check"],
-            "collection_ms": {name: summary([one * 1e3 for one in samples.rounds]) for name, samples in taken.items()},
+            "collection_ms": {
+                name: summary([seconds * 1e3 for seconds in samples.rounds]) for name, samples in taken.items()
+            },
         }
 
     def close(self) -> None:

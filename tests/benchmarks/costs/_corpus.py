@@ -71,7 +71,7 @@ class CorpusPart:
         return taken
 
     def report(self) -> dict[str, Any]:
-        wall, spawn = summary(self._walls.rounds), summary([one * 1e3 for one in self._spawns.rounds])
+        wall, spawn = summary(self._walls.rounds), summary([seconds * 1e3 for seconds in self._spawns.rounds])
         formula = (
             f"{wall['median']:g} s of wall time * {self._cores} cores / {self._scenarios} scenarios"
             f" / {spawn['median']:g} ms of a plain spawn"

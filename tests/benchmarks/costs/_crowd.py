@@ -68,4 +68,4 @@ class AgentsPart:
 
 
 def _microseconds(taken: Mapping[int, Samples]) -> dict[str, Any]:
-    return {str(size): summary([one * 1e6 for one in samples.rounds]) for size, samples in taken.items()}
+    return {str(size): summary([seconds * 1e6 for seconds in samples.rounds]) for size, samples in taken.items()}

@@ -46,7 +46,7 @@ class KeeperPart:
         """Give the ratios, and the keeper's start in milliseconds."""
         return {
             "keeper_start_ratio": summary(ratios(self._keeper, self._bare)),
-            "keeper_start_ms": summary([1e3 * one for one in self._keeper.rounds]),
+            "keeper_start_ms": summary([1e3 * seconds for seconds in self._keeper.rounds]),
             "subreaper_over_group": summary(ratios(self._held["subreaper"], self._held["group"])),
             "keeper_over_group": summary(ratios(self._held["keeper"], self._held["group"])),
         }

@@ -63,7 +63,7 @@ class LifelinePart:
     def _verdict(self) -> None:
         self._fake.watch.collect(self._played.record)
         found = check_leaks(self._played, []), check_stray_signals(self._played, "unharmed")
-        assert [one.verdict for one in found] == [Verdict.PASSED, Verdict.PASSED]
+        assert [check.verdict for check in found] == [Verdict.PASSED, Verdict.PASSED]
 
     def _watch(self) -> None:
         with guard_signals(_unwanted, make_participant_finder(self._clock)):
@@ -86,7 +86,7 @@ def _unwanted(data: dict[str, Any]) -> None:
 
 
 def _in_microseconds(samples: Samples) -> dict[str, Any]:
-    return summary([1e6 * one for one in samples.rounds])
+    return summary([1e6 * seconds for seconds in samples.rounds])
 
 
 def _hundred_calls() -> None:

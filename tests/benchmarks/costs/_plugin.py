@@ -108,7 +108,7 @@ class PluginPart:
             "plugin_import_ratio": summary(ratios(taken["with"], taken["without"])),
             "plugin_import_ratio_with_system": summary(ratios(taken["with_all"], taken["without_all"])),
             "plugin_import_ms": {
-                name: summary([one * 1e3 for one in taken[name].rounds]) for name in ("without", "with")
+                name: summary([seconds * 1e3 for seconds in taken[name].rounds]) for name in ("without", "with")
             },
             "plugin_loads": {"heavy": self.loaded, "own_modules": self.own_modules, "must_not_load": list(_HEAVY)},
         }

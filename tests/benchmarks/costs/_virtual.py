@@ -190,8 +190,10 @@ class ScenarioPart:
             "scenario_over_same_agent": {
                 name: summary(ratios(self._plays[name], self._same[name])) for name in BACKENDS
             },
-            "scenario_ms": {name: summary([one * 1e3 for one in self._plays[name].rounds]) for name in BACKENDS},
-            "spawn_ms": {name: summary([one * 1e3 for one in self._spawns[name].rounds]) for name in BACKENDS},
+            "scenario_ms": {
+                name: summary([seconds * 1e3 for seconds in self._plays[name].rounds]) for name in BACKENDS
+            },
+            "spawn_ms": {name: summary([seconds * 1e3 for seconds in self._spawns[name].rounds]) for name in BACKENDS},
         }
 
     def close(self) -> None:
@@ -268,7 +270,9 @@ class StepPart:
         times = {**self._steps, **self._bare}
         for place in PLACEMENTS:
             found[f"step_us_{place}"] = {
-                key[1]: summary([one * 1e6 for one in taken.rounds]) for key, taken in times.items() if key[0] == place
+                key[1]: summary([seconds * 1e6 for seconds in taken.rounds])
+                for key, taken in times.items()
+                if key[0] == place
             }
         return found
 
@@ -315,7 +319,9 @@ class StartPart:
         return {
             "fake_start_ratio": {name: summary(ratios(taken[name], taken["bare"])) for name in self._fakes},
             "fake_start_in_lockstep_ratio": summary(ratios(taken["lockstep"], taken["bare"])),
-            "start_ms": {name: summary([one * 1e3 for one in samples.rounds]) for name, samples in taken.items()},
+            "start_ms": {
+                name: summary([seconds * 1e3 for seconds in samples.rounds]) for name, samples in taken.items()
+            },
         }
 
     def close(self) -> None:

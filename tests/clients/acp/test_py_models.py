@@ -74,7 +74,9 @@ def test_every_line_is_what_the_models_say(acp_client: AcpPy) -> None:
     acp_client.plays(SCRIPT)
     acp_client.connect(lambda connection: everything(acp_client, connection))
     record = acp_client.record
-    asked = {one["id"]: one["method"] for one in messages(record, "i") if "id" in one and "method" in one}
+    asked = {
+        request["id"]: request["method"] for request in messages(record, "i") if "id" in request and "method" in request
+    }
     told = set()
     for message in messages(record, "o"):
         name, body = which(message, asked)

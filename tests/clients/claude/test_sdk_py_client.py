@@ -31,8 +31,8 @@ def test_two_turns_have_two_answers(claude: ClaudePy) -> None:
         await claude.turn(client, "first")
         await claude.turn(client, "second")
 
-    one, two = ["init", "says one", "result one"], ["init", "says two", "result two"]
-    assert claude.talk(caller) == [f"0 s: {words}" for words in (*one, *two)]
+    first_turn, second_turn = ["init", "says one", "result one"], ["init", "says two", "result two"]
+    assert claude.talk(caller) == [f"0 s: {words}" for words in (*first_turn, *second_turn)]
 
 
 @finding("claude-agent-sdk, ClaudeSDKClient", "runs a tool that is silent for half an hour", "waits, and gives its end")

@@ -25,7 +25,7 @@ def client(programs: Programs) -> Client:
 def test_a_query_is_answered(client: Client) -> None:
     """The fake is taken for the CLI."""
     ran = client("drain", "- wait_for: prompt 1\n- answer: done")
-    assert [(one.get("type"), one.get("text")) for one in ran.told] == [
+    assert [(row.get("type"), row.get("text")) for row in ran.told] == [
         ("system", None),
         ("assistant", "done"),
         ("result", "done"),
@@ -110,7 +110,7 @@ def test_a_background_task_brings_a_second_result(client: Client) -> None:
         - background_turn: {task: build, answer: it is built}
     """
     ran = client("drain", script)
-    results = [one["text"] for one in ran.told if one.get("type") == "result"]
+    results = [row["text"] for row in ran.told if row.get("type") == "result"]
     assert results == ["it is being built", "it is built"]
 
 

@@ -33,8 +33,8 @@ def test_a_prompt_is_answered(client: Client) -> None:
         - answer: done
     """
     ran = client("prompt", script)
-    assert [(one["text"], one["stop"]) for one in ran.told if one.get("text")] == [("done", "stop")]
-    told = [one["what"] for one in ran.told]
+    assert [(row["text"], row["stop"]) for row in ran.told if row.get("text")] == [("done", "stop")]
+    told = [row["what"] for row in ran.told]
     assert told.index("tool_execution_start") < told.index("tool_execution_end") < told.index("agent_end")
     assert ran.ends == [{"signal": "TERM"}]
 
@@ -52,7 +52,7 @@ def test_an_abort_leaves_the_agent_for_the_next_prompt(client: Client) -> None:
     """
     ran = client("aborts", script)
     assert ran.all("message", "stop") == ["toolUse", "aborted", "stop"]
-    told = [one["what"] for one in ran.told]
+    told = [row["what"] for row in ran.told]
     assert told.index("agent_end") < told.index("aborted")
     assert ran.all("message", "text") == ["two"]
 

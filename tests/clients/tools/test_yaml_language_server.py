@@ -71,7 +71,7 @@ class Server:
         """Wait for its list of mistakes."""
         while (told := self._read()).get("method") != "textDocument/publishDiagnostics":
             pass
-        return [one["message"] for one in told["params"]["diagnostics"]]
+        return [diagnostic["message"] for diagnostic in told["params"]["diagnostics"]]
 
     def _send(self, message: dict[str, Any]) -> None:
         assert self._process.stdin is not None

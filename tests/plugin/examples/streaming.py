@@ -131,10 +131,10 @@ def objects(text: str) -> list[dict[str, Any]]:
     """
     found = []
     while text:
-        one, end = json.JSONDecoder().raw_decode(text)
-        if not isinstance(one, dict) or not isinstance(one.get("type"), str):
+        message, end = json.JSONDecoder().raw_decode(text)
+        if not isinstance(message, dict) or not isinstance(message.get("type"), str):
             raise ValueError(text)  # noqa: TRY004 - so is what is no JSON at all
-        found.append(one)
+        found.append(message)
         text = text[end:].lstrip()
     return found
 

@@ -102,8 +102,8 @@ def test_with_a_malformed_file_nobody_is_called_conformant(pytester: pytest.Pyte
     for selected in ("one", "one or bad"):
         pytester.runpytest("--agentproc-results=out.json", "-k", selected)
         results = json.loads((pytester.path / "out.json").read_text())
-        told += [one["conformant"] for one in results["subjects"]]
-        verdicts = {one["scenario"]: one["verdict"] for one in results["results"]}
+        told += [subject["conformant"] for subject in results["subjects"]]
+        verdicts = {result["scenario"]: result["verdict"] for result in results["results"]}
     assert told == [True, False]
     assert verdicts == {"bad": "undecided", "one": "passed"}
     told_of_another = pytester.runpytest("--agentproc-subject=null", "-k", "bad")

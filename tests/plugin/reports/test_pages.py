@@ -83,10 +83,10 @@ def test_the_index_lists_every_play(pytester: pytest.Pytester, workers: list[str
     arguments = ["--agentproc-report=pages", "--agentproc-backend=both", "-p", "xdist", *workers]
     assert pytester.runpytest_subprocess(*arguments).ret == 1
     reading = read((pytester.path / "pages" / "index.html").read_text("utf-8"))
-    assert [one.text for one in reading.all("ul", "counts")] == ["2failed2passed2scenarios"]
-    heads = [one.text for one in reading.all("th") if one.attributes["scope"] == "col"]
+    assert [element.text for element in reading.all("ul", "counts")] == ["2failed2passed2scenarios"]
+    heads = [element.text for element in reading.all("th") if element.attributes["scope"] == "col"]
     assert heads == ["scenario", "referenceasynciovirtual", "referencetriovirtual"]
-    rows = [one.text for one in reading.all("tr")][1:]
+    rows = [row.text for row in reading.all("tr")][1:]
     assert rows == [
         "no rule",
         "an agent says hello and exits with code 3twofailedfailed",
@@ -95,7 +95,9 @@ def test_the_index_lists_every_play(pytester: pytest.Pytester, workers: list[str
         "C4exit is the process's exit, not its pipes' EOF",
         "an agent says hello and exitsonepassedpassed",
     ]
-    links = {one.attributes["href"] for one in reading.all("a") if not one.attributes["href"].startswith("#")}
+    links = {
+        element.attributes["href"] for element in reading.all("a") if not element.attributes["href"].startswith("#")
+    }
     assert links == {file.name for file in (pytester.path / "pages").glob("*.html")} - {"index.html"}
 
 

@@ -41,8 +41,8 @@ def test_it_has_every_scenario_with_its_rows(pytester: pytest.Pytester) -> None:
         1,
         64,
     )
-    one, two = found["results"]
-    assert (one["scenario"], one["verdict"], one["virtual_s"]) == ("one", "passed", 0)
+    result, two = found["results"]
+    assert (result["scenario"], result["verdict"], result["virtual_s"]) == ("one", "passed", 0)
     assert len(two.pop("digest")) == len(two.pop("file")) == 64
     assert two == {
         "scenario": "two",
@@ -111,7 +111,7 @@ def test_what_fails_before_it_is_played_is_an_entry_of_its_own(pytester: pytest.
     (pytester.path / "both.scenario.yaml").write_text(text)
     pytester.makeconftest("def pytest_runtest_setup(item):\n    raise OSError('no room')\n")
     found = written(pytester, "--agentproc-subject=mine:supervise")["results"]
-    assert [(one["scenario"], one["subject"], one["verdict"], one["reason"]) for one in found] == [
+    assert [(result["scenario"], result["subject"], result["verdict"], result["reason"]) for result in found] == [
         (f"both[{agent}]", "supervise", "kit error", "something failed before it was played")
         for agent in ("gemini-stream", "gemini")
     ]

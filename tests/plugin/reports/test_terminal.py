@@ -169,8 +169,8 @@ def cases(pytester: pytest.Pytester) -> dict[str | None, tuple[dict[str | None, 
     """Read the junit file: properties and failures of every case."""
     return {
         case.get("name"): (
-            {one.get("name"): one.get("value") for one in case.iter("property")},
-            [one.text for one in case.iter("failure")],
+            {node.get("name"): node.get("value") for node in case.iter("property")},
+            [node.text for node in case.iter("failure")],
         )
         for case in ET.parse(pytester.path / "out.xml").iter("testcase")  # noqa: S314  # pytest has just written it
     }

@@ -104,8 +104,8 @@ def test_a_subject_is_named_by_its_module(pytester: pytest.Pytester, name: str, 
 
 def test_ids_name_each_supervisor_but_the_reference_alone(pytester: pytest.Pytester) -> None:
     """An id that is run without its options, or in another folder, must not pass with another supervisor."""
-    one = pytester.runpytest("--collect-only", "-q", "--agentproc-subject=mine:make")
-    assert collected(one) == ["one.scenario.yaml::one[made-asyncio]"]
+    result = pytester.runpytest("--collect-only", "-q", "--agentproc-subject=mine:make")
+    assert collected(result) == ["one.scenario.yaml::one[made-asyncio]"]
     names = "--agentproc-subject=reference, null,mine:make"
     several = pytester.runpytest("--collect-only", "-q", names, "--agentproc-clock=both")
     assert collected(several) == [

@@ -91,12 +91,12 @@ def test_a_conversation_of_the_very_instant_wins(stand: Stand, backend: str) -> 
             assert process.stdin is not None
             assert process.stdout is not None
             with anyio.fail_after(10):
-                one = await process.stdout.receive()
+                line = await process.stdout.receive()
                 await process.stdin.send(b"x\n")
                 two = await process.stdout.receive()
             await process.stdin.aclose()
             await process.wait()
-            return one, two
+            return line, two
 
     assert stand.run(host, backend=backend) == (b"one\n", b"two\n")
 

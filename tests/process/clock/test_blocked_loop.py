@@ -115,8 +115,8 @@ def supervisor(read: Callable[[Any, float], Awaitable[bytes | None]]) -> Functio
 def verdicts(lab: ScenarioRunner, read: Any, backend: str) -> set[str]:
     """Play all scenarios of a run, and give their results."""
     return {
-        choose_overall_verdict(judge_all_expectations(lab.play(one, supervisor(read), backend=backend))).value
-        for one in SCENARIOS
+        choose_overall_verdict(judge_all_expectations(lab.play(scenario, supervisor(read), backend=backend))).value
+        for scenario in SCENARIOS
     }
 
 

@@ -42,9 +42,9 @@ def test_ctrl_c_while_a_clock_is_closed_leaves_nobody(lab: ScenarioRunner, monke
     monkeypatch.setattr(_virtual, "end_started_processes", interrupted)
     with pytest.raises(KeyboardInterrupt):
         stand.close()
-    assert [is_gone(one.pid) for one in started] == [True, True]
-    for one in started:
-        one.wait()
+    assert [is_gone(process.pid) for process in started] == [True, True]
+    for process in started:
+        process.wait()
     assert descriptors() == before
 
 
@@ -55,15 +55,15 @@ def test_ctrl_c_at_one_agent_s_end_ends_the_others(lab: ScenarioRunner, monkeypa
     monkeypatch.setattr(_virtual, "end_started_processes", lambda _hub: None)
     reap = Participant.reap
 
-    def reaped(one: Participant) -> None:
-        if one is first:
+    def reaped(participant: Participant) -> None:
+        if participant is first:
             interrupted()
-        reap(one)
+        reap(participant)
 
     monkeypatch.setattr(Participant, "reap", reaped)
     with pytest.raises(KeyboardInterrupt):
         stand.close()
-    assert [is_gone(one.pid) for one in started] == [True, True]
+    assert [is_gone(process.pid) for process in started] == [True, True]
     assert stand.clock.hub.registry.listen_fd == -1
     first.close()
     assert started[0].wait() == -9

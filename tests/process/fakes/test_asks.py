@@ -59,7 +59,9 @@ def row_of(record: Record, wanted: str) -> tuple[str, str]:
     """Judge a record by a scenario's expectations of its questions."""
     lines = f"scenario: a\nagent: {{dialect: claude, mode: session}}\nscript: []\nexpect:\n  asked: [{wanted}]\n"
     bound = loads(lines).bind(Policy())
-    expected = tuple(Expected(one.key, one.wanted) for one in bound.expect if one.key == "asked")
+    expected = tuple(
+        Expected(expectation.key, expectation.wanted) for expectation in bound.expect if expectation.key == "asked"
+    )
     (row,) = judge_all_expectations(PlayResult(BoundScenario(expected), record, RunReport()))
     return row.verdict.value, row.hint
 

@@ -87,7 +87,9 @@ def test_a_format_asks_for_events(lab: ScenarioRunner, agent: str, argv: list[st
 def test_claudes_json_is_the_result_alone(lab: ScenarioRunner) -> None:
     """It is one line, whatever the agent did before."""
     done = started(made(lab, "claude"), "-p", "--output-format", "json", "hi")
-    assert [(one["type"], one["result"]) for one in map(json.loads, done.stdout.splitlines())] == [("result", "done")]
+    assert [(message["type"], message["result"]) for message in map(json.loads, done.stdout.splitlines())] == [
+        ("result", "done")
+    ]
 
 
 def test_geminis_json_is_one_object(lab: ScenarioRunner) -> None:
@@ -351,7 +353,8 @@ def test_a_fake_in_a_file_obeys_as_well(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "mode"), [(name, mode) for name, one in DIALECTS.items() if one.command_line for mode in one.modes]
+    ("name", "mode"),
+    [(name, mode) for name, dialect in DIALECTS.items() if dialect.command_line for mode in dialect.modes],
 )
 def test_the_arguments_of_the_kit_ask_for_the_mode_of_the_scenario(name: str, mode: str) -> None:
     """The fake does not read them, and would do the same if it did."""
@@ -383,6 +386,8 @@ def test_pi_ends_a_text_before_a_tool_as_the_message_ends(lab: ScenarioRunner) -
     script = "[{delta: see}, {tool: {id: a, name: bash}}, {tool_done: {id: a, output: x}}, {answer: done}]"
     lines = started(made(lab, "pi", script), "--mode", "json", "-p", "hi").stdout.splitlines()
     updates = [
-        one["assistantMessageEvent"]["type"] for one in map(json.loads, lines) if one["type"] == "message_update"
+        message["assistantMessageEvent"]["type"]
+        for message in map(json.loads, lines)
+        if message["type"] == "message_update"
     ]
     assert updates[:6] == ["text_start", "text_delta", "toolcall_start", "toolcall_delta", "text_end", "toolcall_end"]

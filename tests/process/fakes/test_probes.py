@@ -64,7 +64,7 @@ def test_a_probe_is_no_start_of_the_agent(lab: ScenarioRunner) -> None:
         async def ask() -> list[str]:
             asked = (["auth", "status"], ["-p", "hi"], ["--version"], ["-p", "hi"])
             commands = [[fake.path, *arguments] for arguments in asked]
-            return [(await anyio.run_process(one)).stdout.decode() for one in commands]
+            return [(await anyio.run_process(command)).stdout.decode() for command in commands]
 
         status, first, version, second = clock.run(ask)
         assert ('"loggedIn": true' in status, version) == (True, "2.1.330 (Claude Code)\n")

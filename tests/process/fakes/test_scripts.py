@@ -98,7 +98,7 @@ def test_each_invocation_plays_the_next_script_and_the_last_one_repeats(
 
     async def host() -> list[tuple[int, bytes]]:
         done = [await anyio.run_process(fake.argv, check=False) for _ in range(4)]
-        return [(one.returncode, one.stdout) for one in done]
+        return [(process.returncode, process.stdout) for process in done]
 
     assert stand.run(host, backend=backend) == [(3, b"one\n"), (4, b"two\n"), (0, b"more\n"), (0, b"more\n")]
 

@@ -85,7 +85,7 @@ def test_a_signal_to_the_shell_alone_leaves_the_agent(stand: Stand) -> None:
         await anyio.sleep(5)
         shell.terminate()
         status = shell.poll()  # at once: the signal has had its whole effect
-        living = [one.name for one in stand.clock.hub.registry.living.values()]
+        living = [participant.name for participant in stand.clock.hub.registry.living.values()]
         os.killpg(shell.pid, signal.SIGKILL)
         assert status is not None
         return status, stand.seconds, living
@@ -143,7 +143,7 @@ def test_what_is_left_of_a_shell_and_its_agent_is_ended(stand: Stand) -> None:
         await anyio.sleep(5)
 
     stand.run(host)
-    left = [started[0].pid, *(one.pid for one in stand.clock.hub.registry.living.values())]
+    left = [started[0].pid, *(participant.pid for participant in stand.clock.hub.registry.living.values())]
     stand.close()
     assert len(left) == 2
     assert all(is_gone(pid) for pid in left)

@@ -205,8 +205,8 @@ def test_a_zombie_that_a_thread_is_about_to_reap_is_none(lab: ScenarioRunner, mo
     fake = lab.make_fake(loads("scenario: a\nagent: raw\nscript: [{say: bye}]\n"))
     state, reap = vars(FakeLog)["_find_leftover_state"], Event()
 
-    def seen(diaries: FakeLog, one: Any) -> str | None:
-        told: str | None = state(diaries, one)
+    def seen(diaries: FakeLog, participant: Any) -> str | None:
+        told: str | None = state(diaries, participant)
         if told == "zombie":
             reap.set()
         return told
@@ -243,7 +243,12 @@ def test_a_real_time_fake_keeps_a_record(lab: ScenarioRunner) -> None:
         (event.code, event.data.get("bytes") or event.data.get("signal") or event.data.get("code"))
         for event in record.events
     ]
-    assert [one for one in told if one[1] is not None] == [("i", b"go\n"), ("o", b"ready\n"), ("s", "TERM"), ("x", 5)]
+    assert [event for event in told if event[1] is not None] == [
+        ("i", b"go\n"),
+        ("o", b"ready\n"),
+        ("s", "TERM"),
+        ("x", 5),
+    ]
     assert record.events[0].at == 0
     assert [event.at for event in record.events] == sorted(event.at for event in record.events)
 

@@ -79,9 +79,9 @@ def normal(file: Path) -> dict[str, Any]:
     return {"streams": told, "ends": ends, "tree": tree, "left": sorted(seen.keys() - lives.keys()) != []}
 
 
-def assert_alike(one: Path, two: Path) -> None:
+def assert_alike(first_path: Path, second_path: Path) -> None:
     """Have two records say the same; a process seen for sure in one of them must be in the other."""
-    first, second = normal(one), normal(two)
+    first, second = normal(first_path), normal(second_path)
     trees = first.pop("tree"), second.pop("tree")
     assert first == second
     for tree, other in (trees, trees[::-1]):
@@ -98,11 +98,11 @@ def duration(file: Path) -> float:
 
 def twice(lab: ScenarioRunner, folder: Path, command: list[str], **how: Any) -> tuple[Path, Path]:
     """Record a program, and the fake that plays the recording; give both records."""
-    one, two = folder / "one.scenario.yaml", folder / "two.scenario.yaml"
-    record(one, command, **how)
-    fake = lab.make_fake(load(one))
+    first, second = folder / "one.scenario.yaml", folder / "two.scenario.yaml"
+    record(first, command, **how)
+    fake = lab.make_fake(load(first))
     try:
-        record(two, fake.argv, **how)
+        record(second, fake.argv, **how)
     finally:
         fake.finish()
     return folder / "one.record.jsonl", folder / "two.record.jsonl"
@@ -112,9 +112,9 @@ def twice(lab: ScenarioRunner, folder: Path, command: list[str], **how: Any) -> 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_second_recording_of_a_program_equals_the_first(name: str, lab: ScenarioRunner, tmp_path: Path) -> None:
     """The recording holds the scenario's actions: bytes, ends, the descent of each process and how long it takes."""
-    one, two = twice(lab, tmp_path, ["sh", "-c", PROGRAMS[name]])
-    assert_alike(one, two)
-    assert duration(two) >= duration(one) - 0.25
+    first, second = twice(lab, tmp_path, ["sh", "-c", PROGRAMS[name]])
+    assert_alike(first, second)
+    assert duration(second) >= duration(first) - 0.25
 
 
 @pytest.mark.slow
@@ -122,9 +122,9 @@ def test_the_second_recording_of_a_program_equals_the_first(name: str, lab: Scen
 def test_a_fake_of_a_real_cli_is_recorded_in_its_dialect(name: str, lab: ScenarioRunner, tmp_path: Path) -> None:
     """One of each dialect runs with processes and pipes; all others run in memory (tests/mirrors)."""
     fake = lab.make_fake(load(mirror_of(name)))
-    one, two = twice(lab, tmp_path, fake.argv)
+    first, second = twice(lab, tmp_path, fake.argv)
     fake.finish()
-    assert_alike(one, two)
+    assert_alike(first, second)
     text = (tmp_path / "one.scenario.yaml").read_text("utf-8")
     assert f"agent: {name.split('/', maxsplit=1)[0]}" in text.replace("{dialect: ", "")
     assert "raw:" not in text
@@ -174,13 +174,13 @@ def stubborn(folder: Path, name: str, command: list[str]) -> Path:
 @pytest.mark.slow
 def test_a_program_that_ignores_the_signal_goes_on_in_both(lab: ScenarioRunner, tmp_path: Path) -> None:
     """TERM passes through and is deadly for neither: not for the program, and not for the fake that plays it."""
-    one = stubborn(tmp_path, "one", ["sh", "-c", "trap '' TERM; echo ready; sleep 0.4; echo still here; exit 4"])
+    first = stubborn(tmp_path, "one", ["sh", "-c", "trap '' TERM; echo ready; sleep 0.4; echo still here; exit 4"])
     fake = lab.make_fake(load(tmp_path / "one.scenario.yaml"))
-    two = stubborn(tmp_path, "two", fake.argv[:1])
+    second = stubborn(tmp_path, "two", fake.argv[:1])
     fake.finish()
     assert "when: {signal: TERM}\n    do: []" in (tmp_path / "one.scenario.yaml").read_text("utf-8")
-    assert '"s", {"process": "agent", "signal": "TERM"' in two.read_text("utf-8")
-    assert_alike(one, two)
+    assert '"s", {"process": "agent", "signal": "TERM"' in second.read_text("utf-8")
+    assert_alike(first, second)
 
 
 @pytest.mark.slow

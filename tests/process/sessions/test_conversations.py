@@ -124,7 +124,7 @@ async def talk_to_claude(argv: list[str]) -> tuple[list[tuple[Any, ...]], int]:
         await client.read(lambda event: event["type"] == "result" and "origin" in event)
         code = await client.close()
     results = [event for event in client.events if event["type"] == "result"]
-    return [(one.get("result"), one["is_error"], one.get("user_message_uuid")) for one in results], code
+    return [(result.get("result"), result["is_error"], result.get("user_message_uuid")) for result in results], code
 
 
 RESULTS = [("first", False, "uuid of one"), (None, True, "uuid of two"), ("finished", False, None)]

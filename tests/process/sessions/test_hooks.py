@@ -83,6 +83,9 @@ def test_a_host_tool_ends_the_turn_and_not_the_agent(stand: Stand, backend: str)
         async with open_session(argv, dialect="pi", policy=Policy(host_tools=("Read",))) as session:
             results = [await session.prompt("one"), await session.prompt("two")]
             agents = sum(event.kind == "exit" for event in session.transcript)
-            return [agents, *((one.outcome.value, one.exit_code, one.text, one.elapsed / SECOND) for one in results)]
+            return [
+                agents,
+                *((result.outcome.value, result.exit_code, result.text, result.elapsed / SECOND) for result in results),
+            ]
 
     assert stand.run(host, backend=backend) == [0, ("tool_use", 0, None, 2.0), ("completed", 0, "TWO", 0.0)]

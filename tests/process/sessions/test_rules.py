@@ -94,7 +94,7 @@ def test_a_crash_is_answered_by_a_new_agent_after_the_backoff(stand: Stand, back
         results = [await session.prompt("one")]
         at = (stand.seconds, session.status)
         results.append(await session.prompt("two"))
-        return [[(one.outcome.value, one.exit_code) for one in results], at, stand.seconds]
+        return [[(result.outcome.value, result.exit_code) for result in results], at, stand.seconds]
 
     assert talked(stand, backend, script, talk) == [
         [("agent_lost", 3), ("agent_lost", 3)],

@@ -313,7 +313,7 @@ def test_only_a_subjects_run_is_watched() -> None:
 
 
 @pytest.mark.parametrize(
-    "subject", [reference_supervisor(), *(make() for make in TRIVIAL_SUBJECTS)], ids=lambda one: str(one.name)
+    "subject", [reference_supervisor(), *(make() for make in TRIVIAL_SUBJECTS)], ids=lambda subject: str(subject.name)
 )
 def test_who_signals_nobody_else_passes(lab: ScenarioRunner, subject: Subject) -> None:
     """The check is stated here, so that it has a row; null never started an agent."""

@@ -72,8 +72,8 @@ def decoys() -> Iterator[Callable[[], Decoys]]:
         return made[-1]
 
     yield make
-    for one in made:
-        one.close()
+    for decoy in made:
+        decoy.close()
 
 
 @pytest.mark.slow

@@ -243,7 +243,7 @@ def in_a_thread(_order: RunRequest) -> None:
 
 
 @pytest.mark.parametrize(
-    "subject", [Command(["timeout", "60", "{agent}"]), Function(in_a_thread)], ids=lambda one: one.name
+    "subject", [Command(["timeout", "60", "{agent}"]), Function(in_a_thread)], ids=lambda subject: subject.name
 )
 def test_who_cannot_be_cancelled_is_not_asked(lab: ScenarioRunner, subject: Any) -> None:
     """A thread continues whatever happens to its caller, and a program has no thread."""

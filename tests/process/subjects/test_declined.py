@@ -223,5 +223,5 @@ def test_limits_may_depend_on_mode_and_session() -> None:
     subject = Function(declines, limits=limits, sessions=True)
     assert TALK.request_agent_limits(subject).kill_grace == 7
     HELLO.request_agent_limits(subject)
-    seen = [(one.limits, one.dialect, one.mode, one.is_session) for one in asked]
+    seen = [(request.limits, request.dialect, request.mode, request.is_session) for request in asked]
     assert seen == [({}, "pi", "rpc", True), ({}, "raw", "text", False)]

@@ -97,7 +97,7 @@ def test_agents_of_a_keeper_are_numbered_in_the_order_of_their_starts(stand: Sta
         ]
 
     assert stand.run(host) == [Outcome.COMPLETED] * 3
-    assert [one.path for one in stand.clock.hub.registry.list_in_spawn_order()] == [(0,), (1,), (2,)]
+    assert [participant.path for participant in stand.clock.hub.registry.list_in_spawn_order()] == [(0,), (1,), (2,)]
 
 
 def test_a_program_that_is_no_fake_is_one_of_a_keepers_too(make_stand: Callable[..., Stand]) -> None:

@@ -217,7 +217,7 @@ def test_what_a_killed_keeper_leaves_is_ended() -> None:
             keeper.find_remaining_processes()
     finally:
         keeper.close()
-    assert [one for one in (pid, *escapees) if not is_gone(one, 0)] == []
+    assert [process_id for process_id in (pid, *escapees) if not is_gone(process_id, 0)] == []
     assert bystander.poll() is None
     bystander.kill()
     bystander.wait()
@@ -248,7 +248,9 @@ def test_the_death_of_the_host_ends_everything() -> None:
         host.kill()
         host.wait()
         end = time.monotonic() + 1
-        alive = [one for one in (keeper, *escapees) if not is_gone(one, max(end - time.monotonic(), 0))]
+        alive = [
+            process_id for process_id in (keeper, *escapees) if not is_gone(process_id, max(end - time.monotonic(), 0))
+        ]
     assert alive == []
 
 

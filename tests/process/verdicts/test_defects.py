@@ -55,7 +55,7 @@ def test_a_rule_is_broken_by_a_defect_or_it_is_said_why_not() -> None:
 def test_a_defect_is_caught_by_a_scenario_of_the_rule_that_it_breaks() -> None:
     """A scenario that covers a rule, and lets the rule be broken, covers it in name only."""
     caught = {(defect, rule) for scenario, defect, _ in CLAIMS for rule in scenario.covers}
-    assert [one.name for one in defects.DEFECTS.values() if (one.name, one.breaks) not in caught] == []
+    assert [defect.name for defect in defects.DEFECTS.values() if (defect.name, defect.breaks) not in caught] == []
 
 
 def test_a_rule_is_covered_by_a_scenario_that_catches_something() -> None:
@@ -78,9 +78,9 @@ def test_what_a_defect_does_is_the_same_with_processes(lab: ScenarioRunner, defe
     gc.disable()  # a forgotten child is reaped with its object, and that must not be between the run and the look
     try:
         differ = [
-            (one.id, _parted(played, model))
-            for one in (scenario for scenario, name, _ in CLAIMS if name == defect)
-            if (played := _told(lab.play(one, subject))) != (model := _told(run_in_model(one, subject)))
+            (claimed.id, _parted(played, model))
+            for claimed in (scenario for scenario, name, _ in CLAIMS if name == defect)
+            if (played := _told(lab.play(claimed, subject))) != (model := _told(run_in_model(claimed, subject)))
         ]
     finally:
         gc.enable()

@@ -82,7 +82,7 @@ def red(lab: ScenarioRunner, name: str, subject: Subject) -> list[str]:
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.once
 @pytest.mark.slow
-@pytest.mark.parametrize(("fault", "caught"), CASES, ids=[f"{one.rpartition('.')[2]}" for one, _ in CASES])
+@pytest.mark.parametrize(("fault", "caught"), CASES, ids=[f"{name.rpartition('.')[2]}" for name, _ in CASES])
 def test_a_fault_is_red_on_the_check_that_names_it(lab: ScenarioRunner, fault: str, caught: str) -> None:
     """A supervisor that does one thing wrong must not be called conformant: the kit exists for that."""
     module, _, name = fault.partition(":")

@@ -92,7 +92,7 @@ def _verdict(lab: ScenarioRunner, scenario: Scenario, subject: Subject) -> Verdi
 
 def _score(lab: ScenarioRunner, subject: Subject) -> dict[str, list[str]]:
     score: dict[str, list[str]] = {}
-    for scenario in (one for one in all_bundled() if one.level != "info"):
+    for scenario in (candidate for candidate in all_bundled() if candidate.level != "info"):
         verdict = _verdict(lab, scenario, subject)
         if verdict is not Verdict.FAILED:
             score.setdefault(verdict.value, []).append(scenario.id)

@@ -41,9 +41,9 @@ def frozen(value: Any) -> Any:
     if isinstance(value, MethodType):
         return value.__name__
     if isinstance(value, dict):
-        return {key: frozen(one) for key, one in value.items()}
+        return {key: frozen(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [frozen(one) for one in value]
+        return [frozen(inner) for inner in value]
     if type(value).__module__.startswith("pytest_agentproc.fake_agents."):
         names = getattr(value, "__dict__", None) or value.__slots__
         return {name: frozen(getattr(value, name)) for name in names}

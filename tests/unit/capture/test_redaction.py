@@ -108,7 +108,7 @@ def found_by_others(folder: Path) -> set[str]:
     with default_settings():
         for file in folder.iterdir():
             collection.scan_file(str(file))
-    return {one.type for _file, one in collection if not str(one.secret_value).startswith("redacted")}
+    return {secret.type for _file, secret in collection if not str(secret.secret_value).startswith("redacted")}
 
 
 @pytest.mark.slow
@@ -189,7 +189,9 @@ def test_what_one_place_gives_away_is_replaced_everywhere() -> None:
     redactor = Redactor()
     redactor.learn_secrets(b"agent\0--token\0tasty-words-here")
     assert redactor.redact_bytes(b"I got tasty-words-here!", "stdout") == b"I got redacted1xxxxxxx!"
-    assert [str(one) for one in redactor.redacted_secrets] == ["redacted1: value of a telling option (1 in stdout)"]
+    assert [str(secret) for secret in redactor.redacted_secrets] == [
+        "redacted1: value of a telling option (1 in stdout)"
+    ]
 
 
 def test_common_words_and_counts_are_no_secrets() -> None:

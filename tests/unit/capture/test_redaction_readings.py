@@ -24,7 +24,7 @@ SECRET = 'aB3z/xYq9+kQ7w&zLmN"R5tV<8wC1=dF4j\\H6jK0sU'  # noqa: S105  # of this 
 
 def js(text: str) -> str:
     r"""Escape every character that is no letter or digit as `\u0026`."""
-    return "".join(one if one.isalnum() else f"\\u{ord(one):04x}" for one in text)
+    return "".join(sign if sign.isalnum() else f"\\u{ord(sign):04x}" for sign in text)
 
 
 def coloured(text: str) -> str:
@@ -36,18 +36,20 @@ WRITTEN: dict[str, Callable[[str], str]] = {
     "JSON": json.dumps,
     "JSON of PHP": lambda text: json.dumps(text).replace("/", "\\/"),
     "JSON with every sign escaped": js,
-    "JSON with capitals": lambda text: "".join(one if one.isalnum() else f"\\u{ord(one):04X}" for one in text),
-    "JSON with every character escaped": lambda text: "".join(f"\\u{ord(one):04x}" for one in text),
+    "JSON with capitals": lambda text: "".join(sign if sign.isalnum() else f"\\u{ord(sign):04X}" for sign in text),
+    "JSON with every character escaped": lambda text: "".join(f"\\u{ord(sign):04x}" for sign in text),
     "JSON in JSON of PHP": lambda text: json.dumps(json.dumps(text).replace("/", "\\/")).replace("/", "\\/"),
     "JSON in JSON in JSON": lambda text: json.dumps(json.dumps(json.dumps(text))),
-    "JavaScript": lambda text: "".join(one if one.isalnum() else f"\\u{{{ord(one):x}}}" for one in text),
-    "bytes": lambda text: "".join(one if one.isalnum() else f"\\x{ord(one):02x}" for one in text),
+    "JavaScript": lambda text: "".join(sign if sign.isalnum() else f"\\u{{{ord(sign):x}}}" for sign in text),
+    "bytes": lambda text: "".join(sign if sign.isalnum() else f"\\x{ord(sign):02x}" for sign in text),
     "HTML": html.escape,
-    "HTML by number": lambda text: "".join(one if one.isalnum() else f"&#{ord(one)};" for one in text),
-    "HTML by hexadecimal number": lambda text: "".join(one if one.isalnum() else f"&#x{ord(one):X};" for one in text),
+    "HTML by number": lambda text: "".join(sign if sign.isalnum() else f"&#{ord(sign)};" for sign in text),
+    "HTML by hexadecimal number": lambda text: "".join(
+        sign if sign.isalnum() else f"&#x{ord(sign):X};" for sign in text
+    ),
     "HTML in JSON": lambda text: json.dumps(html.escape(text)),
     "URL with some signs escaped": lambda text: text.replace("/", "%2f").replace("&", "%26"),
-    "shell": lambda text: "".join(one if one.isalnum() else f"\\{one}" for one in text),
+    "shell": lambda text: "".join(sign if sign.isalnum() else f"\\{sign}" for sign in text),
     "colours": coloured,
     "colours in JSON": lambda text: json.dumps(coloured(text)),
     "a line break": lambda text: f"{text[:20]}\n{text[20:]}",
@@ -139,7 +141,7 @@ def test_an_update_that_repeats_the_text_so_far_has_no_part_of_a_secret(secret: 
     whole = json.loads(shown.splitlines()[-1])["message"]["content"][0]["text"]
     told = [json.loads(line)["message"]["content"][0]["text"] for line in shown.splitlines()]
     assert pieces(shown, secret[4:]) == []
-    assert [whole.startswith(one) or len(one) <= 3 for one in told] == [True] * len(told)
+    assert [whole.startswith(part) or len(part) <= 3 for part in told] == [True] * len(told)
     assert (len(shown), whole.startswith("the key is redacted"), whole.endswith(" ok")) == (len(data), True, True)
 
 

@@ -198,7 +198,7 @@ def test_the_whole_time_of_a_background_agent_counts() -> None:
     )
     assert asks < starts < told < ends
     assert [at for at in range(len(lines)) if understand(lines[: at + 1]).running] == [*range(asks, ends)]
-    assert [type(one.meaning) for one in meanings(lines) if isinstance(one, Nested)] == [Other, Message]
+    assert [type(meaning.meaning) for meaning in meanings(lines) if isinstance(meaning, Nested)] == [Other, Message]
 
 
 def test_a_background_turn_is_never_the_prompts() -> None:
@@ -271,7 +271,9 @@ def test_a_streamed_message_ends_at_its_stop_and_not_before() -> None:
         {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 7}},
         {"type": "message_stop"},
     ]
-    kinds = [[type(one) for one in meanings(frame(transcript(*map(part, parts[:count]))))] for count in (3, 4, 5)]
+    kinds = [
+        [type(meaning) for meaning in meanings(frame(transcript(*map(part, parts[:count]))))] for count in (3, 4, 5)
+    ]
     assert kinds[0] == [Other, ToolStarted, ToolStarted, Message, Asked]  # the end of the run ends it
     found = meanings(frame(transcript(*map(part, parts))))
     assert found[-2:] == [Message(None, "tool_use", "m", {"output_tokens": 7}), Asked(("Agent", "Read"))]

@@ -264,4 +264,4 @@ def test_an_end_that_announces_a_retry_is_none() -> None:
     failed = {"type": "message_end", "message": {"role": "assistant", "content": [], "stopReason": "error"}}
     ends = [{"type": "agent_end", "willRetry": is_retried} for is_retried in (True, False)]
     told = [read(*(json.dumps(event).encode() + b"\n" for event in (failed, end))) for end in ends]
-    assert [(one.ok, one.final) for one in told] == [(None, False), (False, True)]
+    assert [(meaning.ok, meaning.final) for meaning in told] == [(None, False), (False, True)]

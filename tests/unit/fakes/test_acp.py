@@ -31,7 +31,7 @@ def prompt(number: Any, session: str = "sess_1") -> bytes:
 
 def results(talk: Conversation) -> list[Any]:
     """Give what was answered since the last call: each result, or the code of each error."""
-    return [one.get("result") or one["error"]["code"] for one in talk.printed() if "id" in one]
+    return [message.get("result") or message["error"]["code"] for message in talk.printed() if "id" in message]
 
 
 def shape(message: dict[str, Any]) -> Any:
@@ -53,7 +53,7 @@ def test_a_turn_with_a_tool_is_told_as_a_real_agent_tells_it() -> None:
     talk.tell("tool_done", {"id": "run_shell_command", "output": "", "error": None})
     talk.tell("answer", "Hello from fake")
     made = talk.printed()
-    assert [shape(one) for one in made] == [shape(one) for one in real]
+    assert [shape(message) for message in made] == [shape(message) for message in real]
     assert made[-2]["params"]["update"] == real[-2]["params"]["update"]
 
 
@@ -65,9 +65,9 @@ def test_the_handshake_is_the_dialects_own() -> None:
     talk.hear(request("a", "session/new"), request("b", "session/new"))
     assert results(talk) == [{"sessionId": "sess_1"}, {"sessionId": "sess_2"}]
     talk.hear(request(1, "session/load", sessionId="old"))
-    assert [(one["id"], one["result"]) for one in talk.printed()] == [(1, {})]
+    assert [(message["id"], message["result"]) for message in talk.printed()] == [(1, {})]
     talk.hear(request("r", "session/resume", sessionId="older"), request("c", "session/close"), prompt(9, "older"))
-    assert [(one["id"], one["result"]) for one in talk.printed()] == [("r", {}), ("c", {})]
+    assert [(message["id"], message["result"]) for message in talk.printed()] == [("r", {}), ("c", {})]
     talk.hear(request(3, "session/dance"), request(4, "session/load"), prompt(5, "nobody"), b"{", b'{"id":6}')
     assert results(talk) == [-32601, -32602, -32602, -32700, -32600]
     talk.hear(request(None, "$/unknown"), b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700}}')
@@ -100,14 +100,16 @@ def test_a_loaded_session_tells_its_history_before_the_response() -> None:
     play.grant(0)
     asks = request(0, "session/load", sessionId="old"), request(1, "session/resume", sessionId="old")
     lines = b"".join(data for _, data in play.grant(1, stdin=b"\n".join(asks) + b"\n")[1:]).splitlines()
-    *told, loaded, resumed = [json.loads(one) for one in lines]
+    *told, loaded, resumed = [json.loads(line) for line in lines]
     kinds = ("user_message_chunk", "agent_thought_chunk", "agent_message_chunk")
     updates = [
         {"sessionUpdate": kind, "content": {"type": "text", "text": text}}
         for kind, text in zip(kinds, ("hi", "hm", "hello"), strict=True)
     ]
-    assert [one["params"] for one in told] == [{"sessionId": "old", "update": update} for update in (*updates, plan)]
-    assert [(one["id"], one["result"]) for one in (loaded, resumed)] == [(0, {}), (1, {})]
+    assert [message["params"] for message in told] == [
+        {"sessionId": "old", "update": update} for update in (*updates, plan)
+    ]
+    assert [(message["id"], message["result"]) for message in (loaded, resumed)] == [(0, {}), (1, {})]
 
 
 def test_modes_and_options_are_obeyed_and_an_unknown_one_is_an_error() -> None:
@@ -125,7 +127,7 @@ def test_modes_and_options_are_obeyed_and_an_unknown_one_is_an_error() -> None:
         request(5, "session/load", sessionId="sess_1"),
         request(6, "session/load", sessionId="sess_2"),
     )
-    mode, option, own, other = [one["result"] for one in talk.printed()]
+    mode, option, own, other = [message["result"] for message in talk.printed()]
     assert (mode, option) == ({}, {"configOptions": own["configOptions"]})
     assert (own["modes"]["currentModeId"], own["configOptions"][0]["currentValue"]) == ("code", "deep")
     assert {"sessionId": "sess_2", **other} == second["result"]
@@ -171,7 +173,7 @@ def test_a_text_in_pieces_is_a_chunk_for_each() -> None:
     talk.tell("delta", "Hel")
     talk.tell("answer", "lo")
     *chunks, ended = talk.printed()
-    assert [one["params"]["update"]["content"]["text"] for one in chunks] == ["Hel", "lo"]
+    assert [message["params"]["update"]["content"]["text"] for message in chunks] == ["Hel", "lo"]
     assert ended["id"] == 2
 
 
@@ -187,7 +189,7 @@ def test_a_tool_has_its_kind_from_its_start_to_its_end() -> None:
     started, asked, ended = talk.printed()
     assert started["params"]["update"]["locations"] == [{"path": "/a", "line": 3}]
     told = (started["params"]["update"], asked["params"]["toolCall"], ended["params"]["update"])
-    assert [one["kind"] for one in told] == ["read"] * 3
+    assert [update["kind"] for update in told] == ["read"] * 3
 
 
 def test_a_plan_is_an_update_with_all_its_entries() -> None:
@@ -220,12 +222,12 @@ def test_a_cancelled_prompt_is_answered_as_cancelled() -> None:
     assert (ended["id"], ended["result"]) == (7, {"stopReason": "cancelled"})
     talk.tell("acknowledge")
     talk.tell("say", "late", None)
-    assert [one["method"] for one in talk.printed()] == ["session/update"]
+    assert [message["method"] for message in talk.printed()] == ["session/update"]
     talk.tell("begin_prompt", 2)
     talk.tell("answer", "done")
     assert talk.printed()[-1] == {"jsonrpc": "2.0", "id": 8, "result": {"stopReason": "end_turn"}}
     talk.tell("answer", "to nobody")
-    assert [one["method"] for one in talk.printed()] == ["session/update"]
+    assert [message["method"] for message in talk.printed()] == ["session/update"]
 
 
 def test_a_turn_ends_with_the_reason_that_it_is_told() -> None:
@@ -241,7 +243,7 @@ def test_a_turn_ends_with_the_reason_that_it_is_told() -> None:
     talk.tell("think", "hm")
     talk.tell("event", {"jsonrpc": "2.0", "method": "x"})
     talk.tell("result", {"text": None, "is_error": False, "usage": {"quota": 1}})
-    answers = [one for one in talk.printed() if "id" in one]
+    answers = [message for message in talk.printed() if "id" in message]
     assert answers == [
         {"jsonrpc": "2.0", "id": "y", "result": {"stopReason": "refusal"}},
         {"jsonrpc": "2.0", "id": "z", "error": {"code": -32603, "message": "broken"}},

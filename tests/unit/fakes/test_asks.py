@@ -24,7 +24,10 @@ def control(key: Any, response: Any, subtype: str = "success") -> bytes:
 
 def kinds(events: list[dict[str, Any]]) -> list[str]:
     """Say of each line what it is."""
-    return [str(one.get("state") or one.get("request", one).get("subtype") or one["type"]) for one in events]
+    return [
+        str(message.get("state") or message.get("request", message).get("subtype") or message["type"])
+        for message in events
+    ]
 
 
 def in_a_turn(**program: Any) -> Conversation:
@@ -42,7 +45,7 @@ def test_a_permission_is_asked_as_claude_asks_it() -> None:
     talk, real = Conversation("claude", "session", **READS), seen("perm")
     talk.hear(*told("perm")[:2])
     talk.tell("begin_prompt", 1)
-    call = next(one for one in real if one["type"] == "assistant")["message"]["content"][0]
+    call = next(message for message in real if message["type"] == "assistant")["message"]["content"][0]
     talk.tell("tool", {key: call[key] for key in ("id", "name", "input")})
     question = talk.ask("permission", "Bash")
     talk.hear(control(question.key, {"behavior": "allow", "updatedInput": call["input"]}))
@@ -50,13 +53,18 @@ def test_a_permission_is_asked_as_claude_asks_it() -> None:
     talk.tell("answer", "Hello from fake")
     made = talk.printed()
     assert kinds(made) == kinds(real)
-    (asked,), (really,) = ([one for one in lines if one["type"] == "control_request"] for lines in (made, real))
+    (asked,), (really,) = (
+        [message for message in lines if message["type"] == "control_request"] for lines in (made, real)
+    )
     assert keys(really) - keys(asked) <= {"request.blocked_path", "request.description"} | {
         key for key in keys(really) if key.startswith("request.permission_suggestions.")
     }
     same = ("tool_name", "display_name", "input", "tool_use_id", "subtype")
     assert [asked["request"][key] for key in same] == [really["request"][key] for key in same]
-    ends = [next(one for one in lines if "tool_result_meta" in one)["tool_result_meta"] for lines in (made, real)]
+    ends = [
+        next(message for message in lines if "tool_result_meta" in message)["tool_result_meta"]
+        for lines in (made, real)
+    ]
     assert ends[0] == ends[1]
 
 
@@ -82,9 +90,9 @@ def test_what_does_not_allow_a_tool_of_claudes_denies_it(response: Any, subtype:
 def test_hooks_are_called_as_claude_calls_them(name: str) -> None:
     """Before the tool and after it, with its input and its output; a hook's denial is reported at the tool's end."""
     talk, real, sent = in_a_turn(**READS), seen(name), told(name)
-    calls = [one for one in real if one.get("request", {}).get("subtype") == "hook_callback"]
-    real_end = next(one for one in real if "tool_result_meta" in one)["tool_result_meta"][0]
-    answers = [one for one in map(json.loads, sent) if one["type"] == "control_response"]
+    calls = [message for message in real if message.get("request", {}).get("subtype") == "hook_callback"]
+    real_end = next(message for message in real if "tool_result_meta" in message)["tool_result_meta"][0]
+    answers = [message for message in map(json.loads, sent) if message["type"] == "control_response"]
     for really, answer in zip(calls, answers, strict=False):
         event = really["request"]["input"]["hook_event_name"]
         if event == "Stop":
@@ -126,8 +134,8 @@ def test_an_interrupt_takes_back_what_was_asked_in_its_turn() -> None:
     assert (question.answer, talk.events) == ("cancelled", ["cancel"])
     talk.tell("acknowledge")
     talk.hear(control(question.key, {}))
-    begin = next(index for index, one in enumerate(real) if one["type"] == "control_request")
-    end = next(index for index, one in enumerate(real) if one["type"] == "result") + 2
+    begin = next(index for index, message in enumerate(real) if message["type"] == "control_request")
+    end = next(index for index, message in enumerate(real) if message["type"] == "result") + 2
     assert kinds(talk.printed()) == kinds(real[begin:end])
 
 
@@ -139,8 +147,8 @@ def test_a_question_outside_a_turn_outlives_an_interrupt_and_is_about_a_tool_tha
     talk.tell("begin_prompt", 1)
     talk.hear(INTERRUPT)
     assert (first.answer, second.answer) == ("", "")
-    requests = [one["request"] for one in talk.printed() if one["type"] == "control_request"]
-    assert [one["tool_use_id"] for one in requests] == ["toolu_asked_1", "toolu_asked_2"]
+    requests = [message["request"] for message in talk.printed() if message["type"] == "control_request"]
+    assert [message["tool_use_id"] for message in requests] == ["toolu_asked_1", "toolu_asked_2"]
 
 
 def test_two_questions_are_about_two_tools_of_one_name() -> None:

@@ -158,13 +158,19 @@ def test_what_the_fake_tells_is_understood(program: dict[str, Any]) -> None:
     assert (completion.ok, completion.noise, completion.transcript) == (True, 0, "zwei: ä\nhalf")
     assert (completion.text, completion.stop_reason, completion.model) == ("half", "max_tokens", "m7")
     assert (completion.usage or {})["output_tokens"] == 9
-    own = list(dict.fromkeys(one for one in found if isinstance(one, (ToolStarted, ToolEnded, Asked))))
+    own = list(
+        dict.fromkeys(
+            found_meaning for found_meaning in found if isinstance(found_meaning, (ToolStarted, ToolEnded, Asked))
+        )
+    )
     started = [ToolStarted("t", "Agent"), ToolStarted("b", "Bash")]
     asked = Asked(("Agent", "Bash"))
     ended = [ToolEnded("b"), ToolEnded("t")]
     assert own == [*started, asked, *ended] if program else [*started, ended[0], asked, ended[1]]
-    nested = [one.meaning for one in found if isinstance(one, Nested)]
-    assert all(one in nested for one in (ToolStarted("c", "Read"), ToolEnded("c"), Asked(("Read",))))
+    nested = [found_meaning.meaning for found_meaning in found if isinstance(found_meaning, Nested)]
+    assert all(
+        wanted_meaning in nested for wanted_meaning in (ToolStarted("c", "Read"), ToolEnded("c"), Asked(("Read",)))
+    )
 
 
 def test_a_failed_run_exits_1_and_has_its_words_in_the_result() -> None:

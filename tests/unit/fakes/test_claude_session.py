@@ -25,14 +25,18 @@ def summary(events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
         more = [event.get(key) for key in RESULT] if event["type"] == "result" else [event.get("subtype")]
         more += [event.get("origin", {}).get("kind"), event.get("status"), event.get("patch", {}).get("status")]
         texts = [block.get("text", block["type"]) for block in _blocks(event)] if event["type"] == "user" else []
-        one = (event["type"], part.get("type"), part.get("delta", {}).get("stop_reason"), *own, *more, *texts)
-        if part.get("type") != "content_block_delta" or one != found[-1]:
-            found.append((*one[:3], *(str(value) for value in one[3:])))
+        message = (event["type"], part.get("type"), part.get("delta", {}).get("stop_reason"), *own, *more, *texts)
+        if part.get("type") != "content_block_delta" or message != found[-1]:
+            found.append((*message[:3], *(str(value) for value in message[3:])))
     return _once(found)
 
 
 def _once(found: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    return [one for before, one in zip([None, *found], found, strict=False) if one != before or one[1] is None]
+    return [
+        message
+        for before, message in zip([None, *found], found, strict=False)
+        if message != before or message[1] is None
+    ]
 
 
 def _blocks(event: dict[str, Any]) -> list[dict[str, Any]]:
@@ -109,8 +113,10 @@ def test_a_task_that_ends_while_a_tool_runs_is_told_with_that_tools_result() -> 
     talk.tell("tool_done", {"id": "t", "output": "fg", "error": None})
     talk.tell("answer", "answer two")
     made, real = talk.printed(), seen(name)
-    assert [_told(one) for one in made if _told(one)] == [_told(one) for one in real if _told(one)]
-    (replayed,), (really,) = ([one for one in lines if "origin" in one] for lines in (made, real))
+    assert [_told(message) for message in made if _told(message)] == [
+        _told(message) for message in real if _told(message)
+    ]
+    (replayed,), (really,) = ([message for message in lines if "origin" in message] for lines in (made, real))
     assert (sorted(replayed), replayed["origin"].keys()) == (sorted(really), really["origin"].keys())
     begin = "<task-notification>\n<task-id>{0}</task-id>\n<tool-use-id>toolu_{0}</tool-use-id>\n<output-file>"
     assert replayed["message"]["content"].startswith(begin.format("b"))

@@ -36,7 +36,7 @@ def done(number: str, **more: Any) -> dict[str, Any]:
 
 def kinds(events: list[dict[str, Any]]) -> list[str]:
     """Say of each line what it is."""
-    return [str(one.get("state") or one.get("subtype") or one["type"]) for one in events]
+    return [str(message.get("state") or message.get("subtype") or message["type"]) for message in events]
 
 
 @pytest.mark.parametrize(
@@ -50,9 +50,12 @@ def kinds(events: list[dict[str, Any]]) -> list[str]:
 )
 def test_the_end_of_a_task_is_told_in_the_real_words(name: str, more: dict[str, Any], words: str) -> None:
     """The output of the command; for a stopped one its description alone."""
-    talk, real = with_tasks("b"), next(one for one in seen(name) if one.get("subtype") == "task_notification")
+    talk, real = (
+        with_tasks("b"),
+        next(message for message in seen(name) if message.get("subtype") == "task_notification"),
+    )
     talk.tell("task_done", done("b", **more))
-    told = next(one for one in talk.printed() if one["subtype"] == "task_notification")
+    told = next(message for message in talk.printed() if message["subtype"] == "task_notification")
     assert told["summary"] == (f'Background command "b" {words}' if words else "b")
     assert (real["status"], real["summary"].endswith(words)) == (told["status"], True)
     assert list(told) == list(real)
@@ -75,21 +78,25 @@ def test_a_long_command_in_the_foreground_is_a_task_without_a_turn() -> None:
     talk.tell("task_done", done("f"))
     talk.tell("tool_done", {"id": "t", "output": "one", "error": None})
     made = talk.printed()
-    wanted = [one for one in real if one.get("subtype", one["type"]) in ("task_started", "task_notification", "user")]
-    assert [list(one) for one in made[1:]] == [list(one) for one in wanted]
+    wanted = [
+        message
+        for message in real
+        if message.get("subtype", message["type"]) in ("task_started", "task_notification", "user")
+    ]
+    assert [list(message) for message in made[1:]] == [list(message) for message in wanted]
     assert (made[1]["is_backgrounded"], made[2]["summary"], made[2]["output_file"]) == (False, "d ls", "")
 
 
 def test_the_empty_result_is_about_the_task_that_ended_with_it() -> None:
     """Its keys have an order of their own."""
-    talk, real = with_tasks("b", "c"), next(one for one in seen("bg-two") if one.get("result") == "")
+    talk, real = with_tasks("b", "c"), next(message for message in seen("bg-two") if message.get("result") == "")
     talk.tell("answer", "one")
     for number in "bc":
         talk.tell("task_done", done(number))
     talk.tell("background_turn", {"task": "c", "empty_result_first": True})
     talk.tell("answer", "two")
-    empty, full = [one for one in talk.printed() if one["type"] == "result"][1:]
-    assert [one["origin"]["runId"] for one in (empty, full)] == ["run-b", "run-c"]
+    empty, full = [message for message in talk.printed() if message["type"] == "result"][1:]
+    assert [message["origin"]["runId"] for message in (empty, full)] == ["run-b", "run-c"]
     assert list(empty) == list(real)
 
 
@@ -146,6 +153,6 @@ def test_what_was_denied_stands_in_the_result_of_its_turn() -> None:
     talk.hear(prompt())
     talk.tell("begin_prompt", 2)
     talk.tell("answer", "two")
-    first, second = [one["permission_denials"] for one in talk.printed() if one["type"] == "result"]
+    first, second = [message["permission_denials"] for message in talk.printed() if message["type"] == "result"]
     assert first == [{"tool_name": "Bash", "tool_use_id": "t", "tool_input": TOOL["input"]}]
     assert second == []

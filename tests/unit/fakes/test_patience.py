@@ -93,17 +93,20 @@ def test_an_interrupted_tool_says_whether_it_had_begun(*, is_asked: bool, begins
         talk.ask("hook", "h")
     talk.hear(INTERRUPT)
     talk.tell("acknowledge")
-    (end,) = (one for one in talk.printed() if "tool_use_result" in one)
+    (end,) = (message for message in talk.printed() if "tool_use_result" in message)
     meta = [{"id": "t", "non_execution_kind": "user-rejected"}]
     assert (end["tool_use_result"], end["tool_result_meta"]) == ("User rejected tool use", meta)
-    real = next(one for one in seen("hooks-interrupt-while-waiting") if "tool_use_result" in one)
+    real = next(message for message in seen("hooks-interrupt-while-waiting") if "tool_use_result" in message)
     more = end["message"]["content"][0]["content"].removeprefix(real["message"]["content"][0]["content"])
     assert (more.startswith(begins), bool(more)) == (True, not is_asked)
 
 
 def test_a_hook_is_told_of_the_end_of_the_turn_and_of_what_runs_behind_it() -> None:
     """As in the real one: the last words, and the tasks; after the tool its output, and the task that it left."""
-    talk, real = in_a_turn(), [one for one in seen("stdin-eof-bg-hooks") if one["type"] == "control_request"]
+    talk, real = (
+        in_a_turn(),
+        [message for message in seen("stdin-eof-bg-hooks") if message["type"] == "control_request"],
+    )
     talk.tell("task", {"id": "b", "kind": "local_bash", "tool": "t"})
     talk.printed()
     _, data = talk.host.ask_client({"kind": "hook", "name": "h", "id": None, "event": "PostToolUse", "output": "hi"}, 0)

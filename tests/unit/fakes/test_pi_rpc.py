@@ -133,7 +133,7 @@ def test_the_dialect_answers_what_clients_ask_at_the_start() -> None:
     asked = {"get_messages": "messages", "get_available_models": "models", "get_commands": "commands"}
     talk.hear(*(json.dumps({"type": kind}).encode() for kind in (*asked, "set_thinking_level")))
     *lists, told = talk.printed()
-    assert [(one["command"], one["success"], one["data"]) for one in lists] == [
+    assert [(message["command"], message["success"], message["data"]) for message in lists] == [
         (kind, True, {key: []}) for kind, key in asked.items()
     ]
     assert told == {"type": "response", "command": "set_thinking_level", "success": True}

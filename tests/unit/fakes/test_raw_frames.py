@@ -56,7 +56,7 @@ def test_a_frame_goes_out_as_it_stands_and_the_next_turn_is_as_without_it(dialec
     """The script alone says what is wrong; the dialect's own words stay right."""
     agent, prompt, greeting = dialect
     with_it, without = play(agent, frame), play(agent, b"")
-    first, clean = (told(one, 0, greeting + prompt % 1) for one in (with_it, without))
+    first, clean = (told(fake, 0, greeting + prompt % 1) for fake in (with_it, without))
     assert first == clean + frame
     assert told(with_it, 2, prompt % 2) == told(without, 2, prompt % 2) != b""
 
@@ -64,12 +64,12 @@ def test_a_frame_goes_out_as_it_stands_and_the_next_turn_is_as_without_it(dialec
 def test_what_the_dialect_answers_never_comes_into_the_middle_of_a_frame() -> None:
     """A line that waits for room is one line: the answer to a request comes after it."""
     agent, prompt, request = CLAUDE
-    one = play(agent, FRAMES["a huge line"])
-    one.book.room["stdout"] = 5
-    first = told(one, 0, prompt % 1)
+    playing = play(agent, FRAMES["a huge line"])
+    playing.book.room["stdout"] = 5
+    first = told(playing, 0, prompt % 1)
     assert len(first) > MAX_WRITE_BYTES
     assert first.endswith(b"x")
-    assert told(one, 0, request) == b""
-    one.book.room["stdout"] = 99
-    rest = told(one, 0)
+    assert told(playing, 0, request) == b""
+    playing.book.room["stdout"] = 99
+    rest = told(playing, 0)
     assert rest.strip(b"x").startswith(b'\n{"type":"control_response"')

@@ -34,10 +34,10 @@ def prompt(number: int, text: str = "hi") -> bytes:
 
 def said(done: list[tuple[Any, ...]]) -> list[str]:
     """Name the events that were written, and the other actions."""
-    data = b"".join(one[1] for one in done if one[0] == "stdout")
+    data = b"".join(act[1] for act in done if act[0] == "stdout")
     names = [json.loads(line) for line in data.splitlines()]
-    events = [f"response {one['id']}" if one["type"] == "response" else one["type"] for one in names]
-    return [*events, *(f"{one[0]} {one[1]}" for one in done if one[0] in ("exit", "stderr"))]
+    events = [f"response {message['id']}" if message["type"] == "response" else message["type"] for message in names]
+    return [*events, *(f"{act[0]} {act[1]}" for act in done if act[0] in ("exit", "stderr"))]
 
 
 ACCEPTED = ["agent_start", "turn_start", "message_start", "message_end"]
@@ -201,8 +201,8 @@ def test_a_handshake_goes_as_the_script_says() -> None:
         for how in ("never", "{after: 5s}", "{error: no key}"):
             playing = play(f"{{handshake: {how}}}, {{silence: for ever}}", agent)
             playing.grant(0)
-            at_once = [one[1] for one in playing.grant(1, stdin=shake) if one[0] == "stdout"]
-            answered[how] = (at_once, [one[1] for one in playing.grant(1 + 5 * SECOND)])
+            at_once = [act[1] for act in playing.grant(1, stdin=shake) if act[0] == "stdout"]
+            answered[how] = (at_once, [act[1] for act in playing.grant(1 + 5 * SECOND)])
         assert answered["never"] == ([], [])
         assert [len(told) for told in answered["{after: 5s}"]] == [0, 1]
         assert b'"no key"' in answered["{error: no key}"][0][0]

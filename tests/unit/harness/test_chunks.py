@@ -22,7 +22,7 @@ _GIVEN_UP = bundled("hook-given-up-is-called-no-more")
 
 def _in_pieces(scenario: Scenario, number: int) -> Scenario | None:
     """Give a bundled scenario whose agents write in pieces of some size; None: that would take too long."""
-    chosen = [(one, one.options[number]) for one in find_movable_pieces(scenario) if one.kind == "chunk"]
+    chosen = [(piece, piece.options[number]) for piece in find_movable_pieces(scenario) if piece.kind == "chunk"]
     return loads(apply_moves(scenario.text, chosen), scenario.path, Path(scenario.path).parent) if chosen else None
 
 

@@ -32,7 +32,7 @@ def test_it_is_played_under_both_limits() -> None:
     )
     assert reference is not None
     played = (reference.under_subject_limits, reference.under_file_limits)
-    assert [one.answer.outcome for one in played if one.answer is not None] == ["overran", "inactive"]
+    assert [play.answer.outcome for play in played if play.answer is not None] == ["overran", "inactive"]
     assert reference.under_subject_limits.reference is None
 
 
@@ -42,9 +42,9 @@ def test_a_session_is_played_under_both_limits() -> None:
     reference = ReferenceResults.for_play(OF_SESSIONS, Function(_nobody, limits=limits, sessions=True))
     assert reference is not None
     turns = [
-        one.answer.turns
-        for one in (reference.under_subject_limits, reference.under_file_limits)
-        if one.answer is not None
+        play.answer.turns
+        for play in (reference.under_subject_limits, reference.under_file_limits)
+        if play.answer is not None
     ]
     assert [turn[0].outcome for turn in turns if turn] == ["inactive", "timed_out"]
 

@@ -76,7 +76,7 @@ def a_leak() -> Record:
 
 def row_of(html: str, words: str) -> list[set[str]]:
     """Give what is drawn in the first row that has these words."""
-    return next([one.classes for one in drawn] for row, drawn in read(html).rows() if words in row.text)
+    return next([mark.classes for mark in drawn] for row, drawn in read(html).rows() if words in row.text)
 
 
 def test_equal_arguments_give_equal_bytes() -> None:
@@ -92,18 +92,18 @@ def test_what_failed_comes_before_everything_that_happened() -> None:
         "failed leaks one.scenario.yaml:7expectednoneseenhelper (still alive)(helper was started by line 3)"
     )
     assert reading.elements.index(banner) < reading.elements.index(reading.all("table", "run")[0])
-    assert [one.text for one in reading.all("h1")] == ["one"]
-    assert [one.text for one in reading.all("dl", "facts")] == [
+    assert [element.text for element in reading.all("h1")] == ["one"]
+    assert [element.text for element in reading.all("dl", "facts")] == [
         "verdictfailedsubjectreferenceclockvirtualvirtual time130 stook102 ms"
     ]
-    assert [one.text for one in reading.all("details", "others")] == ["checks: 1 passedoutcome (passed)"]
+    assert [element.text for element in reading.all("details", "others")] == ["checks: 1 passedoutcome (passed)"]
 
 
 def test_rows_and_lines_lead_to_each_other() -> None:
     """A keyboard goes from what happened to the step that did it, and back; no link leads nowhere."""
     reading = read(render_page(a_leak(), SCRIPT, JUDGED))
-    ids = [one.attributes["id"] for one in reading.elements if "id" in one.attributes]
-    links = [(one.text, one.attributes["href"]) for one in reading.all("a")]
+    ids = [element.attributes["id"] for element in reading.elements if "id" in element.attributes]
+    links = [(element.text, element.attributes["href"]) for element in reading.all("a")]
     assert len(ids) == len(set(ids))
     assert {place.removeprefix("#") for _, place in links} <= set(ids)
     starts = next(row for row, _ in reading.rows() if "helper starts" in row.text)
@@ -115,7 +115,7 @@ def test_rows_and_lines_lead_to_each_other() -> None:
 def test_the_source_says_where_a_check_failed_and_an_agent_stopped() -> None:
     """Both marks stand at their lines, in words too."""
     reading = read(render_page(a_leak(), SCRIPT, JUDGED))
-    marked = {one.attributes["id"]: one.text for one in reading.all("tr") if {"bad", "at"} & one.classes}
+    marked = {row.attributes["id"]: row.text for row in reading.all("tr") if {"bad", "at"} & row.classes}
     assert marked["L7"] == "7  leaks: nonefailed: leaks"
     assert marked["L5"] == "5  - silence: for everlast step of the agent"
 
@@ -124,8 +124,8 @@ def test_a_leak_stays_to_the_bottom() -> None:
     """The life-line of an agent ends where it ended; a process that was left has one below the return."""
     html = render_page(a_leak(), SCRIPT, JUDGED)
     assert {"l", "e"} in row_of(html, "dies of TERM")
-    assert [one for one in row_of(html, "RETURNS") if "l" in one] == [{"l"}, {"l", "alive"}]
-    assert [one.text for one in read(html).all("span", "left")] == ["helper"]
+    assert [mark for mark in row_of(html, "RETURNS") if "l" in mark] == [{"l"}, {"l", "alive"}]
+    assert [element.text for element in read(html).all("span", "left")] == ["helper"]
     assert {"d", "leaked"} in row_of(html, "LEAKED: still alive")
 
 
@@ -148,8 +148,8 @@ def test_a_signal_goes_to_whom_it_is_for(reach: str, last: str) -> None:
         (1, "s", {"process": reach, "by": "supervisor", "signal": "TERM"}),
     )
     rows = read(render_page(record, SCRIPT, JUDGED)).rows()
-    lines = {row.text: [one.attributes["style"] for one in marks if "l" in one.classes] for row, marks in rows}
-    [arrow] = [one.attributes["style"] for _, marks in rows for one in marks if "sig" in one.classes]
+    lines = {row.text: [mark.attributes["style"] for mark in marks if "l" in mark.classes] for row, marks in rows}
+    [arrow] = [mark.attributes["style"] for _, marks in rows for mark in marks if "sig" in mark.classes]
     begin, length = (int(part.split(":")[1].removesuffix("px")) for part in arrow.split(";"))
     *_, agent, helper = (int(style[5:-2]) for style in next(reversed(lines.values())))
     assert begin + length == {"agent": agent, "helper": helper}[last] - 5
@@ -158,22 +158,22 @@ def test_a_signal_goes_to_whom_it_is_for(reach: str, last: str) -> None:
 def test_a_timer_that_is_armed_again_is_another_bar() -> None:
     """One long bar would look like one long wait."""
     html = render_page(a_leak(), SCRIPT, JUDGED)
-    assert [one for one in row_of(html, "due at 120 s") if "t" in one] == [{"t", "b"}]
-    assert [one for one in row_of(html, "due at 130 s") if "t" in one] == [{"t", "e"}, {"t", "b"}]
+    assert [mark for mark in row_of(html, "due at 120 s") if "t" in mark] == [{"t", "b"}]
+    assert [mark for mark in row_of(html, "due at 130 s") if "t" in mark] == [{"t", "e"}, {"t", "b"}]
     assert {"t", "e", "fired"} in row_of(html, "FIRES")
-    assert {one.attributes["title"] for one in read(html).all("i", "t")} == {"inactivity_timeout"}
-    assert [one for one in row_of(html, "timer inactivity_timeout off") if "t" in one] == []
+    assert {element.attributes["title"] for element in read(html).all("i", "t")} == {"inactivity_timeout"}
+    assert [mark for mark in row_of(html, "timer inactivity_timeout off") if "t" in mark] == []
 
 
 def test_silences_and_repetitions_are_bands() -> None:
     """They are those of the text: one room groups for both."""
     dots = [(at, "o", {"bytes": b".", "line": 4}) for at in range(60, 360, 60)]
     reading = read(render_page(recorded((0, "p", {"seen": True, "parent": "supervisor"}), *dots), SCRIPT, JUDGED))
-    assert [one.text for one in reading.all("td", "band")] == [
+    assert [element.text for element in reading.all("td", "band")] == [
         "~ 60 s pass (virtual)",
         "\N{MULTIPLICATION SIGN} 5: the same 4 times more, every 60 s, the last at 300 s",
     ]
-    assert [one.text for one in reading.all("th", "time")] == ["time", "0 s", "", "60 s", ""]
+    assert [element.text for element in reading.all("th", "time")] == ["time", "0 s", "", "60 s", ""]
 
 
 def test_a_zombie_is_dashed_below_its_end() -> None:
@@ -201,16 +201,16 @@ def test_an_agent_that_was_replaced_is_written_to_no_more() -> None:
         (2, "m", {"process": "supervisor", "event": "status", "turn": None, "text": "ready"}),
     )
     drawn = {row.text: marks for row, marks in read(render_page(record, SCRIPT, JUDGED)).rows()}
-    [arrow] = [one for text, marks in drawn.items() if "writes stdin" in text for one in marks if "a" in one.classes]
+    [arrow] = [mark for text, marks in drawn.items() if "writes stdin" in text for mark in marks if "a" in mark.classes]
     [birth] = [
-        one
+        mark
         for text, marks in drawn.items()
         if "agent 2 starts" in text
-        for one in marks
-        if "born" in one.classes and "a" in one.classes
+        for mark in marks
+        if "born" in mark.classes and "a" in mark.classes
     ]
     assert arrow.attributes["style"] == birth.attributes["style"]
-    [told] = [one for text, marks in drawn.items() if "is ready" in text for one in marks if "a" in one.classes]
+    [told] = [mark for text, marks in drawn.items() if "is ready" in text for mark in marks if "a" in mark.classes]
     assert told.classes == {"a", "w", "say"}
 
 
@@ -227,8 +227,8 @@ def test_hostile_bytes_never_become_markup() -> None:
     record.header["subject"] = HOSTILE
     html = render_page(record, script, PageVerdict(HOSTILE, (row,), (row,), {HOSTILE: 1}))
     reading = read(html)
-    assert not {"script", "img"} & {one.tag for one in reading.elements}
-    assert not {name for one in reading.elements for name in one.attributes if name.startswith("on")}
+    assert not {"script", "img"} & {element.tag for element in reading.elements}
+    assert not {name for element in reading.elements for name in element.attributes if name.startswith("on")}
     assert html.count("&lt;script&gt;") >= 15
     assert reading.all("h1")[0].text == HOSTILE
 
@@ -246,8 +246,8 @@ def test_nothing_is_loaded_or_run() -> None:
     """A page is attached to a bug report, and its reader opens it with or without a network."""
     html = render_page(a_leak(), SCRIPT, JUDGED)
     reading = read(html)
-    assert not {"script", "link", "iframe", "object", "img"} & {one.tag for one in reading.elements}
-    assert not [one for one in reading.elements if "src" in one.attributes]
+    assert not {"script", "link", "iframe", "object", "img"} & {element.tag for element in reading.elements}
+    assert not [element for element in reading.elements if "src" in element.attributes]
     assert "url(" not in html
     assert "@import" not in html
     assert "default-src 'none'" in html
@@ -258,14 +258,14 @@ def test_the_middle_of_a_very_long_run_is_left_out() -> None:
     events = [(at, "o", {"bytes": b"%d" % at, "line": 4}) for at in range(1, 5000)]
     reading = read(render_page(recorded(*events), SCRIPT, JUDGED))
     # 4,999 rows of output, and a silence of a second before each of them
-    assert "9698 rows are left out here" in [one.text for one in reading.all("td", "band")]
+    assert "9698 rows are left out here" in [element.text for element in reading.all("td", "band")]
     assert len(reading.rows()) == 301
 
 
-@pytest.mark.parametrize("one", ["'", "\u202e", "\U000e0001", "\N{GRINNING FACE}"])
-def test_a_page_is_smaller_than_a_megabyte(one: str) -> None:
+@pytest.mark.parametrize("part", ["'", "\u202e", "\U000e0001", "\N{GRINNING FACE}"])
+def test_a_page_is_smaller_than_a_megabyte(part: str) -> None:
     """Everything that can be long is as long as can be, and of what takes most room."""
-    long = one * 5000
+    long = part * 5000
     events: list[tuple[int, str, dict[str, Any]]] = []
     for number in range(400):
         name = f"{long[:200]} {number}"
@@ -284,7 +284,7 @@ def test_processes_that_are_too_many_share_a_lane() -> None:
         (0, "p", {"process": name, "seen": True, "parent": "supervisor"}) for name in names
     ]
     html = render_page(recorded(*events, (1, "m", {"process": "child39", "leaked": "alive"})), SCRIPT, JUDGED)
-    headings = [one.text for one in read(html).all("span", "h")]
+    headings = [element.text for element in read(html).all("span", "h")]
     assert headings == ["supervisor", *names[:17], "child39", "22 others"]
 
 
@@ -295,7 +295,7 @@ def test_a_process_may_be_called_as_a_lane_is() -> None:
         (0, "p", {"process": "timers", "seen": True, "parent": "supervisor"}),
     )
     drawn = read(render_page(record, SCRIPT, JUDGED)).rows()
-    [bar, birth] = [one for _, marks in drawn for one in marks if "b" in one.classes]
+    [bar, birth] = [mark for _, marks in drawn for mark in marks if "b" in mark.classes]
     assert bar.classes == {"t", "b"}
     assert birth.classes == {"l", "b"}
     assert bar.attributes["style"] != birth.attributes["style"]
@@ -311,8 +311,8 @@ def test_every_kind_of_run_has_a_page() -> None:
             played.record, played.bound.scenario, PageVerdict(str(choose_overall_verdict(rows)), (), rows)
         )
         reading = read(html)
-        ids = {one.attributes["id"] for one in reading.elements if "id" in one.attributes}
-        assert {one.attributes["href"].removeprefix("#") for one in reading.all("a")} <= ids
+        ids = {element.attributes["id"] for element in reading.elements if "id" in element.attributes}
+        assert {element.attributes["href"].removeprefix("#") for element in reading.all("a")} <= ids
         assert len(html) < 200_000
 
 

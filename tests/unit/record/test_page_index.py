@@ -21,14 +21,14 @@ def test_an_index_does_not_depend_on_the_order_of_plays() -> None:
 def test_a_scenario_stands_below_each_rule_that_it_covers() -> None:
     """The reader of a rule finds all that is known of it; a scenario without a play or a page is no link."""
     reading = read(render_index(ENTRIES))
-    assert [one.text for one in reading.all("tr")][1:] == [
+    assert [row.text for row in reading.all("tr")][1:] == [
         "A1any byte is activity; a run that is silent for inactivity_timeout ends as inactive",
         "it <i>answers</i>onenot applicablepassed",
         "it exitstwonot playedfailed",
         "C4exit is the process's exit, not its pipes' EOF",
         "it <i>answers</i>onenot applicablepassed",
     ]
-    assert [one.attributes["href"] for one in reading.all("a")] == [
+    assert [element.attributes["href"] for element in reading.all("a")] == [
         "#all",
         "one-core.html",
         "two-core.html",
@@ -39,8 +39,8 @@ def test_a_scenario_stands_below_each_rule_that_it_covers() -> None:
 def test_what_is_red_is_counted_first() -> None:
     """A play counts once, however many rules its scenario covers."""
     reading = read(render_index(ENTRIES))
-    assert [one.text for one in reading.all("li")] == ["1failed", "1not applicable", "1passed", "2scenarios"]
-    assert [one.text for one in reading.all("th")[:3]] == [
+    assert [element.text for element in reading.all("li")] == ["1failed", "1not applicable", "1passed", "2scenarios"]
+    assert [element.text for element in reading.all("th")[:3]] == [
         "scenario",
         "<b>other</b>trioreal",
         "referenceasynciovirtual",
@@ -49,4 +49,4 @@ def test_what_is_red_is_counted_first() -> None:
 
 def test_an_index_of_nothing_is_a_page() -> None:
     """A session that played no scenario still says so."""
-    assert [one.text for one in read(render_index([])).all("li")] == ["0scenarios"]
+    assert [element.text for element in read(render_index([])).all("li")] == ["0scenarios"]

@@ -28,11 +28,11 @@ def flood(chunk: int, total: int = 12_000) -> Record:
 
 def test_a_programs_stderr_does_not_count() -> None:
     """It may name folders, pids and addresses of memory, which no two runs have in common."""
-    one, other, worse = Record(), Record(), Record()
-    for record, folder, status in ((one, "a", 1), (other, "b", 1), (worse, "a", 2)):
+    quiet, noisy, worse = Record(), Record(), Record()
+    for record, folder, status in ((quiet, "a", 1), (noisy, "b", 1), (worse, "a", 2)):
         end = {"program": f"exits with code {status}", "status": status, "stderr": f"spawn /tmp/{folder}/agent ENOENT"}
         record.add(5, "m", {"process": "supervisor", **end})
-    assert one.digest() == other.digest() != worse.digest()
+    assert quiet.digest() == noisy.digest() != worse.digest()
 
 
 def test_chunking_and_pids_do_not_count() -> None:
@@ -95,26 +95,26 @@ def test_a_timer_that_was_off_is_armed_anew() -> None:
 )
 def test_any_other_difference_changes_the_digest(at: int, code: str, data: dict[str, object]) -> None:
     """A digest that misses a nanosecond, a code, a process or a side proves nothing."""
-    one, other = Record(), Record()
-    one.add(5, "x", {"process": "agent", "code": 0})
-    other.add(at, code, data)
-    assert one.digest() != other.digest()
+    first, second = Record(), Record()
+    first.add(5, "x", {"process": "agent", "code": 0})
+    second.add(at, code, data)
+    assert first.digest() != second.digest()
 
 
 def test_the_wording_of_a_fault_is_not_part_of_the_digest() -> None:
     """The model and the lockstep name different descriptors for one deadlock."""
-    one, other = Record(), Record()
-    one.add(5, "m", {"process": "supervisor", "fault": "deadlock", "message": "fd 7"})
-    other.add(5, "m", {"process": "supervisor", "fault": "deadlock", "message": "fd 9"})
-    assert one.digest() == other.digest()
+    first, second = Record(), Record()
+    first.add(5, "m", {"process": "supervisor", "fault": "deadlock", "message": "fd 7"})
+    second.add(5, "m", {"process": "supervisor", "fault": "deadlock", "message": "fd 9"})
+    assert first.digest() == second.digest()
 
 
 def test_an_integer_parent_is_a_pid_and_a_name_is_a_fact() -> None:
     """Pids differ from run to run, parents do not."""
-    one, other, third = Record(), Record(), Record()
-    for record, parent in ((one, 12), (other, 13), (third, "agent")):
+    first, second, third = Record(), Record(), Record()
+    for record, parent in ((first, 12), (second, 13), (third, "agent")):
         record.add(0, "p", {"process": "child1", "seen": True, "pid": 1, "parent": parent, "line": 4})
-    assert one.digest() == other.digest() != third.digest()
+    assert first.digest() == second.digest() != third.digest()
 
 
 def test_lines_are_a_header_and_exact_intervals() -> None:

@@ -48,9 +48,9 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fix
 def spoken(*added: Dialect | ScriptStep) -> ScenarioLanguage:
     """Give the language with all of these."""
     language = BUNDLED_LANGUAGE
-    for one in added:
-        grow: Any = add_dialect if isinstance(one, Dialect) else add_step
-        language = grow(language, one, "the plugin toy")
+    for addition in added:
+        grow: Any = add_dialect if isinstance(addition, Dialect) else add_step
+        language = grow(language, addition, "the plugin toy")
     return language
 
 
@@ -272,8 +272,8 @@ def test_a_subject_claims_a_contributed_dialect_by_itself(package: Callable[...,
 def test_the_reference_reads_it_without_pytest(package: Callable[..., Dialect]) -> None:
     """The production side needs no plugin, and refuses a mode that there is not."""
     toy = package()
-    assert [str(one) for one in make_decoder(toy, "loud").decode(b">hi")] == [
-        str(one) for one in make_decoder(toy).decode(b">hi")
+    assert [str(meaning) for meaning in make_decoder(toy, "loud").decode(b">hi")] == [
+        str(meaning) for meaning in make_decoder(toy).decode(b">hi")
     ]
     with pytest.raises(UsageError, match="mode is 'soft', but toy has plain, loud"):
         make_decoder(toy, "soft")

@@ -298,7 +298,12 @@ def test_the_last_script_is_played_for_ever() -> None:
     """An invocation beyond the list plays what the last one of the list does, under a name of its own."""
     program: dict[str, Any] = {"name": "pi", "steps": [1], "then": [[2], [3]]}
     played = [make_invocation_program(program, number) for number in (1, 2, 3, 4)]
-    assert [(one["name"], one["steps"]) for one in played] == [("pi", [1]), ("pi 2", [2]), ("pi 3", [3]), ("pi 4", [3])]
+    assert [(script["name"], script["steps"]) for script in played] == [
+        ("pi", [1]),
+        ("pi 2", [2]),
+        ("pi 3", [3]),
+        ("pi 4", [3]),
+    ]
     assert make_invocation_program({"name": "pi", "steps": [1]}, 2) == {"name": "pi 2", "steps": [1]}
 
 

@@ -110,7 +110,9 @@ def test_turns_become_one_expectation_for_each_leaf() -> None:
     """`catches` names a leaf, and a row of the verdict is one; of background turns the number counts, too."""
     expect = "expect: {turns: [{text: a}, {outcome: failed, elapsed: 1s}], background: [{text: {contains: b}}]}"
     expect = f"{expect[:-1]}, status: [starting, closed], viewers: {{v: {{status: ready, transcript: c}}}}}}"
-    assert [(one.key, one.wanted) for one in bound("[{prompt: a}, {prompt: b}]", expect).expect] == [
+    assert [
+        (expectation.key, expectation.wanted) for expectation in bound("[{prompt: a}, {prompt: b}]", expect).expect
+    ] == [
         ("turns.1.text", {"exact": "a"}),
         ("turns.2.outcome", "failed"),
         ("turns.2.elapsed", SECOND),

@@ -42,7 +42,7 @@ def _problems(text: str, agent: str = "") -> list[str]:
 def test_a_file_is_a_scenario_for_each_of_its_agents(file: Path) -> None:
     """Every scenario has its own dialect and mode; all else is the same."""
     found = load_for_each_agent(file)
-    assert [(one.id, one.dialect, one.mode, one.newline) for one in found] == [
+    assert [(entry.id, entry.dialect, entry.mode, entry.newline) for entry in found] == [
         ("answers[claude]", "claude", "print", "crlf"),
         ("answers[pi]", "pi", "json", "crlf"),
         ("answers[gemini]", "gemini", "stream", "crlf"),
@@ -57,7 +57,7 @@ def test_the_text_of_a_scenario_has_its_own_agent_alone_and_the_same_lines(file:
     for scenario in load_for_each_agent(file):
         lines = scenario.text.splitlines()
         assert lines.index("  - answer: hi") == TEXT.splitlines().index("  - answer: hi")
-        assert [one.id for one in [loads(scenario.text, "answers.scenario.yaml")]] == [scenario.id]
+        assert [entry.id for entry in [loads(scenario.text, "answers.scenario.yaml")]] == [scenario.id]
 
 
 def test_a_dialect_in_two_modes_is_named_by_both() -> None:
@@ -70,7 +70,7 @@ def test_a_file_with_one_agent_stays_one_scenario(tmp_path: Path) -> None:
     """The word `each` in a text is no list of agents."""
     path = tmp_path / "x.scenario.yaml"
     path.write_text("scenario: each is for all\nagent: pi\nscript: [{answer: hi}]\n")
-    assert [one.id for one in load_for_each_agent(path)] == ["x"]
+    assert [scenario.id for scenario in load_for_each_agent(path)] == ["x"]
     assert read_agent_names(path) == read_agent_names(tmp_path / "nothing") == ()
 
 

@@ -46,7 +46,7 @@ def test_each_check_has_the_level_of_its_block() -> None:
     scenario = loads(FILE)
     assert scenario.harm == "the answer is lost"
     bound = scenario.bind(Policy())
-    assert {one.key: one.level for one in bound.expect} == {
+    assert {expectation.key: expectation.level for expectation in bound.expect} == {
         "outcome": "must",
         "text": "must",
         "elapsed": "should",
@@ -58,13 +58,13 @@ def test_each_check_has_the_level_of_its_block() -> None:
 def test_the_block_expect_has_the_level_of_the_file() -> None:
     """A file at level should has no checks that must hold."""
     text = FILE.replace("harm:", "level: should\nharm:").replace("should: {elapsed: 0s}\n", "")
-    assert {one.level for one in loads(text).bind(Policy()).expect} == {"should", "info"}
+    assert {expectation.level for expectation in loads(text).bind(Policy()).expect} == {"should", "info"}
 
 
 def test_lists_of_turns_are_put_together() -> None:
     """Each block lists the turns from the first one on; background turns are counted once."""
     bound = loads(SESSION).bind(Policy())
-    assert [(one.key, one.level) for one in bound.expect] == [
+    assert [(expectation.key, expectation.level) for expectation in bound.expect] == [
         ("turns.1.text", "must"),
         ("background", "must"),
         ("turns.1.exit_code", "should"),

@@ -55,8 +55,8 @@ def test_a_default_that_is_filled_in_is_what_a_plain_run_plays() -> None:
     scenario = loads(_ALL)
     again = loads(scenario.fill_open_values([opening.default_choice for opening in scenario.openings]))
     named = [
-        [(step.name, str(getattr(step.value, "text", step.value))) for step in one.scripts[0]]
-        for one in (scenario, again)
+        [(step.name, str(getattr(step.value, "text", step.value))) for step in entry.scripts[0]]
+        for entry in (scenario, again)
     ]
     assert named[0] == named[1]
 

@@ -102,7 +102,9 @@ def test_a_time_of_an_item_follows_the_limits_of_its_session() -> None:
 
 def test_an_expectation_keeps_its_whole_key_and_its_sessions_limits() -> None:
     """`catches` names the whole key, and a row of the verdict is one."""
-    assert [(one.key, one.line, one.wanted) for one in scenario().bind(TERMS).expect] == [
+    assert [
+        (expectation.key, expectation.line, expectation.wanted) for expectation in scenario().bind(TERMS).expect
+    ] == [
         ("sessions.right.turns.1.outcome", 21, "cancelled"),
         ("sessions.right.turns.1.elapsed", 21, 7 * SECOND),
         ("sessions.right.received.env", 21, {"A": None}),
@@ -133,7 +135,7 @@ def test_a_part_has_its_own_program_caller_and_checks() -> None:
         (HookReaction("lint", "PostToolUse"),),
     )
     assert (right.handler, right.hooks) == (None, ())
-    assert [one.key for one in left.expect] == ["signals", "viewers.v.status", "received.cwd", "leaks"]
+    assert [expectation.key for expectation in left.expect] == ["signals", "viewers.v.status", "received.cwd", "leaks"]
     assert [deed.kind for deed in right.drive] == ["prompt", "cancel"]
 
 
@@ -142,7 +144,9 @@ def test_a_limit_that_one_session_lacks_excuses_its_checks_alone() -> None:
     text = TEXT.replace("{silence: prompt_timeout}", "{silence: 1s}").replace(", after: prompt_timeout}", "}")
     text = text.replace("at: prompt_timeout + 1s", "at: 1s")
     bound = loads(text).bind({**TERMS, "right": Policy(prompt_timeout=None)})
-    assert [one.key for one in bound.expect if one.not_applicable] == ["sessions.right.turns.1.elapsed"]
+    assert [expectation.key for expectation in bound.expect if expectation.not_applicable] == [
+        "sessions.right.turns.1.elapsed"
+    ]
 
 
 def test_a_script_that_needs_a_missing_limit_excuses_the_scenario() -> None:

@@ -88,7 +88,7 @@ def test_times_and_places_for_pauses_move_in_the_script_and_nowhere_else() -> No
     scenario = loads(_SILENT)
     limits = scenario.request_agent_limits(reference_supervisor()).to_whole_limits()
     found = find_movable_pieces(scenario)
-    assert [(one.kind, one.line, one.text, one.evaluate_time(limits)) for one in found] == [
+    assert [(piece.kind, piece.line, piece.text, piece.evaluate_time(limits)) for piece in found] == [
         ("chunk", 2, "pi", None),
         ("pause", 4, "", 0),
         ("time", 4, "1s", 10**9),
@@ -97,7 +97,7 @@ def test_times_and_places_for_pauses_move_in_the_script_and_nowhere_else() -> No
         ("time", 6, "inactivity_timeout + 10s", 130 * 10**9),
         ("pause", 7, "", 0),
     ]
-    texts = [one.format_replacement_time(131 * 10**9, limits) for one in found[1:]]
+    texts = [piece.format_replacement_time(131 * 10**9, limits) for piece in found[1:]]
     assert texts[1] == "131s"
     assert texts[4] == "inactivity_timeout + 10s + 1s"
     lines = apply_moves(
@@ -124,7 +124,7 @@ def test_times_and_places_for_pauses_move_in_the_script_and_nowhere_else() -> No
 def test_bytes_are_cut_elsewhere_and_the_streams_change_places(step: str, kind: str, others: list[str]) -> None:
     """A pipe keeps neither the cuts of its writer nor any order with another pipe."""
     scenario = loads(f"scenario: a\nagent: raw\nscript:\n  - {step}\n")
-    assert [list(one.options) for one in find_movable_pieces(scenario) if one.kind == kind] == [others]
+    assert [list(piece.options) for piece in find_movable_pieces(scenario) if piece.kind == kind] == [others]
 
 
 @pytest.mark.parametrize(
@@ -138,9 +138,9 @@ def test_bytes_are_cut_elsewhere_and_the_streams_change_places(step: str, kind: 
 def test_all_that_an_agent_writes_is_cut_into_pieces(agent: str, others: list[str]) -> None:
     """A line may come in any number of reads, whatever stands in it."""
     scenario = loads(f"scenario: a\nagent: {agent}\nscript:\n  - say: a\n")
-    [chunk] = [one for one in find_movable_pieces(scenario) if one.kind == "chunk"]
+    [chunk] = [piece for piece in find_movable_pieces(scenario) if piece.kind == "chunk"]
     assert list(chunk.options) == others
-    assert [loads(apply_moves(scenario.text, [(chunk, one)])).chunk for one in others] == [509, 61, 7]
+    assert [loads(apply_moves(scenario.text, [(chunk, option)])).chunk for option in others] == [509, 61, 7]
 
 
 @pytest.mark.parametrize(
@@ -148,20 +148,20 @@ def test_all_that_an_agent_writes_is_cut_into_pieces(agent: str, others: list[st
 )
 def test_writes_that_are_cut_already_or_have_no_end_are_left_alone(rest: str) -> None:
     """A mebibyte in pieces of seven bytes would be looked at for minutes."""
-    assert "chunk" not in {one.kind for one in find_movable_pieces(loads(f"scenario: a\nagent: {rest}\n"))}
+    assert "chunk" not in {piece.kind for piece in find_movable_pieces(loads(f"scenario: a\nagent: {rest}\n"))}
 
 
 @pytest.mark.slow
 def test_every_piece_of_every_bundled_scenario_can_be_moved_and_read_again() -> None:
     """A text that is no scenario would be passed over in silence, and never looked at."""
-    for scenario in [one for one in all_bundled() if one.id.startswith("session-")][::9]:
-        for one in find_movable_pieces(scenario):
+    for scenario in [candidate for candidate in all_bundled() if candidate.id.startswith("session-")][::9]:
+        for piece in find_movable_pieces(scenario):
             for text in (
-                one.options
-                if one.kind in ("cut", "chunk", "order")
-                else [one.format_replacement_time(10**9, _limits(scenario))]
+                piece.options
+                if piece.kind in ("cut", "chunk", "order")
+                else [piece.format_replacement_time(10**9, _limits(scenario))]
             ):
-                loads(apply_moves(scenario.text, [(one, text)]), scenario.path, Path(scenario.path).parent)
+                loads(apply_moves(scenario.text, [(piece, text)]), scenario.path, Path(scenario.path).parent)
 
 
 def _limits(scenario: Scenario) -> Any:
@@ -171,7 +171,7 @@ def _limits(scenario: Scenario) -> Any:
 def test_the_instants_that_a_file_expects_are_those_of_the_play_and_nothing_else_is() -> None:
     """A time moves what comes after it; an outcome that moved would be another promise."""
     played = run_in_model(loads(_SILENT.replace("silence: 1s", "silence: 2s")), reference_supervisor())
-    expected = {one.key: one.wanted for one in played.bound.expect}
+    expected = {expectation.key: expectation.wanted for expectation in played.bound.expect}
     seen = {key: find_instants(played, key) for key in expected}
     assert seen == {"outcome": None, "elapsed": [122 * 10**9], "signals": [122 * 10**9], "leaks": None}
     assert replace_instants(expected["signals"], [122 * 10**9]) == [("TERM", 122 * 10**9)]
@@ -309,7 +309,7 @@ def test_a_slight_move_that_turns_the_reference_is_a_find(monkeypatch: pytest.Mo
 @pytest.mark.parametrize("part", range(3))
 def test_the_reference_keeps_its_promises_in_moved_bundled_scenarios(part: int) -> None:
     """A short look at some in each commit; a long one at all by `python -m tests.benchmarks.explore --reference`."""
-    for scenario in [one for one in all_bundled() if not one.openings][part * 40 :: 120]:
+    for scenario in [candidate for candidate in all_bundled() if not candidate.openings][part * 40 :: 120]:
         came = explore(scenario, reference_supervisor(), runs=15, seed=part, seconds=3)
         assert came.find is None, came.find.reason + came.find.scenario.text
 

@@ -219,7 +219,9 @@ def test_a_standing_invariant_needs_no_expectation(changed: dict[str, Any], reas
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scenario", [one for one in all_bundled() if one.openings], ids=lambda one: one.id)
+@pytest.mark.parametrize(
+    "scenario", [scenario for scenario in all_bundled() if scenario.openings], ids=lambda scenario: scenario.id
+)
 def test_the_reference_keeps_every_promise_in_the_generic_open_scenarios(scenario: Scenario) -> None:
     """A short search over the reference supervisor in each commit; the long one is run by hand."""
     came = search(scenario, reference_supervisor(), runs=40, seed=3)

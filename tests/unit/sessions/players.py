@@ -227,4 +227,4 @@ class ClaudePlayer(Player):
         assert [line["response"]["request_id"] for line in self.stage.sent()] == ["q"]
 
 
-PLAYERS: dict[str, type[Player]] = {one.dialect: one for one in (PiPlayer, AcpPlayer, ClaudePlayer)}
+PLAYERS: dict[str, type[Player]] = {player.dialect: player for player in (PiPlayer, AcpPlayer, ClaudePlayer)}

@@ -239,7 +239,7 @@ def test_a_known_session_is_opened_by_its_name(how: str, result: Any) -> None:
     stage = Stage("acp", continues=ContinuedSession(how, "s"))
     stage.says(reply(0, ABLE))
     wanted = {"sessionId": "s", "cwd": "/work", "mcpServers": []}
-    assert [(one["method"], one["params"]) for one in stage.sent()[1:]] == [(f"session/{how}", wanted)]
+    assert [(message["method"], message["params"]) for message in stage.sent()[1:]] == [(f"session/{how}", wanted)]
     stage.says({"jsonrpc": "2.0", "id": 1, "result": result})
     assert (stage.status, stage.machine.session_id) == ("ready", "s")
     stage.prompt("one")

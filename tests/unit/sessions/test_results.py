@@ -26,8 +26,8 @@ def results(stage: Stage, kind: str = "outcome") -> list[TurnResult]:
 def answered(*said: TurnProgress) -> TurnAnswer:
     """Collect what is said, to its end."""
     collected = TurnAnswer()
-    for one in said:
-        collected.add_progress(one)
+    for event in said:
+        collected.add_progress(event)
     collected.note_end(TurnEnded(True))
     return collected
 

@@ -296,4 +296,4 @@ def test_an_acp_tool_that_is_told_only_when_it_is_done_is_not_in_flight() -> Non
     update = b'{"sessionUpdate": "tool_call", "toolCallId": "t", "title": "Read", "status": "completed"}'
     meanings = speech.decode(b'{"jsonrpc": "2.0", "method": "session/update", "params": {"update": ' + update + b"}}")
     assert ToolEnded("t") in meanings
-    assert not any(isinstance(one, ToolStarted | Asked) for one in meanings)
+    assert not any(isinstance(meaning, ToolStarted | Asked) for meaning in meanings)

@@ -69,11 +69,11 @@ def held(root: object) -> int:
     seen: dict[int, object] = {}
     found = [root]
     while found:
-        one = found.pop()
-        if id(one) not in seen and not isinstance(one, (type, ModuleType, FunctionType, BuiltinFunctionType)):
-            seen[id(one)] = one
-            found += gc.get_referents(one)
-    return sum(sys.getsizeof(one) for one in seen.values())
+        item = found.pop()
+        if id(item) not in seen and not isinstance(item, (type, ModuleType, FunctionType, BuiltinFunctionType)):
+            seen[id(item)] = item
+            found += gc.get_referents(item)
+    return sum(sys.getsizeof(value) for value in seen.values())
 
 
 FLOODS = {

@@ -45,7 +45,7 @@ def running(**limits: Any) -> RunMachine:
 
 def said(*events: dict[str, Any], end: bytes = b"\n") -> on.OutputRead:
     """Make the event of JSON lines."""
-    return on.OutputRead("stdout", b"\n".join(json.dumps(one).encode() for one in events) + end, drained=True)
+    return on.OutputRead("stdout", b"\n".join(json.dumps(event).encode() for event in events) + end, drained=True)
 
 
 def asks(number: str, name: str, parent: str | None = None) -> dict[str, Any]:

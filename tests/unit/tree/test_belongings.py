@@ -31,7 +31,7 @@ def judged(*sightings: ProcessState, **known: Any) -> Ownership:
 
 def mine(found: Ownership) -> dict[int, tuple[str, int]]:
     """Give how each belongs, and the start of its root."""
-    return {one.sighting.pid: (one.how, one.start.pid if one.start else 0) for one in found.mine}
+    return {owned.sighting.pid: (owned.how, owned.start.pid if owned.start else 0) for owned in found.mine}
 
 
 def test_a_child_belongs_by_its_start() -> None:
@@ -45,7 +45,7 @@ def test_a_descendant_belongs_with_its_root_and_knows_who_is_above() -> None:
     """The chain is what a reader follows up to the line that started it."""
     found = judged(seen(1), seen(2, 1), seen(3, 2), starts={1: start(1)})
     assert mine(found) == {1: ("child", 1), 2: ("descendant", 1), 3: ("descendant", 1)}
-    assert [one.pid for one in found.mine[2].above] == [2, 1]
+    assert [owned.pid for owned in found.mine[2].above] == [2, 1]
 
 
 def test_an_orphan_belongs_by_its_cookie() -> None:
@@ -69,7 +69,7 @@ def test_an_orphan_belongs_by_a_session_that_a_belonging_is_in_or_was() -> None:
 def test_this_process_own_session_tells_nothing() -> None:
     """Any process may be in it."""
     found = judged(seen(1), seen(2), starts={1: start(1)})
-    assert (mine(found), [one.pid for one in found.unknown]) == ({1: ("child", 1)}, [2])
+    assert (mine(found), [process.pid for process in found.unknown]) == ({1: ("child", 1)}, [2])
 
 
 def test_an_orphan_belongs_if_nobody_else_was_there() -> None:
@@ -81,14 +81,14 @@ def test_an_orphan_belongs_if_nobody_else_was_there() -> None:
 
 def test_an_orphan_that_was_seen_below_a_start_stays_known() -> None:
     """Its parent is killed first."""
-    [claim] = [one for one in judged(seen(1), seen(2, 1), starts={1: start(1)}).mine if one.how == "descendant"]
+    [claim] = [owned for owned in judged(seen(1), seen(2, 1), starts={1: start(1)}).mine if owned.how == "descendant"]
     assert mine(judged(seen(2), claimed={(2, 5 * SECOND): claim})) == {2: ("adopted", 1)}
 
 
 def test_what_nothing_is_known_of_is_nobodys() -> None:
     """It is reported, with all processes below it, and nothing else."""
     found = judged(seen(2, session=2), seen(3, 2, session=2))
-    assert (found.mine, [one.pid for one in found.unknown], found.spent) == ((), [2, 3], ())
+    assert (found.mine, [process.pid for process in found.unknown], found.spent) == ((), [2, 3], ())
 
 
 def test_who_was_there_before_is_left_alone_with_all_its_tree() -> None:
@@ -113,7 +113,7 @@ def test_a_pid_of_before_that_is_another_process_now_is_judged_anew() -> None:
 def test_a_start_whose_pid_is_anothers_by_now_proves_nothing() -> None:
     """A process that is born after that start was known is not the started process."""
     found = judged(seen(1, born=9 * SECOND), starts={1: start(1)})
-    assert (mine(found), [one.pid for one in found.unknown]) == ({}, [1])
+    assert (mine(found), [process.pid for process in found.unknown]) == ({}, [1])
 
 
 def test_what_others_start_here_is_theirs() -> None:
@@ -135,7 +135,7 @@ def test_what_is_excused_is_left_alone_with_all_its_tree() -> None:
     def excuses(pid: int, command: str) -> bool:
         return pid == 1 or command in ("program 2", "start 3")
 
-    starts = {one: start(one) for one in (1, 2, 3)}
+    starts = {pid: start(pid) for pid in (1, 2, 3)}
     found = judged(seen(1), seen(2), seen(3, session=3), seen(4, 1), starts=starts, excuses=excuses)
     assert found == Ownership()
     assert mine(judged(seen(5, session=3), starts=starts, excuses=excuses)) == {}

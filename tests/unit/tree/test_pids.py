@@ -58,7 +58,7 @@ def test_parents_come_before_children_whose_pids_are_smaller(monkeypatch: pytest
     parents = {child: above for above, all_of_it in children.items() for child in all_of_it}
 
     def below(pid: int) -> list[int]:
-        return [one for child in children.get(pid, []) for one in (child, *below(child))]
+        return [process_id for child in children.get(pid, []) for process_id in (child, *below(child))]
 
     monkeypatch.setattr(_kin, "list_descendants", below)
     monkeypatch.setattr(_kin, "list_session_members", lambda _session: [3, 5, 7, 40, 90])

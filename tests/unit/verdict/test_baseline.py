@@ -159,7 +159,7 @@ def test_what_passes_goes_with_its_comments_and_what_is_new_comes_last() -> None
 
 def test_an_entry_of_a_scenario_that_is_gone_goes() -> None:
     """It will never be judged again."""
-    assert [one.scenario for one in Baseline(updated(there=("two",)), "known.yaml").known] == ["two"]
+    assert [failure.scenario for failure in Baseline(updated(there=("two",)), "known.yaml").known] == ["two"]
 
 
 def test_with_several_subjects_new_entries_name_theirs() -> None:

@@ -48,7 +48,7 @@ def verdicts(played: PlayResult) -> dict[str, str]:
 
 def under(*variants: dict[str, Any] | Exception, default: dict[str, Any] = RIGHT) -> Unstated:
     """Write by hand the reference supervisor's results under other values of kill_grace."""
-    return Unstated(("kill_grace",), play(default), {"kill_grace": tuple(play(one) for one in variants)})
+    return Unstated(("kill_grace",), play(default), {"kill_grace": tuple(play(variant) for variant in variants)})
 
 
 def test_what_differs_under_another_value_is_not_demanded() -> None:
@@ -128,13 +128,13 @@ def test_a_check_that_names_an_unstated_limit_says_what_to_state() -> None:
         "expect: {outcome: inactive, returned: inactivity_timeout + kill_grace, elapsed: inactivity_timeout}\n"
     )
     bound = loads(text).bind(mark_unstated_limits(Policy(), {"inactivity_timeout"}))
-    assert {one.key: one.unstated for one in bound.expect} == {
+    assert {expectation.key: expectation.unstated for expectation in bound.expect} == {
         "outcome": (),
         "returned": ("kill_grace",),
         "elapsed": (),
         "leaks": (),
     }
-    assert all(one.unstated == () for one in loads(text).bind(Policy()).expect)
+    assert all(expectation.unstated == () for expectation in loads(text).bind(Policy()).expect)
 
 
 def test_a_scenario_that_nothing_decides_any_more_has_not_passed() -> None:
