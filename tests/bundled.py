@@ -11,21 +11,21 @@ from pytest_agentproc.scenario import Scenario, load, load_for_each_agent
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["all_bundled", "bundled", "path_of"]
+__all__ = ["find_bundled_path", "load_all_bundled", "load_bundled"]
 
 
 @cache
-def bundled(scenario_id: str) -> Scenario:
+def load_bundled(scenario_id: str) -> Scenario:
     """Load a scenario by its id: `NAME`, or `NAME[AGENT]`."""
-    return load(path_of(scenario_id), agent=split_agent(scenario_id)[1])
+    return load(find_bundled_path(scenario_id), agent=split_agent(scenario_id)[1])
 
 
-def path_of(scenario_id: str) -> Path:
+def find_bundled_path(scenario_id: str) -> Path:
     """Give the file of a scenario by its id."""
     return index_corpus_files()[split_agent(scenario_id)[0]]
 
 
 @cache
-def all_bundled() -> tuple[Scenario, ...]:
+def load_all_bundled() -> tuple[Scenario, ...]:
     """Load every scenario, in the order of their files."""
     return tuple(scenario for file in list_corpus_files() for scenario in load_for_each_agent(file))

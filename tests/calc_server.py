@@ -11,7 +11,7 @@ from typing import Any
 CALC_SERVER = Path(__file__)
 
 
-def answer(request: dict[str, Any], fault: str) -> dict[str, Any]:
+def build_answer(request: dict[str, Any], fault: str) -> dict[str, Any]:
     """Give the answer to a request."""
     method = request["method"]
     if method == "initialize":
@@ -47,7 +47,7 @@ def main(fault: str = "", *_: str) -> None:
             sys.stdout.flush()
             request["params"]["arguments"]["a"] = len(json.loads(sys.stdin.readline())["result"]["roots"])
         if "id" in request and fault != "silent" and not (fault == "hangs" and is_call):
-            text = json.dumps({"jsonrpc": "2.0", "id": request["id"], **answer(request, fault)}) + "\n"
+            text = json.dumps({"jsonrpc": "2.0", "id": request["id"], **build_answer(request, fault)}) + "\n"
             if fault == "swaps" and is_call and not held:
                 held = text
                 continue

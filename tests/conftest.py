@@ -29,7 +29,7 @@ def _has_children() -> bool:
     return True
 
 
-def _children() -> dict[int, str]:
+def _describe_children() -> dict[int, str]:
     """Describe this process's children, zombies included, by pid."""
     if not _has_children():
         return {}
@@ -53,9 +53,9 @@ def _describe(pid: int) -> str:
 @pytest.fixture(autouse=True)
 def _no_child_is_left() -> Iterator[None]:
     """Fail a test that leaves a child process behind, alive or unreaped."""
-    before = _children()
+    before = _describe_children()
     yield
-    new = {pid: command for pid, command in _children().items() if pid not in before}
+    new = {pid: command for pid, command in _describe_children().items() if pid not in before}
     left = {pid: command for pid, command in new.items() if not any(own in command for own in _LAB)}
     assert left == {}, f"the test left child processes: {left}"
 

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-__all__ = ["PRODUCT", "ROOT", "Import", "imports", "package_of", "parse", "product_files", "python_files"]
+__all__ = [
+    "PRODUCT",
+    "ROOT",
+    "Import",
+    "find_package",
+    "find_product_files",
+    "find_python_files",
+    "list_imports",
+    "parse_file",
+]
 
 ROOT = Path(__file__).resolve().parents[2]
 PRODUCT = ("pytest_agentproc", "fake_agents")
@@ -43,7 +52,7 @@ class Import:
 
 
 @cache
-def python_files() -> tuple[Path, ...]:
+def find_python_files() -> tuple[Path, ...]:
     """Find every Python file of the project, tests included; environments, caches and builds are none."""
     files = (file for file in ROOT.rglob("*.py") if not _is_foreign(file.relative_to(ROOT).parts[:-1]))
     return tuple(sorted(files))
@@ -53,18 +62,18 @@ def _is_foreign(folders: tuple[str, ...]) -> bool:
     return any((name.startswith(".") and name != ".ci") or name in _BUILDS for name in folders)
 
 
-def product_files() -> list[Path]:
+def find_product_files() -> list[Path]:
     """Find the Python files that users install."""
-    return [file for file in python_files() if file.relative_to(ROOT).parts[0] in PRODUCT]
+    return [file for file in find_python_files() if file.relative_to(ROOT).parts[0] in PRODUCT]
 
 
 @cache
-def parse(file: Path) -> ast.Module:
+def parse_file(file: Path) -> ast.Module:
     """Read a file's syntax tree."""
     return ast.parse(file.read_text(encoding="utf-8"), filename=str(file))
 
 
-def package_of(file: Path) -> str:
+def find_package(file: Path) -> str:
     """Name the row of the import table that a product file belongs to.
 
     That is the subpackage or the module directly under `pytest_agentproc`, `pytest_agentproc` itself for its root,
@@ -75,17 +84,17 @@ def package_of(file: Path) -> str:
 
 
 @cache
-def imports(file: Path) -> tuple[Import, ...]:
+def list_imports(file: Path) -> tuple[Import, ...]:
     """List what a file imports: at its top, inside functions, for type checkers only, and by `import_module("...")`."""
     place = file.relative_to(ROOT)
     return tuple(
         Import(module, f"{place}:{getattr(node, 'lineno', 0)}", name)
-        for node in ast.walk(parse(file))
-        for module, name in _modules(node, place)
+        for node in ast.walk(parse_file(file))
+        for module, name in _list_imported_modules(node, place)
     )
 
 
-def _modules(node: ast.AST, place: Path) -> list[tuple[str, str]]:
+def _list_imported_modules(node: ast.AST, place: Path) -> list[tuple[str, str]]:
     if isinstance(node, ast.Import):
         return [(alias.name, "") for alias in node.names]
     if isinstance(node, ast.ImportFrom):
@@ -95,12 +104,12 @@ def _modules(node: ast.AST, place: Path) -> list[tuple[str, str]]:
             base = ".".join([*parents, *([base] if base else [])])
         names = [alias.name for alias in node.names]
         return [(f"{base}.{name}", "") for name in names] if base in PRODUCT else [(base, name) for name in names]
-    if isinstance(node, ast.Call) and _called(node) in ("import_module", "__import__") and node.args:
+    if isinstance(node, ast.Call) and _find_called_name(node) in ("import_module", "__import__") and node.args:
         name = node.args[0]
         return [(name.value, "")] if isinstance(name, ast.Constant) and isinstance(name.value, str) else []
     return []
 
 
-def _called(call: ast.Call) -> str:
+def _find_called_name(call: ast.Call) -> str:
     function = call.func
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 
-from tests.architecture.sources import ROOT, parse, python_files
+from tests.architecture.sources import ROOT, find_python_files, parse_file
 from tests.docs.reference import is_made
 
 LINES_OF_A_FILE = 600
@@ -15,15 +15,15 @@ FILES_OF_A_FOLDER = 20
 
 def test_no_file_is_longer_than_its_budget() -> None:
     """A file that fits in one reading is read."""
-    lengths = {str(file.relative_to(ROOT)): len(file.read_text("utf-8").splitlines()) for file in python_files()}
+    lengths = {str(file.relative_to(ROOT)): len(file.read_text("utf-8").splitlines()) for file in find_python_files()}
     assert {file: lines for file, lines in lengths.items() if lines > LINES_OF_A_FILE} == {}
 
 
 def test_no_function_is_longer_than_its_budget() -> None:
     """A function that fits on a screen does one thing."""
     long = {}
-    for file in python_files():
-        for node in ast.walk(parse(file)):
+    for file in find_python_files():
+        for node in ast.walk(parse_file(file)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 lines = (node.end_lineno or node.lineno) - node.lineno + 1
                 if lines > LINES_OF_A_FUNCTION:
@@ -33,7 +33,7 @@ def test_no_function_is_longer_than_its_budget() -> None:
 
 def test_no_folder_holds_more_files_than_its_budget() -> None:
     """A reader finds a file by its subject, and not in a list of a hundred names."""
-    counts = Counter(str(file.relative_to(ROOT).parent) for file in python_files())
+    counts = Counter(str(file.relative_to(ROOT).parent) for file in find_python_files())
     assert {folder: files for folder, files in counts.items() if files > FILES_OF_A_FOLDER} == {}
 
 

@@ -8,7 +8,7 @@ import subprocess
 from functools import cache
 from typing import TYPE_CHECKING
 
-from tests.architecture.sources import ROOT, parse, python_files
+from tests.architecture.sources import ROOT, find_python_files, parse_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +36,7 @@ _ADDRESS = "https://"
 
 
 @cache
-def _tracked() -> tuple[Path, ...]:
+def _list_repository_files() -> tuple[Path, ...]:
     """List the files of the repository; in a source archive, all files in folders that are not hidden."""
     asked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
     if asked.returncode == 0:
@@ -44,10 +44,10 @@ def _tracked() -> tuple[Path, ...]:
     return tuple(file for file in ROOT.rglob("*") if file.is_file() and file.relative_to(ROOT).parts[0][0] != ".")
 
 
-def _words(file: Path) -> str:
+def _read_prose(file: Path) -> str:
     """Give the docstrings and comments of a Python file."""
     kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    docs = [ast.get_docstring(node) or "" for node in ast.walk(parse(file)) if isinstance(node, kinds)]
+    docs = [ast.get_docstring(node) or "" for node in ast.walk(parse_file(file)) if isinstance(node, kinds)]
     return "\n".join([*docs, *re.findall(r"#.*", file.read_text("utf-8"))])
 
 
@@ -58,7 +58,9 @@ _DATA = ("tests/data/", "tests/unit/malformed/", "tests/unit/pasted/")
 
 def test_sizes_have_one_kind_of_unit() -> None:
     """A limit of 3 million bytes beside one of 3 MiB makes a reader ask which of them is meant."""
-    texts = {str(file.relative_to(ROOT)): file.read_bytes().decode(errors="replace") for file in _tracked()}
+    texts = {
+        str(file.relative_to(ROOT)): file.read_bytes().decode(errors="replace") for file in _list_repository_files()
+    }
     of_the_kit = {name: text for name, text in texts.items() if not name.startswith(_DATA)}
     assert {name: found for name, text in of_the_kit.items() if (found := _DECIMAL.findall(text))} == {}
 
@@ -66,7 +68,7 @@ def test_sizes_have_one_kind_of_unit() -> None:
 def test_no_text_cites_a_document_that_does_not_ship() -> None:
     """A reader who follows such a name finds nothing."""
     found = []
-    for file in _tracked():
+    for file in _list_repository_files():
         text = file.read_bytes().decode(errors="replace")
         found += [f"{file.relative_to(ROOT)}: {name}" for name in re.findall(rf"\b(?:{_NOTES})", text)]
     assert found == []
@@ -74,7 +76,7 @@ def test_no_text_cites_a_document_that_does_not_ship() -> None:
 
 def test_each_path_in_a_docstring_or_a_comment_exists() -> None:
     """A file that was moved or deleted leaves no name behind."""
-    texts = {file: _words(file) for file in python_files()}
+    texts = {file: _read_prose(file) for file in find_python_files()}
     for pattern in _PAGES:
         texts |= {page: _FENCE.sub("", page.read_text("utf-8")) for page in ROOT.glob(pattern)}
     missing = [

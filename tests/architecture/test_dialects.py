@@ -11,7 +11,7 @@ from pytest_agentproc.harness import write_fake
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.supervisor.dialects import DIALECT_AND_MODE_NAMES, Setting, make_decoder, make_talk
 from pytest_agentproc.vocabulary import DIALECTS
-from tests.architecture.sources import ROOT, imports
+from tests.architecture.sources import ROOT, list_imports
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,7 +52,7 @@ def test_the_modules_of_an_encoder_are_all_that_it_imports() -> None:
                 file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
                 wanted = {
                     found.module
-                    for found in imports(file)
+                    for found in list_imports(file)
                     if found.module.startswith("pytest_agentproc.fake_agents.dialects.")
                 }
                 assert wanted <= loaded, f"{name} {mode}: {module} needs {sorted(wanted - loaded)} before it"

@@ -24,11 +24,11 @@ def test_an_import_loads_nothing_that_it_does_not_need(module: str) -> None:
     """A supervisor in production has no pytest, and every pytest start pays for the modules that the plugin loads."""
     code = f"import sys, {module}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    heavy = [name for name in loaded for banned in LIGHT[module] if _is(name, banned)]
+    heavy = [name for name in loaded for banned in LIGHT[module] if _is_banned(name, banned)]
     assert heavy == []
 
 
-def _is(name: str, banned: str) -> bool:
+def _is_banned(name: str, banned: str) -> bool:
     return name.startswith(banned) if banned.endswith(".") else name.partition(".")[0] == banned
 
 

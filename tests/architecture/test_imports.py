@@ -11,7 +11,16 @@ from graphlib import CycleError, TopologicalSorter
 import pytest
 
 import pytest_agentproc
-from tests.architecture.sources import PRODUCT, ROOT, Import, imports, package_of, parse, product_files, python_files
+from tests.architecture.sources import (
+    PRODUCT,
+    ROOT,
+    Import,
+    find_package,
+    find_product_files,
+    find_python_files,
+    list_imports,
+    parse_file,
+)
 
 GROUND = {"errors", "files", "machine", "places", "procfs", "vocabulary"}
 LOWER = {"clock", "record", "scenario", "supervisor", "tree"}
@@ -63,7 +72,7 @@ HOMES: dict[str, set[str]] = {
 }
 
 
-def _target(loaded: Import) -> str | None:
+def _find_imported_package(loaded: Import) -> str | None:
     """Name the row that an import of our own code points at; None for foreign code."""
     if loaded.package not in PRODUCT:
         return None
@@ -90,7 +99,7 @@ def test_the_map_names_every_part_once_and_above_all_that_it_imports() -> None:
 
 def test_every_part_of_the_house_has_its_row() -> None:
     """A subpackage without a row would import whatever it likes; a row without one would be a plan, not a fact."""
-    assert {package_of(file) for file in product_files()} == set(MAY_IMPORT)
+    assert {find_package(file) for file in find_product_files()} == set(MAY_IMPORT)
 
 
 def test_an_install_adds_one_top_level_name() -> None:
@@ -100,7 +109,7 @@ def test_an_install_adds_one_top_level_name() -> None:
     assert names == {"pytest_agentproc"}
     assert (ROOT / "pytest_agentproc/fake_agents").resolve() == ROOT / "fake_agents"
     assert [
-        loaded.where for file in python_files() for loaded in imports(file) if loaded.package == "fake_agents"
+        loaded.where for file in find_python_files() for loaded in list_imports(file) if loaded.package == "fake_agents"
     ] == []
 
 
@@ -113,10 +122,10 @@ def test_parts_import_only_what_their_row_allows() -> None:
     """Siblings that know each other can no longer be read, replaced or tested alone."""
     wrong = [
         f"{loaded.where}: {row} imports {loaded.module}"
-        for file in product_files()
-        for row in [package_of(file)]
-        for loaded in imports(file)
-        for target in [_target(loaded)]
+        for file in find_product_files()
+        for row in [find_package(file)]
+        for loaded in list_imports(file)
+        for target in [_find_imported_package(loaded)]
         if target is not None and target not in {row, *MAY_IMPORT[row]}
     ]
     assert wrong == []
@@ -124,7 +133,7 @@ def test_parts_import_only_what_their_row_allows() -> None:
 
 def test_no_file_imports_itself_through_others() -> None:
     """A reader can begin at the bottom; an import that stands in a function, or for type checkers only, counts too."""
-    files = {file: {loaded.file for loaded in imports(file)} - {file, None} for file in product_files()}
+    files = {file: {loaded.file for loaded in list_imports(file)} - {file, None} for file in find_product_files()}
     circle: list[str] = []
     try:
         TopologicalSorter(files).prepare()
@@ -137,9 +146,9 @@ def test_parts_meet_at_their_public_names_only() -> None:
     """A file `_noun.py` is free to change as long as no code outside its subpackage names it."""
     wrong = [
         f"{loaded.where}: {loaded.module} is private"
-        for file in product_files()
-        for loaded in imports(file)
-        if _target(loaded) not in (None, package_of(file))
+        for file in find_product_files()
+        for loaded in list_imports(file)
+        if _find_imported_package(loaded) not in (None, find_package(file))
         and any(part.startswith("_") for part in loaded.module.split(".")[1:])
     ]
     assert wrong == []
@@ -148,19 +157,19 @@ def test_parts_meet_at_their_public_names_only() -> None:
 def test_files_inside_a_subpackage_are_private_nouns() -> None:
     """The file's name says whether it may be named from outside; `__init__` is the one public door."""
     house = ROOT / "pytest_agentproc"
-    rooms = {file for file in product_files() if house in file.parents and file.parent != house}
+    rooms = {file for file in find_product_files() if house in file.parents and file.parent != house}
     assert [str(file.relative_to(ROOT)) for file in sorted(rooms) if not file.name.startswith("_")] == []
 
 
 def test_third_party_packages_stay_at_home() -> None:
     """A package that one part imports can be replaced in one place, and loads only if it is needed."""
     wrong = [
-        f"{loaded.where}: {package_of(file)} imports {loaded.package}"
-        for file in product_files()
-        for loaded in imports(file)
+        f"{loaded.where}: {find_package(file)} imports {loaded.package}"
+        for file in find_product_files()
+        for loaded in list_imports(file)
         if loaded.package not in PRODUCT
         and (loaded.package in HOMES or loaded.package not in sys.stdlib_module_names)
-        and package_of(file) not in HOMES.get(loaded.package, ())
+        and find_package(file) not in HOMES.get(loaded.package, ())
     ]
     assert wrong == []
 
@@ -168,7 +177,7 @@ def test_third_party_packages_stay_at_home() -> None:
 @pytest.mark.parametrize("package", ["freezegun", "hypothesis", "psutil", "trio", "yaml"])
 def test_a_package_that_could_be_replaced_has_one_file(package: str) -> None:
     """Its replacement, or a look at our use of it, concerns one file; anyio and pytest are the code's own language."""
-    files = {file for file in product_files() for loaded in imports(file) if loaded.package == package}
+    files = {file for file in find_product_files() for loaded in list_imports(file) if loaded.package == package}
     assert len(files) <= 1, sorted(str(file.relative_to(ROOT)) for file in files)
 
 
@@ -177,9 +186,9 @@ def test_init_files_only_reexport() -> None:
     allowed = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.If, ast.Expr)
     wrong = [
         f"{file.relative_to(ROOT)}:{node.lineno}: not an import, a docstring or __all__"
-        for file in product_files()
+        for file in find_product_files()
         if file.name == "__init__.py" and file.relative_to(ROOT).parts[0] == "pytest_agentproc"
-        for node in parse(file).body
+        for node in parse_file(file).body
         if not isinstance(node, allowed) and getattr(node, "name", "") not in ("__getattr__", "__dir__")
     ]
     assert wrong == []
@@ -188,5 +197,5 @@ def test_init_files_only_reexport() -> None:
 def test_private_files_list_no_names() -> None:
     """A name without an underscore is for the other files; a second list of them only grows stale."""
     read_by_star = ROOT / "pytest_agentproc/plugin/_fixtures.py"
-    files = [file for file in product_files() if re.match(r"_[a-z]", file.name) and file != read_by_star]
+    files = [file for file in find_product_files() if re.match(r"_[a-z]", file.name) and file != read_by_star]
     assert [str(file.relative_to(ROOT)) for file in files if "\n__all__ = " in file.read_text("utf-8")] == []

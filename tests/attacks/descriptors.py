@@ -26,7 +26,7 @@ _MARK = f"attack-{os.getpid()}"
 _CHILDREN = {"crowd": 150}
 
 
-def _agent(kind: str) -> list[str]:
+def _build_agent_command(kind: str) -> list[str]:
     """Give an agent with many children, none of which obeys TERM: half of them lead sessions of their own.
 
     It prints a line for each, so that it is silent, and ended, only when all are there.
@@ -36,27 +36,27 @@ def _agent(kind: str) -> list[str]:
     return ["bash", "-c", f"trap '' TERM; {start}; echo hi; wait", str(count)]
 
 
-async def _supervise(kind: str, containment: str) -> tuple[str, str]:
+async def _supervise_agent(kind: str, containment: str) -> tuple[str, str]:
     environment = {**os.environ, "ATTACK": _MARK}
     limits = {"kill_grace": 0.05, "containment": containment}
     if kind == "session":
         policy = Policy(handshake_timeout=0.15, close_grace=0.05, **limits)  # type: ignore[arg-type]
-        async with open_session(_agent(kind), dialect="pi", policy=policy, env=environment) as session:
+        async with open_session(_build_agent_command(kind), dialect="pi", policy=policy, env=environment) as session:
             turn = await session.prompt("hi")
             return turn.outcome.value, turn.error
     if kind == "cancel":
         result = None
         with anyio.move_on_after(0.15):
             policy = Policy(**limits)  # type: ignore[arg-type]
-            result = await run_once(_agent(kind), policy=policy, env=environment)
+            result = await run_once(_build_agent_command(kind), policy=policy, env=environment)
         return ("cancelled", "") if result is None else (result.outcome.value, result.error)
     policy = Policy(inactivity_timeout=0.15, **limits)  # type: ignore[arg-type]
-    result = await run_once(_agent(kind), policy=policy, env=environment)
+    result = await run_once(_build_agent_command(kind), policy=policy, env=environment)
     return result.outcome.value, result.error
 
 
 @contextmanager
-def only_free(count: int) -> Iterator[None]:
+def leave_descriptors_free(count: int) -> Iterator[None]:
     """Leave this number of descriptors free while the block runs."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (_LIMIT, before[1]))
@@ -77,11 +77,11 @@ def only_free(count: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
-def _count() -> int:
+def _count_open_descriptors() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-def _left() -> list[str]:
+def _end_leftover_processes() -> list[str]:
     """Give the commands of our agents and their children, zombies too; and end them, so that each trial is alone."""
     left = []
     for folder in Path("/proc").iterdir():
@@ -102,10 +102,10 @@ def _left() -> list[str]:
         return left
 
 
-async def _try(kind: str, containment: str, count: int) -> tuple[str, str]:
-    with only_free(count):
+async def _supervise_with_few_descriptors(kind: str, containment: str, count: int) -> tuple[str, str]:
+    with leave_descriptors_free(count):
         try:
-            return await _supervise(kind, containment)
+            return await _supervise_agent(kind, containment)
         except Exception as error:  # noqa: BLE001  # what is raised is what this looks for
             return "raised", repr(error)
 
@@ -113,13 +113,13 @@ async def _try(kind: str, containment: str, count: int) -> tuple[str, str]:
 def main() -> None:
     """Make the trials; a first one, with descriptors enough, loads whatever is loaded late."""
     containment, kind, *numbers = sys.argv[1:]
-    anyio.run(_supervise, kind, containment)
-    _left()
+    anyio.run(_supervise_agent, kind, containment)
+    _end_leftover_processes()
     for count in map(int, numbers):
-        before = _count()
-        outcome, error = anyio.run(_try, kind, containment, count)
-        kept = _count() - before
-        line = {"free": count, "outcome": outcome, "error": error, "kept": kept, "left": _left()}
+        before = _count_open_descriptors()
+        outcome, error = anyio.run(_supervise_with_few_descriptors, kind, containment, count)
+        kept = _count_open_descriptors() - before
+        line = {"free": count, "outcome": outcome, "error": error, "kept": kept, "left": _end_leftover_processes()}
         sys.stdout.write(f"{json.dumps(line)}\n")
 
 

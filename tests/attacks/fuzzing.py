@@ -88,7 +88,7 @@ class TooSlow(BaseException):
     """The limit of one input is over."""
 
 
-def spoiled(text: str, rnd: random.Random, others: list[str]) -> str:
+def mutate_text(text: str, rnd: random.Random, others: list[str]) -> str:
     """Change a file as authors, editors, merges and generators do, or more wildly."""
     if rnd.random() < 0.6:
         lines = text.split("\n")
@@ -106,7 +106,7 @@ def spoiled(text: str, rnd: random.Random, others: list[str]) -> str:
     return text * rnd.choice([2, 20]) if rnd.random() < 0.02 and len(text) < 50_000 else text
 
 
-def scrambled(text: str, rnd: random.Random) -> bytes:
+def mutate_bytes(text: str, rnd: random.Random) -> bytes:
     """Give the bytes of a file, some of them in another encoding, changed or lost."""
     data = bytearray(text.encode("utf-8", "surrogatepass"))
     if rnd.random() < 0.1:
@@ -130,17 +130,17 @@ class Fuzz:
         self.seeds: list[str] = []
         self.input: str | bytes = ""
 
-    def spoil(self, *suffixes: str) -> str:
+    def make_input(self, *suffixes: str) -> str:
         """Make the next input of files with these endings."""
         if not self.seeds:
             files = sorted(file for suffix in suffixes for file in ROOT.glob(suffix))
             self.seeds = [file.read_text("utf-8", "replace")[:20_000] for file in files]
-        self.input = text = spoiled(self.rnd.choice(self.seeds), self.rnd, self.seeds)
+        self.input = text = mutate_text(self.rnd.choice(self.seeds), self.rnd, self.seeds)
         return text
 
-    def scenario(self) -> None:
+    def attack_scenario(self) -> None:
         """Check a scenario."""
-        data = self.input = scrambled(self.spoil("scenarios/**/*.scenario.yaml"), self.rnd)
+        data = self.input = mutate_bytes(self.make_input("scenarios/**/*.scenario.yaml"), self.rnd)
         self.file.write_bytes(data)
         try:
             load(self.file)
@@ -157,15 +157,15 @@ class Fuzz:
 
     def play(self) -> None:
         """Play a scenario in the model, judge it and write its timeline."""
-        text = self.spoil("scenarios/**/*.scenario.yaml").encode("utf-8", "replace").decode()
+        text = self.make_input("scenarios/**/*.scenario.yaml").encode("utf-8", "replace").decode()
         scenario = loads(text, "x.scenario.yaml", ROOT / "scenarios")
         played = run_in_model(scenario, reference_supervisor())
         judge_play(played)
         text_of(played.record, scenario)
 
-    def log(self) -> None:
+    def attack_pasted_log(self) -> None:
         """Import a pasted log; the draft loads."""
-        text = self.spoil("tests/unit/pasted/*.txt", "tests/data/transcripts/**/*.jsonl")
+        text = self.make_input("tests/unit/pasted/*.txt", "tests/data/transcripts/**/*.jsonl")
         dialect = self.rnd.choice(LOG_DIALECTS)
         self.input = f"{dialect}\n{text}"
         draft = draft_scenario_from_log(text, dialect, "log.txt")
@@ -174,27 +174,29 @@ class Fuzz:
         except ScenarioError as error:
             raise AssertionError(f"the draft does not load: {error}") from None
 
-    def wrapper(self) -> None:
+    def attack_program_description(self) -> None:
         """Read a description of a program."""
         self.seeds = [_JSON_WRAPPER, _CODE_WRAPPER]
-        self.file.write_bytes(scrambled(self.spoil(), self.rnd))
+        self.file.write_bytes(mutate_bytes(self.make_input(), self.rnd))
         load_command_file(self.file)
 
-    def results(self) -> None:
+    def attack_results(self) -> None:
         """Read what a program says in a file."""
         self.seeds = [_RESULTS]
-        text = self.spoil()
+        text = self.make_input()
         fields, _ = read_report_fields(
             parse_field_sources(_SAYS), ProgramEnd(self.rnd.choice([0, 1, 137]), text, lambda _name: text)
         )
         read_answer(fields, 1.0)
 
-    def baseline(self) -> None:
+    def attack_baseline(self) -> None:
         """Read a file of known failures."""
         self.seeds = [_BASELINE]
-        Baseline(self.spoil().encode("utf-8", "replace").decode(), "b.yaml").list_unknown_scenarios(["lingers-deaf"])
+        Baseline(self.make_input().encode("utf-8", "replace").decode(), "b.yaml").list_unknown_scenarios(
+            ["lingers-deaf"]
+        )
 
-    def ini(self) -> None:
+    def attack_ini_value(self) -> None:
         """Read a value of an ini file."""
         self.seeds = [
             "virtual",
@@ -207,16 +209,16 @@ class Fuzz:
             "true",
             "1e3",
         ]
-        value, option = self.spoil(), self.rnd.choice(_options._PLUGIN_OPTIONS)  # noqa: SLF001  # all that can be said
+        value, option = self.make_input(), self.rnd.choice(_options._PLUGIN_OPTIONS)  # noqa: SLF001  # all that can be said
         self.input = f"{option.name} = {value}"
         with contextlib.suppress(ValueError):  # how a reader refuses
             if option.read is not None:
                 option.read(value)
 
-    def secret(self) -> None:
+    def attack_redaction(self) -> None:
         """Redact a stream: its size and its lines stay."""
-        text = self.spoil("tests/unit/pasted/*.txt", "tests/data/transcripts/**/*.jsonl")
-        data = self.input = scrambled(text, self.rnd)
+        text = self.make_input("tests/unit/pasted/*.txt", "tests/data/transcripts/**/*.jsonl")
+        data = self.input = mutate_bytes(text, self.rnd)
         redactor = Redactor({"X_TOKEN": "abcdefgh12"})
         redactor.learn_secrets(data)
         shown = redactor.redact_bytes(data, "stdout")
@@ -229,13 +231,13 @@ KINDS: dict[str, Callable[[Fuzz], None]] = {
 }
 
 
-def _place(error: BaseException) -> str:
+def _find_line_of_error(error: BaseException) -> str:
     frames = reversed(traceback.extract_tb(error.__traceback__))
     ours = (frame for frame in frames if "pytest_agentproc/" in frame.filename or "fake_agents/" in frame.filename)
     return next((f"{Path(frame.filename).name}:{frame.lineno}" for frame in ours), "")
 
 
-def attack(kind: str, seed: str, count: int, folder: Path) -> dict[str, Any]:
+def run_attack(kind: str, seed: str, count: int, folder: Path) -> dict[str, Any]:
     """Make the inputs."""
     rnd = random.Random(f"{kind} {seed}")  # noqa: S311  # the same inputs each time
     fuzz = Fuzz(rnd, folder)
@@ -251,7 +253,7 @@ def attack(kind: str, seed: str, count: int, folder: Path) -> dict[str, Any]:
         except _REFUSALS as error:
             str(error)
         except (Exception, TooSlow) as error:  # noqa: BLE001  # what is raised is what this looks for
-            what = f"{type(error).__name__} {_place(error)}: {str(error)[:300]}"
+            what = f"{type(error).__name__} {_find_line_of_error(error)}: {str(error)[:300]}"
             found.setdefault(what.partition(":")[0], f"number {number}, {what}, of {fuzz.input[:2000]!r}")
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
@@ -262,17 +264,17 @@ def attack(kind: str, seed: str, count: int, folder: Path) -> dict[str, Any]:
     return {**told, "found": list(found.values())}
 
 
-def _over(_number: int, _frame: object) -> None:
+def _raise_too_slow(_number: int, _frame: object) -> None:
     raise TooSlow(f"over {MAX_SECONDS} s")
 
 
 def main() -> None:
     """Attack, with a ceiling of memory that a machine survives."""
     kind, seed, count = sys.argv[1:]
-    signal.signal(signal.SIGPROF, _over)
+    signal.signal(signal.SIGPROF, _raise_too_slow)
     resource.setrlimit(resource.RLIMIT_AS, (4 * MAX_MEGABYTES << 20, 4 * MAX_MEGABYTES << 20))
     with tempfile.TemporaryDirectory() as folder:
-        sys.stdout.write(json.dumps(attack(kind, seed, int(count), Path(folder))) + "\n")
+        sys.stdout.write(json.dumps(run_attack(kind, seed, int(count), Path(folder))) + "\n")
 
 
 if __name__ == "__main__":

@@ -72,20 +72,20 @@ ENVIRONMENTS: tuple[dict[str, str], ...] = (
 pytestmark = pytest.mark.slow
 
 
-def signalled(rnd: random.Random, _name: str) -> tuple[dict[str, Any], Callable[[Trial], bool]]:
+def plan_random_signal(rnd: random.Random, _name: str) -> tuple[dict[str, Any], Callable[[Trial], bool]]:
     """Signal a random process of the command at a random instant; a stopped process continues later."""
     number, delay = getattr(signal, f"SIG{rnd.choice(SIGNALS)}"), rnd.uniform(0.4, 2.5)
     is_main = rnd.random() < 0.7
 
     def attack(trial: Trial) -> bool:
-        if trial.passes(delay):
+        if trial.has_ended_after(delay):
             return False
-        pids = [trial.process.pid] if is_main else trial.members()
+        pids = [trial.process.pid] if is_main else trial.list_living_processes()
         pid = rnd.choice(pids or [trial.process.pid])
         try:
             os.kill(pid, number)
             if number == signal.SIGSTOP:
-                trial.passes(0.3)
+                trial.has_ended_after(0.3)
                 os.kill(pid, signal.SIGCONT)
         except ProcessLookupError:
             return False
@@ -94,7 +94,7 @@ def signalled(rnd: random.Random, _name: str) -> tuple[dict[str, Any], Callable[
     return {}, attack
 
 
-def starved(rnd: random.Random, name: str) -> tuple[dict[str, Any], Callable[[Trial], bool]]:
+def plan_missing_resource(rnd: random.Random, name: str) -> tuple[dict[str, Any], Callable[[Trial], bool]]:
     """Close a stream, fill the disk, or take a right away, from the beginning on."""
     streams = [] if name == "pytest" else ["stdout", "stderr", "full", "gone", "files"]  # pytest's own are not ours
     kind = rnd.choice(["stdin", "umask", "nowhere", *streams])
@@ -111,7 +111,7 @@ def starved(rnd: random.Random, name: str) -> tuple[dict[str, Any], Callable[[Tr
     return {"shell": told[kind]}, lambda _trial: False
 
 
-def elsewhere(rnd: random.Random, name: str) -> tuple[dict[str, Any], Callable[[Trial], bool]]:
+def plan_strange_environment(rnd: random.Random, name: str) -> tuple[dict[str, Any], Callable[[Trial], bool]]:
     """Have an environment that no other test covers."""
     env = rnd.choice(ENVIRONMENTS)
     is_pytests = name == "pytest" and "COLUMNS" in env  # it does not know what to do with such a terminal
@@ -125,7 +125,7 @@ def test_random_faults_leave_nothing(name: str, tmp_path: Path) -> None:
     found: list[str] = []
     codes = PYTEST_CODES if name == "pytest" else CODES | {127} if name == "record" else CODES
     for number in range(3 * TIMES):
-        fault = [signalled, starved, elsewhere][number % 3]
+        fault = [plan_random_signal, plan_missing_resource, plan_strange_environment][number % 3]
         how, attack = fault(rnd, name)
         argv = COMMANDS[name]
         if "shell" in how:

@@ -13,7 +13,7 @@ import pytest
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.scenario import loads
 from tests.attacks import MAX_MEGABYTES, MAX_SECONDS, SEED, TIMES
-from tests.attacks.fuzzing import spoiled
+from tests.attacks.fuzzing import mutate_text
 from tests.attacks.trials import Trial, run_trial
 
 PROGRAM = Path(__file__).with_name("fuzzing.py")
@@ -64,7 +64,7 @@ def test_a_spoiled_scenario_that_is_taken_runs_with_processes(tmp_path: Path) ->
     texts = [file.read_text("utf-8") for file in files if "file:" not in file.read_text("utf-8")]
     count = 0
     while count < 20 * TIMES:
-        text = spoiled(rnd.choice(texts), rnd, texts).encode("utf-8", "replace").decode()
+        text = mutate_text(rnd.choice(texts), rnd, texts).encode("utf-8", "replace").decode()
         try:
             loads(text, "x.scenario.yaml", folder)
         except ScenarioError:

@@ -62,7 +62,7 @@ COMMANDS: dict[str, list[str]] = {
 }
 
 
-def killing(rnd: random.Random, killed: list[str]) -> Callable[[Trial], bool]:
+def plan_random_kill(rnd: random.Random, killed: list[str]) -> Callable[[Trial], bool]:
     """Kill a process of the command at an instant: the one that was started, or any other. An interrupt ends the rest.
 
     Args:
@@ -72,13 +72,13 @@ def killing(rnd: random.Random, killed: list[str]) -> Callable[[Trial], bool]:
     delay, choice = rnd.uniform(0.2, 4), rnd.random()
 
     def attack(trial: Trial) -> bool:
-        if not trial.passes(delay):
-            members = sorted(trial.members())
+        if not trial.has_ended_after(delay):
+            members = sorted(trial.list_living_processes())
             pid = trial.process.pid if choice < 0.3 else members[int(choice * len(members))]
             with contextlib.suppress(OSError):
                 killed.append(Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")[:200])
                 os.kill(pid, signal.SIGKILL)
-            if not trial.passes(1):
+            if not trial.has_ended_after(1):
                 os.kill(trial.process.pid, signal.SIGINT)
         return False
 
@@ -97,6 +97,6 @@ def test_a_kill_leaves_nothing(name: str, tmp_path: Path) -> None:
             folder.joinpath(file).write_text(text, "utf-8")
         trial = Trial(folder, COMMANDS[name])
         killed: list[str] = []
-        told = run_trial(trial, range(-64, 256), killing(rnd, killed))
+        told = run_trial(trial, range(-64, 256), plan_random_kill(rnd, killed))
         found += [f"seed {SEED}, number {number}, killed {killed}: {fault}" for fault in told]
     assert not found, "\n\n".join(found)

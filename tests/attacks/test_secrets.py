@@ -40,34 +40,34 @@ LINES: dict[str, Callable[[str], str]] = {
 pytestmark = pytest.mark.slow
 
 
-def cut(text: str, rnd: random.Random) -> list[str]:
+def cut_into_pieces(text: str, rnd: random.Random) -> list[str]:
     """Cut a text into writes."""
     places = sorted(rnd.randrange(len(text) + 1) for _ in range(rnd.choice([0, 1, 5, len(text)])))
     return [text[start:end] for start, end in zip([0, *places], [*places, len(text)], strict=True) if start < end]
 
 
-def printed(rnd: random.Random, secret: str) -> tuple[str, list[str]]:
+def draw_pieces_with_secret(rnd: random.Random, secret: str) -> tuple[str, list[str]]:
     """Say the secret in some way, and in the pieces of some dialect or in lines."""
     way = rnd.choice([*WRITTEN, "base64", "hex", "URL", *LINES])
     if way in LINES:
-        pieces = cut(f"it is {secret} here", rnd)
+        pieces = cut_into_pieces(f"it is {secret} here", rnd)
         return way, [f"{LINES[way](piece)}\n" for piece in pieces]
     more: dict[str, Callable[[str], str]] = {
         "base64": lambda text: base64.b64encode(f"u:{text}".encode()).decode(),
         "hex": lambda text: text.encode().hex(),
         "URL": lambda text: quote(text, safe=""),
     }
-    return way, cut(f"it is {({**WRITTEN, **more})[way](secret)} here\n", rnd)
+    return way, cut_into_pieces(f"it is {({**WRITTEN, **more})[way](secret)} here\n", rnd)
 
 
-def forms(secret: str) -> list[str]:
+def list_forbidden_parts(secret: str) -> list[str]:
     """Give the parts of a secret that no output may contain: every eight characters, also in base64 and hex."""
     parts = [secret[at : at + 8] for at in range(len(secret) - 7)]
     inner = base64.b64encode(f"u:{secret}".encode()).decode()[4:-8]
     return [*parts, secret.encode().hex()[2:-2], *(inner[at : at + 12] for at in range(0, len(inner) - 11, 4))]
 
 
-def recorded(folder: Path, pieces: list[str], env: dict[str, str]) -> str:
+def record_pieces(folder: Path, pieces: list[str], env: dict[str, str]) -> str:
     """Record a program that prints these pieces; give all that is on the disk, and what a reader makes of it."""
     folder.mkdir()
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **env, "PRINTED": json.dumps(pieces)}
@@ -91,11 +91,11 @@ def test_a_secret_in_any_escape_is_in_no_file(tmp_path: Path) -> None:
         secret = (
             "".join(sign + rnd.choice(SIGNS) * (rnd.random() < 0.2) for sign in body) if is_variable else f"ghp_{body}"
         )
-        way, pieces = printed(rnd, secret)
+        way, pieces = draw_pieces_with_secret(rnd, secret)
         if not is_variable and way in ("base64", "base64 in lines", "base64 in JSON of PHP", "hex"):
             continue  # what nobody knew is not looked for in what nobody can read
-        shown = recorded(tmp_path / str(number), pieces, {"MY_API_KEY": secret} if is_variable else {})
-        left = [form for form in forms(secret) if form in shown]
+        shown = record_pieces(tmp_path / str(number), pieces, {"MY_API_KEY": secret} if is_variable else {})
+        left = [form for form in list_forbidden_parts(secret) if form in shown]
         if left:
             found.append(f"seed {SEED}, number {number}, {way}: {left[:3]} of {secret!r} in {pieces!r}")
     assert not found, "\n".join(found)
@@ -107,8 +107,8 @@ def test_a_secret_in_any_place_is_in_no_file(tmp_path: Path) -> None:
     texts = {}
     for place, form in PLACES.items():
         secret = "".join(rnd.choice(string.ascii_letters + string.digits) for _ in range(15)) + "aB3"
-        texts[place, secret] = cut(form.format(secret), rnd)
+        texts[place, secret] = cut_into_pieces(form.format(secret), rnd)
     pieces = [piece for some in texts.values() for piece in some]
-    shown = recorded(tmp_path / "all", pieces, {})
+    shown = record_pieces(tmp_path / "all", pieces, {})
     found = [place for place, secret in texts if secret[:10] in shown or secret[-10:] in shown]
     assert not found, found

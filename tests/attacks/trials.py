@@ -52,32 +52,32 @@ class Trial:
         given = {"stdin": subprocess.DEVNULL, "stdout": self._out, "stderr": self._out, **how}
         self.process = subprocess.Popen(argv, cwd=folder, env=environment, start_new_session=True, **given)
 
-    def members(self) -> list[int]:
+    def list_living_processes(self) -> list[int]:
         """Give the processes of it that live, itself included."""
-        return [pid for pid, _ in self._alive()]
+        return [pid for pid, _ in self._iterate_living_processes()]
 
-    def _alive(self) -> Iterator[tuple[int, str]]:
+    def _iterate_living_processes(self) -> Iterator[tuple[int, str]]:
         for entry in Path("/proc").iterdir():
             with contextlib.suppress(OSError):
                 if entry.name.isdecimal() and self._word.encode() in (entry / "environ").read_bytes():
                     yield int(entry.name), (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
 
-    def passes(self, seconds: float) -> bool:
+    def has_ended_after(self, seconds: float) -> bool:
         """Let it run for a time; say whether it has ended."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(seconds)
         return self.process.returncode is not None
 
-    def faults(self, codes: Sequence[int], *, was_killed: bool) -> list[str]:
+    def find_faults_at_end(self, codes: Sequence[int], *, was_killed: bool) -> list[str]:
         """Wait for its end, and say what is wrong: nothing, as a rule."""
         found = []
         try:
             self.process.wait(self._limit)
         except subprocess.TimeoutExpired:
             found.append(f"it did not end in {self._limit} s")
-        _wait_until(lambda: not any(pid != self.process.pid for pid in self.members()), 15)
-        left = [command for pid, command in self._alive()]
-        for pid in self.members():
+        _wait_until(lambda: not any(pid != self.process.pid for pid in self.list_living_processes()), 15)
+        left = [command for pid, command in self._iterate_living_processes()]
+        for pid in self.list_living_processes():
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         code = self.process.wait()
@@ -116,7 +116,7 @@ def run_trial(trial: Trial, codes: Sequence[int], attack: Callable[[Trial], bool
     """
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     was_killed = attack(trial)
-    found = trial.faults(codes, was_killed=was_killed)
+    found = trial.find_faults_at_end(codes, was_killed=was_killed)
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     if peak > before and peak >> 10 > MAX_MEGABYTES:
         found.append(f"{peak >> 10} MiB\n{trial.argv}")

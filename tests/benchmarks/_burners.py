@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["burnt"]
+__all__ = ["burn_all_cores"]
 
 _SOURCE = """
 import os, sys, time
@@ -25,7 +25,7 @@ while time.monotonic() < end and os.getppid() == parent:
 
 
 @contextmanager
-def burnt(seconds: float) -> Iterator[None]:
+def burn_all_cores(seconds: float) -> Iterator[None]:
     """Keep every core that this process may use busy with one process each.
 
     Args:

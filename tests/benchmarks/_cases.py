@@ -11,9 +11,9 @@ from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.record import compute_normal_form
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import reference_supervisor
-from tests.benchmarks._together import bind_all, model_together, play_together
-from tests.bundled import all_bundled
-from tests.parity.kinds import ENDS, KINDS, kind
+from tests.benchmarks._together import bind_all, play_together, play_together_in_model
+from tests.bundled import load_all_bundled
+from tests.parity.kinds import ENDS, KINDS, load_kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import RunReport
 
-__all__ = ["Case", "Seen", "cases", "seen_alone"]
+__all__ = ["Case", "Seen", "list_cases", "observe_play"]
 
 FLOOD = """
 scenario: 256 KiB on each stream, beside a descendant that talks at the same instants, end in an exit at the deadline
@@ -111,57 +111,61 @@ class Case:
     scenarios: tuple[Scenario, ...]
 
     @cached_property
-    def foretold(self) -> Seen:
+    def predicted(self) -> Seen:
         """The report of the model, in which there is no process."""
         if len(self.scenarios) == 1:
-            return seen_alone(run_in_model(self.scenarios[0], reference_supervisor()))
-        return _seen(*model_together(bind_all(self.scenarios)))
+            return observe_play(run_in_model(self.scenarios[0], reference_supervisor()))
+        return _observe(*play_together_in_model(bind_all(self.scenarios)))
 
     def play(self, lab: ScenarioRunner, backend: str) -> Seen:
         """Play it with real processes."""
         if len(self.scenarios) == 1:
-            return seen_alone(lab.play(self.scenarios[0], reference_supervisor(), backend=backend))
-        return _seen(*play_together(lab, bind_all(self.scenarios), backend))
+            return observe_play(lab.play(self.scenarios[0], reference_supervisor(), backend=backend))
+        return _observe(*play_together(lab, bind_all(self.scenarios), backend))
 
 
-def seen_alone(played: PlayResult) -> Seen:
+def observe_play(played: PlayResult) -> Seen:
     """Give what is compared of the play of one scenario."""
-    return _seen(played.record, [played.answer], played.fault.reason if played.fault is not None else "")
+    return _observe(played.record, [played.answer], played.fault.reason if played.fault is not None else "")
 
 
-def _seen(record: Record, answers: Sequence[RunReport | None], fault: str = "") -> Seen:
+def _observe(record: Record, answers: Sequence[RunReport | None], fault: str = "") -> Seen:
     return Seen(
-        list(compute_normal_form(record)), [None if answer is None else _plain(answer) for answer in answers], fault
+        list(compute_normal_form(record)),
+        [None if answer is None else _strip_error_wording(answer) for answer in answers],
+        fault,
     )
 
 
-def _plain(answer: RunReport) -> RunReport:
+def _strip_error_wording(answer: RunReport) -> RunReport:
     """Leave the wording of errors out, also in a session's turns and in the reports that its viewers read."""
     views = answer.viewers and {name: replace(view, transcript="") for name, view in answer.viewers.items()}
     return replace(
         answer,
         error=None,
-        turns=_plain_turns(answer.turns),
-        background=_plain_turns(answer.background),
+        turns=_strip_error_wording_of_turns(answer.turns),
+        background=_strip_error_wording_of_turns(answer.background),
         viewers=views,
-        sessions=answer.sessions and {name: _plain(report) for name, report in answer.sessions.items()},
+        sessions=answer.sessions and {name: _strip_error_wording(report) for name, report in answer.sessions.items()},
     )
 
 
-def _plain_turns(turns: Sequence[RunReport] | None) -> tuple[RunReport, ...] | None:
-    return None if turns is None else tuple(_plain(turn) for turn in turns)
+def _strip_error_wording_of_turns(turns: Sequence[RunReport] | None) -> tuple[RunReport, ...] | None:
+    return None if turns is None else tuple(_strip_error_wording(turn) for turn in turns)
 
 
-def cases(pattern: str = "*") -> list[Case]:
+def list_cases(pattern: str = "*") -> list[Case]:
     """Give the whole corpus, the cases that it cannot hold, and every kind of descendant under every end of its agent.
 
     Args:
         pattern: only those whose id contains it; `*` and `?` stand for anything.
     """
-    corpus = list(all_bundled())
+    corpus = list(load_all_bundled())
     found = [Case(scenario.id, (scenario,)) for scenario in corpus]
     found.append(Case("256-KiB-flood", (loads(FLOOD, "flood"),)))
     found.append(Case("two-agents", (loads(FIRST, "first"), loads(SECOND, "second"))))
     found.append(Case("two-agents-twins", (loads(TWINS, "twin"), loads(TWINS, "twin"))))
-    found += [Case(scenario.id, (scenario,)) for claim in KINDS for end in ENDS for scenario in (kind(claim, end),)]
+    found += [
+        Case(scenario.id, (scenario,)) for claim in KINDS for end in ENDS for scenario in (load_kind(claim, end),)
+    ]
     return [case for case in found if fnmatch(case.id, f"*{pattern}*")]

@@ -10,32 +10,32 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tests.benchmarks._cases import Seen
 
-__all__ = ["difference"]
+__all__ = ["describe_difference"]
 
 _BEFORE = 6
 _AFTER = 3
 _SHOWN = 160
 
 
-def difference(foretold: Seen, real: Seen) -> str:
+def describe_difference(foretold: Seen, real: Seen) -> str:
     """Give the first difference in full, with the lines around it; nothing if both are equal."""
     if foretold == real:
         return ""
     pairs = zip_longest(foretold.timeline, real.timeline)
     place = next((index for index, (foretold_event, other) in enumerate(pairs) if foretold_event != other), None)
     if place is not None:
-        return _timelines(foretold, real, place)
+        return _describe_timelines(foretold, real, place)
     if foretold.fault != real.fault:
         return f"  the model ends in {foretold.fault or 'no fault'}, the run in {real.fault or 'no fault'}"
-    return "\n".join(_answers(foretold, real))
+    return "\n".join(_describe_answers(foretold, real))
 
 
-def _timelines(foretold: Seen, real: Seen, place: int) -> str:
+def _describe_timelines(foretold: Seen, real: Seen, place: int) -> str:
     lines = [f"  first difference at event {place} (model: {len(foretold.timeline)} events, run: {len(real.timeline)})"]
-    lines += [f"    both   {_event(event)}" for event in foretold.timeline[max(0, place - _BEFORE) : place]]
+    lines += [f"    both   {_describe_event(event)}" for event in foretold.timeline[max(0, place - _BEFORE) : place]]
     for name, seen in (("model", foretold), ("run", real)):
         for number, event in enumerate(seen.timeline[place : place + 1 + _AFTER]):
-            lines.append(f"  {'>' if number == 0 else ' '} {name:6} {_event(event)}")
+            lines.append(f"  {'>' if number == 0 else ' '} {name:6} {_describe_event(event)}")
         if len(seen.timeline) <= place:
             lines.append(f"  > {name:6} nothing more")
     if real.fault:
@@ -43,7 +43,7 @@ def _timelines(foretold: Seen, real: Seen, place: int) -> str:
     return "\n".join(lines)
 
 
-def _answers(foretold: Seen, real: Seen) -> list[str]:
+def _describe_answers(foretold: Seen, real: Seen) -> list[str]:
     lines = ["  the timelines are equal, the answers are not"]
     for number, (foretold_answer, other) in enumerate(zip(foretold.answers, real.answers, strict=True), 1):
         if foretold_answer is None or other is None:
@@ -53,20 +53,22 @@ def _answers(foretold: Seen, real: Seen) -> list[str]:
         for field in fields(foretold_answer):
             wanted, seen = getattr(foretold_answer, field.name), getattr(other, field.name)
             if wanted != seen:
-                lines.append(f"  answer {number}, {field.name}: model {_short(wanted)}, run {_short(seen)}")
+                lines.append(
+                    f"  answer {number}, {field.name}: model {_shorten_value(wanted)}, run {_shorten_value(seen)}"
+                )
     return lines
 
 
-def _event(event: tuple[object, ...]) -> str:
+def _describe_event(event: tuple[object, ...]) -> str:
     at, code, process, by, rest = event
     assert isinstance(at, int)
     assert isinstance(rest, tuple)
     seconds, nanoseconds = divmod(at, 1_000_000_000)
-    words = " ".join(f"{name}={_short(value)}" for name, value in rest)
+    words = " ".join(f"{name}={_shorten_value(value)}" for name, value in rest)
     return f"{seconds}.{nanoseconds:09d} {code} {process}{f' (by {by})' if by else ''} {words}"
 
 
-def _short(value: object) -> str:
+def _shorten_value(value: object) -> str:
     """Write a value in full; of a long text its size, its hash and its ends."""
     text = repr(value)
     if len(text) <= _SHOWN or not isinstance(value, (bytes, str)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from typing import Any, Protocol
 
-__all__ = ["Part", "Samples", "ratios", "summary"]
+__all__ = ["Part", "Samples", "compute_ratios", "summarize_values"]
 
 
 class Samples:
@@ -19,24 +19,24 @@ class Samples:
         self.rounds.append(statistics.median(repetitions))
 
 
-def ratios(above: Samples, below: Samples) -> list[float]:
+def compute_ratios(above: Samples, below: Samples) -> list[float]:
     """Divide round by round: a slowdown of the whole machine slows both."""
     return [upper / lower for upper, lower in zip(above.rounds, below.rounds, strict=True)]
 
 
-def summary(values: list[float]) -> dict[str, Any]:
+def summarize_values(values: list[float]) -> dict[str, Any]:
     """Sum values up as median, p10, p90 and their count."""
     ordered = sorted(values)
     last = len(ordered) - 1
     return {
-        "median": _rounded(statistics.median(ordered)),
-        "p10": _rounded(ordered[round(last * 0.1)]),
-        "p90": _rounded(ordered[round(last * 0.9)]),
+        "median": _round_to_four_digits(statistics.median(ordered)),
+        "p10": _round_to_four_digits(ordered[round(last * 0.1)]),
+        "p90": _round_to_four_digits(ordered[round(last * 0.9)]),
         "rounds": len(ordered),
     }
 
 
-def _rounded(value: float) -> float:
+def _round_to_four_digits(value: float) -> float:
     return float(f"{value:.4g}")
 
 

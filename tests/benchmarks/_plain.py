@@ -17,7 +17,7 @@ import anyio
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["ENVIRONMENT", "PLACEMENTS", "BareSteps", "PingPong", "first_byte", "placed", "spawns"]
+__all__ = ["ENVIRONMENT", "PLACEMENTS", "BareSteps", "PingPong", "measure_first_byte", "measure_spawns", "pin_to_cores"]
 
 ENVIRONMENT: Mapping[str, str] = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
 """As small as a fake's: its content changes how an interpreter starts."""
@@ -34,7 +34,7 @@ several times as much as a change of process on one core. So the same code has t
 
 
 @contextlib.contextmanager
-def placed(cores: Sequence[int]) -> Iterator[None]:
+def pin_to_cores(cores: Sequence[int]) -> Iterator[None]:
     """Keep this process, and its children, on these cores."""
     os.sched_setaffinity(0, cores)
     try:
@@ -43,7 +43,7 @@ def placed(cores: Sequence[int]) -> Iterator[None]:
         os.sched_setaffinity(0, _CORES)
 
 
-def spawns(interpreter: str, count: int, backend: str) -> list[float]:
+def measure_spawns(interpreter: str, count: int, backend: str) -> list[float]:
     """Spawn `python -I -S -c pass` through `anyio.run_process` and wait for it, in a loop that has done so before.
 
     Returns:
@@ -64,7 +64,7 @@ def spawns(interpreter: str, count: int, backend: str) -> list[float]:
     return anyio.run(measure, backend=backend)
 
 
-def first_byte(command: Sequence[str], environment: Mapping[str, str] = ENVIRONMENT) -> float:
+def measure_first_byte(command: Sequence[str], environment: Mapping[str, str] = ENVIRONMENT) -> float:
     """Start a command as the core starts agents, and give the seconds until its first byte of output is read."""
     pipe = subprocess.PIPE
     start = time.perf_counter()
@@ -110,17 +110,17 @@ class PingPong:
         self._here, there = PLACEMENTS[placement]
         self._link, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         source = _PONG.format(wait="while wait():" if polls else "while True:")
-        with other, placed(there):
+        with other, pin_to_cores(there):
             command = [interpreter, "-I", "-S", "-c", source]
             self._process = subprocess.Popen(command, stdin=other.fileno(), env=ENVIRONMENT)
-        self.round_trip(100)
+        self.measure_round_trip(100)
 
-    def round_trip(self, count: int) -> float:
+    def measure_round_trip(self, count: int) -> float:
         """Give the seconds of one round trip, over `count` of them."""
         poll = select.poll()
         poll.register(self._link, select.POLLIN)
         wait, send, receive = poll.poll, self._link.send, self._link.recv
-        with placed(self._here):
+        with pin_to_cores(self._here):
             start = time.perf_counter()
             if self._polls:
                 for _ in range(count):
@@ -170,10 +170,10 @@ class BareSteps:
         self._everyone = select.epoll()
         self._ends: list[tuple[socket.socket, int, select.epoll]] = []
         self._processes: list[subprocess.Popen[bytes]] = []
-        with placed(there):
+        with pin_to_cores(there):
             for _ in range(count):
                 self._start(interpreter)
-        self.step(2 * count)
+        self.measure_step(2 * count)
 
     def _start(self, interpreter: str) -> None:
         link, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -191,10 +191,10 @@ class BareSteps:
         self._processes.append(started)
         self._ends.append((link, reader, mine))
 
-    def step(self, count: int) -> float:
+    def measure_step(self, count: int) -> float:
         """Give the seconds of one step, over `count` of them, one process after the other."""
         buffer, everyone, ends = bytearray(64), self._everyone.poll, itertools.cycle(self._ends)
-        with placed(self._here):
+        with pin_to_cores(self._here):
             start = time.perf_counter()
             for link, reader, mine in itertools.islice(ends, count):
                 os.write(link.fileno(), b"123456789")

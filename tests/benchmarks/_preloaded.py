@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.scenario import loads
-from tests.benchmarks._cases import seen_alone
-from tests.process.preload.test_supervisors import DEAF, KINDS, LATE, LIMITS, supervisor
+from tests.benchmarks._cases import observe_play
+from tests.process.preload.test_supervisors import DEAF, KINDS, LATE, LIMITS, build_supervisor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Subject
     from tests.benchmarks._cases import Seen
 
-__all__ = ["PreloadCase", "preload_cases"]
+__all__ = ["PreloadCase", "list_preload_cases"]
 
 
 class PreloadCase:
@@ -31,24 +31,24 @@ class PreloadCase:
 
     def __init__(self, name: str, text: str, subject: Subject) -> None:
         self.id = name
-        self.foretold: Seen | None = None
+        self.predicted: Seen | None = None
         self._scenario, self._subject = loads(text), subject
 
     def play(self, lab: ScenarioRunner, backend: str) -> Seen:
         """Play it with real processes."""
-        seen = seen_alone(lab.play(self._scenario, self._subject, backend=backend))
+        seen = observe_play(lab.play(self._scenario, self._subject, backend=backend))
         seen = replace(seen, timeline=[(round(int(str(event[0])), -3), *event[1:]) for event in seen.timeline])
-        self.foretold = self.foretold or seen
+        self.predicted = self.predicted or seen
         return seen
 
 
-def preload_cases(pattern: str) -> Sequence[PreloadCase]:
+def list_preload_cases(pattern: str) -> Sequence[PreloadCase]:
     """Give those whose id matches; what has to be compiled for them stays in a temporary folder."""
     texts = {"deaf": DEAF, "late": LATE}
     ids = [(f"{kind}-{name}", kind, text) for kind, (name, text) in product(KINDS, texts.items())]
     folder = Path(tempfile.mkdtemp(prefix="agentproc-"))
     return [
-        PreloadCase(name, text, supervisor(kind, folder, LIMITS))
+        PreloadCase(name, text, build_supervisor(kind, folder, LIMITS))
         for name, kind, text in ids
         if fnmatch(name, f"*{pattern}*")
     ]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Trace = Callable[[int, str, Mapping[str, Any]], None]
 
-__all__ = ["bind_all", "model_together", "play_together"]
+__all__ = ["bind_all", "play_together", "play_together_in_model"]
 
 
 class _Tagged(Record):
@@ -73,7 +73,7 @@ def bind_all(scenarios: Sequence[Scenario]) -> list[BoundScenario]:
     ]
 
 
-def model_together(
+def play_together_in_model(
     bounds: Sequence[BoundScenario], model_type: type[InMemoryModel] = InMemoryModel
 ) -> tuple[Record, list[RunReport | None]]:
     """Play all at once in the model, or in a broken one.

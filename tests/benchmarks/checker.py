@@ -25,24 +25,31 @@ _TURNS = 5
 _LARGEST_RATIO = 8.0
 
 
-def many(line: str, count: int) -> str:
+def repeat_line(line: str, count: int) -> str:
     """Write a line again and again, N in it as a number."""
     return "".join(line.replace("N", str(number)) for number in range(count))
 
 
 LONG: dict[str, Callable[[int], str]] = {
-    "spawns": lambda n: _HEAD + many("- spawn: {}\n", n),
-    "leaks": lambda n: f"{_HEAD}{many('- spawn: cN' + chr(10), n)}expect: {{leaks: [{many('cN, ', n)}]}}\n",
-    "unknown leaks": lambda n: f"{_HEAD}{many('- spawn: cN' + chr(10), n)}expect: {{leaks: [{many('dN, ', n)}]}}\n",
-    "processes": lambda n: (
-        f"{_HEAD}{many('- spawn: cN' + chr(10), n)}expect:\n  processes:\n{many('    cN: {alive_at: 0}' + chr(10), n)}"
+    "spawns": lambda n: _HEAD + repeat_line("- spawn: {}\n", n),
+    "leaks": lambda n: (
+        f"{_HEAD}{repeat_line('- spawn: cN' + chr(10), n)}expect: {{leaks: [{repeat_line('cN, ', n)}]}}\n"
     ),
-    "unknown tools": lambda n: _HEAD.replace("raw", "pi") + many("- tool: {id: cN, name: x}\n- tool_done: dN\n", n),
-    "unknown steps": lambda n: _HEAD + many("- qqqqqqN: x\n", n),
+    "unknown leaks": lambda n: (
+        f"{_HEAD}{repeat_line('- spawn: cN' + chr(10), n)}expect: {{leaks: [{repeat_line('dN, ', n)}]}}\n"
+    ),
+    "processes": lambda n: (
+        f"{_HEAD}{repeat_line('- spawn: cN' + chr(10), n)}expect:\n  processes:\n"
+        f"{repeat_line('    cN: {alive_at: 0}' + chr(10), n)}"
+    ),
+    "unknown tools": lambda n: (
+        _HEAD.replace("raw", "pi") + repeat_line("- tool: {id: cN, name: x}\n- tool_done: dN\n", n)
+    ),
+    "unknown steps": lambda n: _HEAD + repeat_line("- qqqqqqN: x\n", n),
 }
 
 
-def seconds(text: str) -> float:
+def measure_check_seconds(text: str) -> float:
     """Say how much processor time the checking of a text takes."""
     begun = time.process_time()
     with contextlib.suppress(ScenarioError):
@@ -55,8 +62,8 @@ def main() -> int:
     worst = 0.0
     for kind, make in LONG.items():
         short, long = make(_SHORT), make(4 * _SHORT)
-        seconds(short)
-        ratio = statistics.median(seconds(long) / seconds(short) for _ in range(_TURNS))
+        measure_check_seconds(short)
+        ratio = statistics.median(measure_check_seconds(long) / measure_check_seconds(short) for _ in range(_TURNS))
         worst = max(worst, ratio)
         print(f"{kind:14} {4 * _SHORT} lines over {_SHORT}: {ratio:.1f} times as long")
     return 1 if worst > _LARGEST_RATIO else 0

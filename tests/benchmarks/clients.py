@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.harness import ScenarioRunner
 from pytest_agentproc.scenario import loads
-from tests.benchmarks._burners import burnt
+from tests.benchmarks._burners import burn_all_cores
 from tests.clients.acp_py import AcpPy
 from tests.clients.claude_py import ClaudePy
 from tests.clients.endings import COOPERATES, IGNORES_ALL, IGNORES_EOF
-from tests.clients.packages import from_pypi
+from tests.clients.packages import install_from_pypi
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,20 +45,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--runs", type=int, default=200, metavar="N", help="runs of each client (default: 200)")
     parser.add_argument("--burn", action="store_true", help="keep every core busy meanwhile")
     options = parser.parse_args(arguments)
-    sys.path.append(str(from_pypi()))
+    sys.path.append(str(install_from_pypi()))
     modules = {name: import_module(name) for name in ("claude_agent_sdk", "acp")}
     deviations = 0
-    with ScenarioRunner() as lab, burnt(_LONGEST) if options.burn else contextlib.nullcontext():
+    with ScenarioRunner() as lab, burn_all_cores(_LONGEST) if options.burn else contextlib.nullcontext():
         for client in CLIENTS:
             taken: list[float] = []
             deviating = 0
             for script in itertools.islice(itertools.cycle(SCRIPTS), options.runs):
                 start = time.perf_counter()
-                seen = _close(lab, modules, client, script)
+                seen = _start_and_close_agent(lab, modules, client, script)
                 taken.append((time.perf_counter() - start) * 1e3)
-                if seen != _wanted(client, script):
+                if seen != _compute_expected_steps(client, script):
                     deviating += 1
-                    print(f"{client}: {seen} instead of {_wanted(client, script)}", flush=True)
+                    print(f"{client}: {seen} instead of {_compute_expected_steps(client, script)}", flush=True)
             middle, longest = statistics.median(taken), max(taken)
             figures = f"{len(taken)} runs, {deviating} deviations, {middle:.0f} ms a run, {longest:.0f} ms at most"
             print(f"{client}: {figures}", flush=True)
@@ -66,27 +66,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if deviations else 0
 
 
-def _close(lab: ScenarioRunner, modules: dict[str, Any], client: str, script: str) -> Steps:
+def _start_and_close_agent(lab: ScenarioRunner, modules: dict[str, Any], client: str, script: str) -> Steps:
     """Start and close one agent, under a clock of its own."""
     name, backend = client.split()
     with lab.virtual_clock() as clock:
         fakes: list[FakeAgent] = []
         try:
             if name == "agent-client-protocol":
-                return AcpPy(modules["acp"], lambda text: _fake(lab, clock, text, fakes), clock).closed(script)
+                return AcpPy(modules["acp"], lambda text: _make_fake(lab, clock, text, fakes), clock).close_after(
+                    script
+                )
             sdk = modules["claude_agent_sdk"]
-            return ClaudePy(sdk, lambda text: _fake(lab, clock, text, fakes), clock).closed(script, backend)
+            return ClaudePy(sdk, lambda text: _make_fake(lab, clock, text, fakes), clock).close_after(script, backend)
         finally:
             for fake in fakes:
                 fake.finish()
 
 
-def _fake(lab: ScenarioRunner, clock: VirtualClock, text: str, fakes: list[FakeAgent]) -> FakeAgent:
+def _make_fake(lab: ScenarioRunner, clock: VirtualClock, text: str, fakes: list[FakeAgent]) -> FakeAgent:
     fakes.append(lab.make_fake(loads(text), clock=clock))
     return fakes[-1]
 
 
-def _wanted(client: str, script: str) -> Steps:
+def _compute_expected_steps(client: str, script: str) -> Steps:
     """Give what ends the agent, and when the close returns."""
     grace = (2 if client.startswith("agent-client-protocol") else 5) * _SECOND
     if script == COOPERATES:

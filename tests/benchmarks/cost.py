@@ -51,9 +51,9 @@ FLOORS = {"model_per_cpu_second": 1000.0}
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure; return the exit code: 1 if a limit is passed."""
-    options = _options(arguments)
+    options = _parse_options(arguments)
     with ScenarioRunner() as lab:
-        parts = _parts(lab, options.only)
+        parts = _build_parts(lab, options.only)
         try:
             for number in range(options.rounds):
                 start = time.perf_counter()
@@ -67,35 +67,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     figures: dict[str, Any] = {"rounds": options.rounds, "python": sys.version.split()[0], "cores": os.cpu_count()}
     for part in parts:
         figures |= part.report()
-    passed = _passed_limits(figures)
-    print(json.dumps(figures, indent=1) if options.json else _table(figures))
+    passed = _list_passed_limits(figures)
+    print(json.dumps(figures, indent=1) if options.json else _format_table(figures))
     for name in passed:
         print(f"{'under its floor' if name in FLOORS else 'over its limit'}: {name}", file=sys.stderr)
     return 1 if passed else 0
 
 
-def _parts(lab: ScenarioRunner, only: Sequence[str]) -> list[Part]:
+def _build_parts(lab: ScenarioRunner, only: Sequence[str]) -> list[Part]:
     makers: dict[str, Callable[[], Part]] = {
-        "scenario": lambda: ScenarioPart(lab, _interpreter()),
-        "step": lambda: StepPart(lab, _interpreter()),
-        "agents": lambda: AgentsPart(lab, _interpreter()),
-        "corpus": lambda: CorpusPart(_interpreter()),
-        "start": lambda: StartPart(lab, _interpreter()),
-        "plugin": lambda: PluginPart(_interpreter()),
+        "scenario": lambda: ScenarioPart(lab, _find_interpreter()),
+        "step": lambda: StepPart(lab, _find_interpreter()),
+        "agents": lambda: AgentsPart(lab, _find_interpreter()),
+        "corpus": lambda: CorpusPart(_find_interpreter()),
+        "start": lambda: StartPart(lab, _find_interpreter()),
+        "plugin": lambda: PluginPart(_find_interpreter()),
         "help": HelpPart,
         "collection": CollectionPart,
-        "model": lambda: ModelPart(_interpreter()),
-        "below": lambda: BelowPart(_interpreter()),
+        "model": lambda: ModelPart(_find_interpreter()),
+        "below": lambda: BelowPart(_find_interpreter()),
     }
     return [makers[name]() for name in PARTS if name in only]
 
 
-def _interpreter() -> str:
+def _find_interpreter() -> str:
     """Give the interpreter of the fakes, below any virtual environment."""
     return getattr(sys, "_base_executable", None) or sys.executable
 
 
-def _rows(figures: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+def _list_figures(figures: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """List every figure that has a median, by a name of one or two words."""
     rows = []
     for name, figure in figures.items():
@@ -107,8 +107,8 @@ def _rows(figures: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     return rows
 
 
-def _passed_limits(figures: dict[str, Any]) -> list[str]:
-    over = [name for name, figure in _rows(figures) if not _is_within(name, figure["median"])]
+def _list_passed_limits(figures: dict[str, Any]) -> list[str]:
+    over = [name for name, figure in _list_figures(figures) if not _is_within(name, figure["median"])]
     loads = figures.get("plugin_loads", {}).get("heavy", [])
     return over + [f"the plugin loads {name}" for name in loads]
 
@@ -117,14 +117,14 @@ def _is_within(name: str, median: float) -> bool:
     return FLOORS.get(name, median) <= median <= LIMITS.get(name, median)
 
 
-def _table(figures: dict[str, Any]) -> str:
+def _format_table(figures: dict[str, Any]) -> str:
     head = f"{'figure':38} {'median':>9} {'p10':>9} {'p90':>9} {'limit':>7}"
     lines = [f"CPython {figures['python']}, {figures['cores']} cores, {figures['rounds']} rounds", head]
-    for name, measured in _rows(figures):
+    for name, measured in _list_figures(figures):
         limit, wrong = (FLOORS[name], "UNDER") if name in FLOORS else (LIMITS.get(name), "OVER")
         judged = "" if limit is None else f" {limit:7g} {'ok' if _is_within(name, measured['median']) else wrong}"
         lines.append(f"{name:38} {measured['median']:9.4g} {measured['p10']:9.4g} {measured['p90']:9.4g}{judged}")
-    lines += [f"{name} = {row['formula']}" for name, row in _rows(figures) if "formula" in row]
+    lines += [f"{name} = {row['formula']}" for name, row in _list_figures(figures) if "formula" in row]
     if "plugin_loads" in figures:
         loads = figures["plugin_loads"]
         heavy = ", ".join(loads["heavy"]) or "none"
@@ -132,17 +132,21 @@ def _table(figures: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+def _parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.cost", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--rounds", type=int, default=20, metavar="N", help="default: 20, which is 40 plugin pairs")
     parser.add_argument(
-        "--only", type=_parts_named, default=PARTS, metavar="PARTS", help=f"some of {','.join(PARTS)}; default: all"
+        "--only",
+        type=_parse_part_names,
+        default=PARTS,
+        metavar="PARTS",
+        help=f"some of {','.join(PARTS)}; default: all",
     )
     return parser.parse_args(arguments)
 
 
-def _parts_named(text: str) -> tuple[str, ...]:
+def _parse_part_names(text: str) -> tuple[str, ...]:
     names = tuple(text.split(","))
     for name in names:
         if name not in PARTS:

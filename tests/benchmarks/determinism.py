@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.harness import ScenarioRunner
-from tests.benchmarks._burners import burnt
-from tests.benchmarks._cases import cases
-from tests.benchmarks._difference import difference
-from tests.benchmarks._preloaded import preload_cases
+from tests.benchmarks._burners import burn_all_cores
+from tests.benchmarks._cases import list_cases
+from tests.benchmarks._difference import describe_difference
+from tests.benchmarks._preloaded import list_preload_cases
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -73,29 +73,31 @@ class _Tally:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run it; return the exit code: 1 if a run deviates."""
-    options = _options(arguments)
-    chosen: Sequence[Case | PreloadCase] = (cases if options.arm == "lockstep" else preload_cases)(options.only)
+    options = _parse_options(arguments)
+    chosen: Sequence[Case | PreloadCase] = (list_cases if options.arm == "lockstep" else list_preload_cases)(
+        options.only
+    )
     if not chosen:
         print(f"no case is called {options.only}", file=sys.stderr)
         return 2
     for case in chosen:
-        if case.foretold is not None and case.foretold.fault:
-            print(f"{case.id}: the model itself ends in a {case.foretold.fault}", file=sys.stderr)
+        if case.predicted is not None and case.predicted.fault:
+            print(f"{case.id}: the model itself ends in a {case.predicted.fault}", file=sys.stderr)
             return 2
     backends = BACKENDS if options.backend == "both" else (options.backend,)
     loads = LOADS if options.load == "both" else (options.load,)
     print(f"{len(chosen)} cases on {', '.join(backends)}, {' and '.join(loads)}: {options.runs} runs", flush=True)
     tally = _Tally(options.runs)
     with ScenarioRunner() as lab:
-        for load, runs in itertools.groupby(_plan(chosen, backends, loads, options.runs), lambda run: run.load):
-            with burnt(_LONGEST) if load == "burnt" else contextlib.nullcontext():
+        for load, runs in itertools.groupby(_plan_runs(chosen, backends, loads, options.runs), lambda run: run.load):
+            with burn_all_cores(_LONGEST) if load == "burnt" else contextlib.nullcontext():
                 for run in runs:
-                    tally.count(run, _deviation(lab, run))
+                    tally.count(run, _find_deviation(lab, run))
     print(f"{tally.runs} runs, {tally.deviations} deviations")
     return 1 if tally.deviations else 0
 
 
-def _plan(
+def _plan_runs(
     chosen: Sequence[Case | PreloadCase], backends: Sequence[str], loads: Sequence[str], total: int
 ) -> Iterator[_Run]:
     """Share the runs out: each load in one block, in which the cases take turns on each backend."""
@@ -108,18 +110,18 @@ def _plan(
             yield _Run(number, case, backend, load)
 
 
-def _deviation(lab: ScenarioRunner, run: _Run) -> str:
+def _find_deviation(lab: ScenarioRunner, run: _Run) -> str:
     faulthandler.dump_traceback_later(HANG, exit=True)
     try:
         seen = run.case.play(lab, run.backend)
-        return difference(run.case.foretold or seen, seen)
+        return describe_difference(run.case.predicted or seen, seen)
     except Exception:  # noqa: BLE001  # whatever it is, it is a deviation and is printed
         return traceback.format_exc()
     finally:
         faulthandler.cancel_dump_traceback_later()
 
 
-def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+def _parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.determinism", description=__doc__)
     parser.add_argument("--runs", type=int, default=4000, metavar="N", help="runs in all (default: 4000)")
     parser.add_argument("--arm", choices=("lockstep", "preload"), default="lockstep")

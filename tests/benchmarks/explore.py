@@ -23,7 +23,7 @@ from pytest_agentproc.scenario import NotApplicable, Scenario, load
 from pytest_agentproc.search import explore
 from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
 from pytest_agentproc.verdict import Verdict, judge_play
-from tests.benchmarks.search import RULES, replays, wrong
+from tests.benchmarks.search import RULES, build_defective_supervisor, confirm_finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,12 +34,12 @@ _RUNS = 300
 _SHRINK = 2.0
 
 
-def unclaimed(defect: Defect, scenarios: Sequence[Scenario]) -> list[Scenario]:
+def list_unclaimed_scenarios(defect: Defect, scenarios: Sequence[Scenario]) -> list[Scenario]:
     """List the scenarios of a defect's rule that do not claim to catch it, and do not as they stand."""
     covering = [
         scenario for scenario in scenarios if defect.breaks in scenario.covers and defect.name not in scenario.catches
     ]
-    return [scenario for scenario in covering if _is_green(scenario, wrong(defect))]
+    return [scenario for scenario in covering if _is_green(scenario, build_defective_supervisor(defect))]
 
 
 def _is_green(scenario: Scenario, subject: ReferenceSupervisor) -> bool:
@@ -49,7 +49,7 @@ def _is_green(scenario: Scenario, subject: ReferenceSupervisor) -> bool:
         return False
 
 
-def _look(defect: Defect, chosen: Sequence[Scenario], seconds: float) -> tuple[bool, str]:
+def _explore_for_defect(defect: Defect, chosen: Sequence[Scenario], seconds: float) -> tuple[bool, str]:
     """Explore one after the other, until one shows the defect or the time is over."""
     begun, runs = monotonic(), 0
     for number, scenario in enumerate(chosen):
@@ -57,39 +57,41 @@ def _look(defect: Defect, chosen: Sequence[Scenario], seconds: float) -> tuple[b
         if left <= 0:
             break
         share = left / (len(chosen) - number)
-        came = explore(scenario, wrong(defect), runs=_RUNS, seed=0, seconds=share, shrinking=_SHRINK)
+        came = explore(
+            scenario, build_defective_supervisor(defect), runs=_RUNS, seed=0, seconds=share, shrinking=_SHRINK
+        )
         runs += came.runs
         if came.find is not None:
-            trouble = replays(came.find, defect)
+            trouble = confirm_finding(came.find, defect)
             told = f"{scenario.id}, {runs} settings, {monotonic() - begun:.1f} s: {trouble or came.find.reason}"
             return not trouble, told
     return False, f"not found in {len(chosen)} scenarios, {runs} settings, {monotonic() - begun:.0f} s"
 
 
-def _defects(only: str, every: int, seconds: float) -> int:
-    scenarios = list(_bundled())
+def _explore_defects(only: str, every: int, seconds: float) -> int:
+    scenarios = list(_iterate_bundled_scenarios())
     found = count = 0
     timing = [fault for fault in DEFECTS.values() if fault.breaks in RULES and only in f"{fault.breaks} {fault.name}"]
     for defect in timing[::every]:
-        chosen = unclaimed(defect, scenarios)
+        chosen = list_unclaimed_scenarios(defect, scenarios)
         if not chosen:
             print(f"no scenario {defect.breaks} {defect.name}: all that cover its rule catch it", flush=True)
             continue
-        is_found, told = _look(defect, chosen, seconds)
+        is_found, told = _explore_for_defect(defect, chosen, seconds)
         found, count = found + is_found, count + 1
         print(f"{'found    ' if is_found else 'NOT FOUND'} {defect.breaks} {defect.name}: {told}", flush=True)
     print(f"found {found} of {count}")
     return 0
 
 
-def _bundled() -> Iterator[Scenario]:
+def _iterate_bundled_scenarios() -> Iterator[Scenario]:
     return (scenario for scenario in map(load, list_corpus_files()) if not scenario.openings)
 
 
-def _reference(only: str, seconds: float, seed: int) -> int:
+def _explore_reference(only: str, seconds: float, seed: int) -> int:
     found = runs = 0
     begun = monotonic()
-    for scenario in _bundled():
+    for scenario in _iterate_bundled_scenarios():
         if only not in scenario.id:
             continue
         try:
@@ -114,8 +116,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0, help="of the settings of the reference supervisor (default: 0)")
     options = parser.parse_args(arguments)
     if options.reference:
-        return _reference(options.only, options.seconds, options.seed)
-    return _defects(options.only, options.every, options.seconds)
+        return _explore_reference(options.only, options.seconds, options.seed)
+    return _explore_defects(options.only, options.every, options.seconds)
 
 
 if __name__ == "__main__":

@@ -23,14 +23,14 @@ LIMIT = 1800.0
 """Seconds for one run: a longer run counts as a flake."""
 
 
-def red_of(report: Path) -> tuple[int, list[str]]:
+def read_failed_tests(report: Path) -> tuple[int, list[str]]:
     """Count the tests of a junit file, and name its failed tests."""
     cases = [*ET.parse(report).iter("testcase")]  # noqa: S314  # pytest has just written it
     red = [case for case in cases if case.find("failure") is not None or case.find("error") is not None]
     return len(cases), [f"{case.get('classname')}::{case.get('name')}" for case in red]
 
 
-def play(report: Path, workers: int, words: list[str]) -> tuple[int, list[str]]:
+def run_pytest(report: Path, workers: int, words: list[str]) -> tuple[int, list[str]]:
     """Run pytest once.
 
     Returns:
@@ -44,7 +44,7 @@ def play(report: Path, workers: int, words: list[str]) -> tuple[int, list[str]]:
         return 0, [f"pytest: not at its end after {LIMIT:.0f} s"]
     if not report.exists():
         return 0, [f"pytest: ended with {done.returncode}, and without a report"]
-    count, red = red_of(report)
+    count, red = read_failed_tests(report)
     return count, red if red or done.returncode == 0 else [f"pytest: ended with {done.returncode}"]
 
 
@@ -58,7 +58,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         for number in range(1, options.runs + 1):
             begun = monotonic()
-            count, red = play(Path(folder) / "report.xml", options.workers, words)
+            count, red = run_pytest(Path(folder) / "report.xml", options.workers, words)
             flakes.update(red)
             print(
                 f"run {number} of {options.runs}: {count} tests, {len(red)} red, {monotonic() - begun:.0f} s",

@@ -68,27 +68,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--play", choices=CASES, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.play:
-        print(json.dumps(_play(options.play, options.size, options.backend)))
+        print(json.dumps(_play_case(options.play, options.size, options.backend)))
         return 0
     passed = False
     print(f"{'case':20} {'seconds':>8} {'growth':>10} {'record, as lines':>18} {'and in memory':>14}")
     for case in CASES:
-        little, much = (_apart(case, size, options.backend) for size in ("1 KiB", options.size))
+        little, much = (_play_in_own_process(case, size, options.backend) for size in ("1 KiB", options.size))
         growth = much["peak"] - little["peak"]
         is_over = growth >= MAX_GROWTH or max(much["lines"], much["held"]) >= MAX_RECORD
         passed |= is_over
-        words = [_kib(growth), _kib(much["lines"]), _kib(much["held"])]
+        words = [_format_kib(growth), _format_kib(much["lines"]), _format_kib(much["held"])]
         print(
             "{:20} {:8.1f} {:>10} {:>18} {:>14}".format(case, much["seconds"], *words) + " OVER" * is_over, flush=True
         )
     return int(passed)
 
 
-def _kib(size: int) -> str:
+def _format_kib(size: int) -> str:
     return f"{size / 1024:.0f} KiB"
 
 
-def _apart(case: str, size: str, backend: str) -> dict[str, Any]:
+def _play_in_own_process(case: str, size: str, backend: str) -> dict[str, Any]:
     command = [sys.executable, "-m", "tests.benchmarks.memory", "--play", case, "--size", size, "--backend", backend]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True, timeout=600)
     figures: dict[str, Any] = json.loads(done.stdout)
@@ -98,7 +98,7 @@ def _apart(case: str, size: str, backend: str) -> dict[str, Any]:
     return figures
 
 
-def _play(case: str, size: str, backend: str) -> dict[str, Any]:
+def _play_case(case: str, size: str, backend: str) -> dict[str, Any]:
     stream, has_lines, outcome = CASES[case]
     scenario = loads(SCENARIO.format(stream=stream, size=size, outcome=outcome))
     bound, record = scenario.bind(Policy.for_dialect("pi")), Record()
@@ -118,11 +118,11 @@ def _play(case: str, size: str, backend: str) -> dict[str, Any]:
         "peak": peak,
         "outcome": str(answer.outcome),
         "lines": sum(len(line.encode()) + 1 for line in record.lines()),
-        "held": _held(record.events),
+        "held": _sum_held_sizes(record.events),
     }
 
 
-def _held(root: object) -> int:
+def _sum_held_sizes(root: object) -> int:
     """Sum the sizes of everything that the events of a record hold."""
     seen: dict[int, object] = {}
     found = [root]

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from pytest_agentproc import subjects
 from pytest_agentproc.harness import NotForRealTime, ScenarioRunner
 from pytest_agentproc.verdict import Verdict, choose_overall_verdict, explain_play, judge_all_expectations
-from tests.benchmarks._burners import burnt
-from tests.bundled import all_bundled
+from tests.benchmarks._burners import burn_all_cores
+from tests.bundled import load_all_bundled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,15 +34,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--idle", action="store_true", help="burn no core")
     parser.add_argument("--backend", choices=("asyncio", "trio"), default="asyncio")
     options = parser.parse_args(arguments)
-    scenarios = [scenario for scenario in all_bundled() if not scenario.openings]
+    scenarios = [scenario for scenario in load_all_bundled() if not scenario.openings]
     bad = 0
-    with contextlib.nullcontext() if options.idle else burnt(_LONGEST), ScenarioRunner() as lab:
+    with contextlib.nullcontext() if options.idle else burn_all_cores(_LONGEST), ScenarioRunner() as lab:
         for run in range(1, options.runs + 1):
-            bad += _run(run, lab, scenarios, options)
+            bad += _play_corpus(run, lab, scenarios, options)
     return 1 if bad else 0
 
 
-def _run(run: int, lab: ScenarioRunner, scenarios: list[Scenario], options: argparse.Namespace) -> int:
+def _play_corpus(run: int, lab: ScenarioRunner, scenarios: list[Scenario], options: argparse.Namespace) -> int:
     begin, played, bad, starved, latest = time.monotonic(), 0, 0, 0, 0.0
     for scenario in scenarios:
         try:

@@ -18,7 +18,7 @@ from pytest_agentproc.scenario import Scenario, loads
 from pytest_agentproc.search import confirm_failure, format_failure_scenario, search
 from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
 from pytest_agentproc.verdict import Verdict, judge_play
-from tests.bundled import all_bundled
+from tests.bundled import load_all_bundled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,25 +38,25 @@ _SHRINK = 2.0
 
 def open_scenarios() -> list[Scenario]:
     """Load the generic open scenarios."""
-    return [scenario for scenario in all_bundled() if scenario.openings]
+    return [scenario for scenario in load_all_bundled() if scenario.openings]
 
 
-def replays(find: FailingSetting, defect: Defect) -> str:
+def confirm_finding(find: FailingSetting, defect: Defect) -> str:
     """Name the fault in the file of a find; "" if it is red on the defect and green on the reference supervisor."""
     text = format_failure_scenario(find, subject=defect.name, seed=0, run=0, replay="", is_defect=True)
     scenario = loads(text, "found.scenario.yaml")
-    if judge_play(run_in_model(scenario, wrong(defect))).verdict is not Verdict.FAILED:
+    if judge_play(run_in_model(scenario, build_defective_supervisor(defect))).verdict is not Verdict.FAILED:
         return "its file is not red on the defect"
     seen = judge_play(run_in_model(scenario, reference_supervisor())).verdict
     return "" if seen is Verdict.PASSED else f"its file is {seen} on the reference supervisor"
 
 
-def wrong(defect: Defect) -> ReferenceSupervisor:
+def build_defective_supervisor(defect: Defect) -> ReferenceSupervisor:
     """Give the reference supervisor with a defect built in."""
     return ReferenceSupervisor(defect.name, defect.deciders, defect.session_deciders)
 
 
-def _look(
+def _search_for_defect(
     defect: Defect, scenarios: Sequence[Scenario], seconds: float, lab: ScenarioRunner | None
 ) -> tuple[bool, str]:
     """Search in turns, a slice of time in each scenario that covers the rule."""
@@ -69,7 +69,7 @@ def _look(
                 break
             came = search(
                 scenario,
-                wrong(defect),
+                build_defective_supervisor(defect),
                 runs=_RUNS,
                 seed=seed,
                 seconds=min(_SLICE, left),
@@ -79,9 +79,9 @@ def _look(
             runs += came.runs
             if came.find is None:
                 continue
-            trouble = replays(came.find, defect)
+            trouble = confirm_finding(came.find, defect)
             if not trouble and lab is not None:
-                confirmed = confirm_failure(came.find, wrong(defect), lab)
+                confirmed = confirm_failure(came.find, build_defective_supervisor(defect), lab)
                 trouble = "" if confirmed.repeats else f"not deterministic: {confirmed.difference}"
             spent = f"{runs} settings, {process_time() - begun:.1f} s"
             return not trouble, f"{scenario.id}, {spent}: {trouble or came.find.reason}"
@@ -103,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found = 0
     with ScenarioRunner() as lab:
         for defect in chosen:
-            is_found, told = _look(defect, scenarios, options.seconds, None if options.model_only else lab)
+            is_found, told = _search_for_defect(defect, scenarios, options.seconds, None if options.model_only else lab)
             found += is_found
             print(f"{'found    ' if is_found else 'NOT FOUND'} {defect.breaks} {defect.name}: {told}", flush=True)
     print(f"found {found} of {len(chosen)}")

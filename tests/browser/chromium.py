@@ -20,7 +20,7 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Seen", "opened", "pictured"]
+__all__ = ["Seen", "measure_page", "take_screenshot"]
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 _LIMIT = 120
@@ -43,7 +43,9 @@ class Seen(NamedTuple):
     console: list[str]
 
 
-def opened(page: str, script: str, folder: Path, *, width: int = 1280, height: int = 800, dark: bool = False) -> Seen:
+def measure_page(
+    page: str, script: str, folder: Path, *, width: int = 1280, height: int = 800, dark: bool = False
+) -> Seen:
     """Open a page, and give what a script measures in it.
 
     Args:
@@ -64,12 +66,12 @@ def opened(page: str, script: str, folder: Path, *, width: int = 1280, height: i
     begin, _, end = _POLICY.sub("", page).rpartition("</body>")
     (folder / "page.html").write_text(f"{begin}{told}</body>{end}", "utf-8")
     options = ["--dump-dom", "--enable-logging=stderr", f"--window-size={width},{height}", *([_DARK] if dark else [])]
-    output, log = _run([*options, (folder / "page.html").as_uri()], folder)
+    output, log = _run_chromium([*options, (folder / "page.html").as_uri()], folder)
     found = _MEASURED.search(output)
     return Seen(json.loads(html.unescape(found[1])) if found else None, _CONSOLE.findall(log))
 
 
-def pictured(page: str, folder: Path, *, width: int = 1280, height: int = 800) -> bytes:
+def take_screenshot(page: str, folder: Path, *, width: int = 1280, height: int = 800) -> bytes:
     """Give the picture of a page as it is, as a PNG.
 
     Raises:
@@ -78,11 +80,11 @@ def pictured(page: str, folder: Path, *, width: int = 1280, height: int = 800) -
     (folder / "page.html").write_text(page, "utf-8")
     picture = folder / "page.png"
     options = [f"--screenshot={picture}", f"--window-size={width},{height}"]
-    _run([*options, (folder / "page.html").as_uri()], folder)
+    _run_chromium([*options, (folder / "page.html").as_uri()], folder)
     return picture.read_bytes()
 
 
-def _run(arguments: list[str], folder: Path) -> tuple[str, str]:
+def _run_chromium(arguments: list[str], folder: Path) -> tuple[str, str]:
     """Run Chromium to its end, with all that it starts."""
     program = next((place for place in map(shutil.which, _NAMES) if place), None)
     if program is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.architecture.sources import ROOT
-from tests.browser.chromium import opened
+from tests.browser.chromium import measure_page
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +30,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_of_the_documentation_fits_on_a_phone(site: Path, name: str, tmp_path: Path) -> None:
     """Code scrolls in its own box; the page does not move sideways."""
-    seen = opened(_page(site, name), "return document.scrollingElement.scrollWidth - innerWidth", tmp_path, width=500)
+    seen = measure_page(
+        _build_page(site, name), "return document.scrollingElement.scrollWidth - innerWidth", tmp_path, width=500
+    )
     assert seen.measured <= 0
 
 
@@ -38,12 +40,14 @@ def test_a_page_of_the_documentation_fits_on_a_phone(site: Path, name: str, tmp_
 def test_a_page_of_the_documentation_is_dark_for_users_who_prefer_that(site: Path, name: str, tmp_path: Path) -> None:
     """White paper at night hurts."""
     script = "return getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number)"
-    dark, light = (opened(_page(site, name), script, tmp_path, dark=dark).measured for dark in (True, False))
+    dark, light = (
+        measure_page(_build_page(site, name), script, tmp_path, dark=dark).measured for dark in (True, False)
+    )
     assert max(dark) < 64
     assert min(light) > 192
 
 
-def _page(site: Path, name: str) -> str:
+def _build_page(site: Path, name: str) -> str:
     """Give a page that finds its styles from another folder."""
     file = site / f"{name}.html"
     return file.read_text("utf-8").replace("<head>", f'<head><base href="{file.parent.as_uri()}/">', 1)

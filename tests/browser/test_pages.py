@@ -11,8 +11,8 @@ from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.record import IndexEntry, PageVerdict, render_index, render_page
 from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
 from pytest_agentproc.verdict import choose_overall_verdict, find_last_step, judge_all_expectations, list_unmet_checks
-from tests.browser.chromium import opened, pictured
-from tests.bundled import bundled
+from tests.browser.chromium import measure_page, take_screenshot
+from tests.bundled import load_bundled
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -110,13 +110,13 @@ COLOURS = """
 """
 
 
-def drawn(name: str, defect: str = "") -> str:
+def draw_page(name: str, defect: str = "") -> str:
     """Play a scenario of the corpus in the model, and draw its page."""
     subject = reference_supervisor()
     if defect:
         made = defects.find_defect(defect)
         subject = ReferenceSupervisor(defect, made.deciders, made.session_deciders)
-    played = run_in_model(bundled(name), subject)
+    played = run_in_model(load_bundled(name), subject)
     rows = judge_all_expectations(played)
     failed = list_unmet_checks(rows)
     assert bool(failed) == bool(defect)
@@ -131,7 +131,7 @@ def drawn(name: str, defect: str = "") -> str:
 @pytest.mark.parametrize(("name", "defect"), [*RED, *((name, "") for name in GREEN)])
 def test_no_word_covers_another(name: str, defect: str, width: int, tmp_path: Path) -> None:
     """Everything can be read and selected, nothing is painted, and each failure is in sight without scrolling."""
-    seen = opened(drawn(name, defect), MEASURE, tmp_path, width=width)
+    seen = measure_page(draw_page(name, defect), MEASURE, tmp_path, width=width)
     assert seen.console == []
     found = seen.measured
     assert found["texts"] > 60
@@ -155,7 +155,7 @@ def test_a_script_that_fails_would_be_seen(tmp_path: Path) -> None:
         '<!doctype html><html lang="en"><head><title>x</title></head><body><p>one</p>'
         '<p style="margin-top:-30px">two</p><script>console.error("heard")</script></body></html>'
     )
-    seen = opened(broken, MEASURE, tmp_path)
+    seen = measure_page(broken, MEASURE, tmp_path)
     assert len(seen.console) == 1
     assert "heard" in seen.console[0]
     assert seen.measured["covered"] == [["one", "two"]]
@@ -164,14 +164,14 @@ def test_a_script_that_fails_would_be_seen(tmp_path: Path) -> None:
 @pytest.mark.parametrize("dark", [False, True])
 def test_every_colour_is_legible(tmp_path: Path, *, dark: bool) -> None:
     """WCAG asks for 4.5 between a text and its background; dark is dark."""
-    found = opened(drawn(*RED[0]), COLOURS, tmp_path, dark=dark).measured
+    found = measure_page(draw_page(*RED[0]), COLOURS, tmp_path, dark=dark).measured
     assert {where: round(ratio, 1) for where, ratio in found["contrast"].items() if ratio < 4.5} == {}
     assert (max(found["paper"][:3]) < 64) == dark
 
 
 def test_a_page_as_it_is_has_a_picture(tmp_path: Path) -> None:
     """With its policy, which the measured copies do not have."""
-    picture = pictured(drawn(*RED[0]), tmp_path)
+    picture = take_screenshot(draw_page(*RED[0]), tmp_path)
     assert picture.startswith(b"\x89PNG")
     assert len(picture) > 20_000
 
@@ -185,7 +185,7 @@ def test_the_index_is_legible(tmp_path: Path) -> None:
         for number in range(5)
         for way in ways
     ]
-    seen = opened(render_index(entries), MEASURE, tmp_path)
+    seen = measure_page(render_index(entries), MEASURE, tmp_path)
     assert seen.console == []
     assert seen.measured["covered"] == []
     assert seen.measured["width"] <= 1280

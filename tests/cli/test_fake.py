@@ -103,7 +103,7 @@ def test_a_harness_that_is_none_is_told_at_once(made: Path) -> None:
         assert told in done.stderr
 
 
-def _gone(pid: int) -> bool:
+def _is_gone(pid: int) -> bool:
     try:
         state = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0]
     except FileNotFoundError:
@@ -111,15 +111,15 @@ def _gone(pid: int) -> bool:
     return state == "Z"
 
 
-def _children_of(fake: Path) -> list[int]:
+def _find_processes_of_fake(fake: Path) -> list[int]:
     return [
         int(cmdline.parent.name)
         for cmdline in Path("/proc").glob("[0-9]*/cmdline")
-        if str(fake).encode() in _read(cmdline)
+        if str(fake).encode() in _read_bytes_if_there(cmdline)
     ]
 
 
-def _read(file: Path) -> bytes:
+def _read_bytes_if_there(file: Path) -> bytes:
     try:
         return file.read_bytes()
     except OSError:
@@ -143,19 +143,19 @@ def test_nothing_of_a_fake_outlives_its_lifetime_or_its_harness(tmp_path: Path, 
             assert fake.stdout is not None
             assert fake.stdout.read(5) == b"ready"
             # the daemon has no arguments for an instant while it executes itself anew
-            pids = _until(lambda: found if len(found := _children_of(folder / "agent")) == 2 else [])
+            pids = _ask_until_yes(lambda: found if len(found := _find_processes_of_fake(folder / "agent")) == 2 else [])
             fake.terminate()
             if end == "harness":
                 assert fake.poll() is None
                 harness.kill()
             assert fake.wait(CEILING) == -9
-            assert _until(lambda: all(map(_gone, pids)))
+            assert _ask_until_yes(lambda: all(map(_is_gone, pids)))
         finally:
             harness.kill()
             fake.kill()
 
 
-def _until(what: Callable[[], Any]) -> Any:
+def _ask_until_yes(what: Callable[[], Any]) -> Any:
     """Ask until the answer is yes, and give it."""
     until = time.monotonic() + CEILING
     while not (answer := what()):

@@ -14,7 +14,7 @@ import pytest
 from pytest_agentproc.cli import main
 from pytest_agentproc.cli._shapes import SCENARIO_TEMPLATE_BY_SHAPE
 from pytest_agentproc.vocabulary import DIALECTS
-from tests.bundled import path_of
+from tests.bundled import find_bundled_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -183,7 +183,7 @@ def test_run_in_the_model_tells_the_same_without_a_process(capsys: pytest.Captur
 @pytest.mark.parametrize("name", ["pi-stderr-flood", "big-output-before-the-prompt", "claude-line-without-end"])
 def test_more_than_is_kept_of_an_instant_is_told_as_it_happens(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A record that was joined already is not joined once more."""
-    assert main(["run", str(path_of(name)), "--clock", "model"]) == 0
+    assert main(["run", str(find_bundled_path(name)), "--clock", "model"]) == 0
     told = capsys.readouterr().out
     assert re.search(r"std(out|err), \d+ [KM]iB ", told)
     assert told.splitlines()[-1].startswith("passed, record ")

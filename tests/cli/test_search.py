@@ -40,7 +40,7 @@ expect: {outcome: incomplete, exit_code: 3, elapsed: 5s}
 """
 
 
-def _plain(text: str) -> str:
+def _replace_figures(text: str) -> str:
     text = re.sub(r"\d+ settings, \d+ of them", "N settings, N of them", text)
     return re.sub(r"\d+\.\d s", "T s", re.sub(r"\d+ settings in", "N settings in", text))
 
@@ -54,7 +54,7 @@ def test_a_find_is_confirmed_with_real_processes_and_can_be_played_again(
     (tmp_path / "pauses.scenario.yaml").write_text(_TEXT, "utf-8")
     assert main(["search", "pauses.scenario.yaml", "--defect", "timer-beats-exit", "--seed", "1"]) == 1
     found = "found-pauses-timer-beats-exit.scenario.yaml"
-    told = re.sub(r"setting \d+", "setting N", _plain(capsys.readouterr().out))
+    told = re.sub(r"setting \d+", "setting N", _replace_figures(capsys.readouterr().out))
     assert told == (
         "pauses: N settings in T s: setting N breaks a promise, three times of three with real processes\n"
         "  outcome is inactive, not incomplete\n"
@@ -76,7 +76,7 @@ def test_a_find_in_a_file_without_open_values_is_confirmed_and_can_be_played_aga
     capsys.readouterr()
     assert main(["search", "exits.scenario.yaml", "--explore", *defect, "--runs", "40"]) == 1
     found = "found-exits-timer-beats-exit.scenario.yaml"
-    told = re.sub(r"setting \d+", "setting N", _plain(capsys.readouterr().out))
+    told = re.sub(r"setting \d+", "setting N", _replace_figures(capsys.readouterr().out))
     assert told == (
         "exits: N settings, N of them within what the file expects, in T s: "
         "setting N breaks a promise, three times of three with real processes\n"
@@ -95,7 +95,7 @@ def test_nothing_found_is_said_with_its_seed(tmp_path: Path, capsys: pytest.Capt
     file = tmp_path / "pauses.scenario.yaml"
     file.write_text(_TEXT, "utf-8")
     assert main(["search", str(file), "--runs", "20", "--seed", "4"]) == 0
-    assert _plain(capsys.readouterr().out) == "pauses: N settings in T s, seed 4: nothing found\n"
+    assert _replace_figures(capsys.readouterr().out) == "pauses: N settings in T s, seed 4: nothing found\n"
 
 
 @pytest.mark.slow
@@ -179,7 +179,7 @@ def test_settings_that_are_not_played_are_told_apart(tmp_path: Path, capsys: pyt
     file.write_text(_PAST_ITS_END.replace("- say: y", "- one_of: [{say: y}, {exit: 0}]"), "utf-8")
     words = ["--subject", "tests.plugin.examples.streaming:subject", "--runs", "5"]
     assert main(["search", str(file), *words]) == 0
-    told = _plain(capsys.readouterr().out)
+    told = _replace_figures(capsys.readouterr().out)
     assert told == "speaks: N settings, N of them played, in T s, seed 0: nothing found\n"
 
 
@@ -223,7 +223,7 @@ def test_a_file_whose_expectations_nobody_meets_is_not_explored(
     )
     file.write_text(_CLOSED, "utf-8")
     assert main(["search", str(file), "--explore", "--runs", "5"]) == 0
-    assert _plain(capsys.readouterr().out) == (
+    assert _replace_figures(capsys.readouterr().out) == (
         "exits: N settings, N of them within what the file expects, in T s, seed 0: nothing found\n"
     )
 

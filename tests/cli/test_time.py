@@ -19,7 +19,7 @@ script: [{silence: 1h}, {say: hello}]
 CEILING = 60.0
 
 
-def _time(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
+def _run_time_command(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "pytest_agentproc", "time", "--", *words]
     return subprocess.run(
         command, env={**os.environ, **env}, capture_output=True, text=True, timeout=CEILING, check=False
@@ -28,7 +28,7 @@ def _time(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
 
 def test_both_times_are_printed_and_the_exit_code_is_the_commands() -> None:
     """A script in CI sees at the end what it has saved; the words after the command are the command's own."""
-    done = _time("sh", "-c", 'echo "$@"; sleep 3600; exit 4', "sh", "--", "-x")
+    done = _run_time_command("sh", "-c", 'echo "$@"; sleep 3600; exit 4', "sh", "--", "-x")
     assert (done.returncode, done.stdout) == (4, "-- -x\n")
     assert done.stderr.startswith("agentproc time: 3600 s of virtual time in ")
 
@@ -41,7 +41,7 @@ def test_a_fake_follows_the_virtual_time_at_any_scale(
     monkeypatch.chdir(tmp_path)
     Path("drip.scenario.yaml").write_text(DRIP, "utf-8")
     assert main(["fake", "drip.scenario.yaml", "--dir", "fakes", "--name", "agent", "--scale", scale]) == 0
-    done = _time("sh", "-c", "agent", PATH=f"{tmp_path}/fakes:{os.environ['PATH']}")
+    done = _run_time_command("sh", "-c", "agent", PATH=f"{tmp_path}/fakes:{os.environ['PATH']}")
     assert done.stdout.startswith("hello"), done.stderr
     assert done.stderr.startswith("agentproc time: 3600 s of virtual time in "), done.stderr
 
@@ -54,13 +54,15 @@ def test_a_fake_of_a_test_may_be_silent_for_hours(tmp_path: Path) -> None:
         "    assert subprocess.run(fake.argv, capture_output=True).stdout == b'hello\\n'\n",
         "utf-8",
     )
-    done = _time(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, str(tmp_path))
+    done = _run_time_command(
+        sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, str(tmp_path)
+    )
     assert done.returncode == 0, done.stdout
 
 
 def test_one_sentence_says_what_to_install(tmp_path: Path) -> None:
     """Where there is neither a coordinator nor a compiler, nothing else is printed."""
-    done = _time("true", PATH=str(tmp_path), XDG_CACHE_HOME=str(tmp_path))
+    done = _run_time_command("true", PATH=str(tmp_path), XDG_CACHE_HOME=str(tmp_path))
     assert done.returncode == 2
     assert done.stderr == (
         "agentproc time: virtual time for programs needs a C compiler, once, and there is no `cc`\n"

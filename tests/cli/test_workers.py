@@ -68,7 +68,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def _search(subject: str) -> list[str]:
+def _build_search_arguments(subject: str) -> list[str]:
     return ["search", ".", "-j", "2", "--runs", "1", "--subject", f"odd:{subject}"]
 
 
@@ -76,7 +76,7 @@ def _search(subject: str) -> list[str]:
 @pytest.mark.parametrize(("subject", "how"), [("dying", "with exit code 9"), ("killed", "by signal 9")])
 def test_a_process_that_ends_by_itself_is_reported(capsys: pytest.CaptureFixture[str], subject: str, how: str) -> None:
     """The command does not wait for a result. A machine without memory kills, so the signal is named."""
-    assert main(_search(subject)) == 3
+    assert main(_build_search_arguments(subject)) == 3
     told = f"the kit failed: the process for a.scenario.yaml ended {how}, without a result; -j 1 needs no such process"
     assert capsys.readouterr().err.splitlines()[-1] == f"agentproc search: {told}"
 
@@ -84,7 +84,7 @@ def test_a_process_that_ends_by_itself_is_reported(capsys: pytest.CaptureFixture
 @pytest.mark.usefixtures("folder")
 def test_an_interrupt_of_one_process_is_meant_for_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     """A terminal interrupts all of them at once."""
-    assert main(_search("interrupted")) == 130
+    assert main(_build_search_arguments("interrupted")) == 130
     assert capsys.readouterr().err == "agentproc search: interrupted\n"
 
 
@@ -93,14 +93,14 @@ def test_each_interpreter_is_started_as_this_one_was(folder: Path, monkeypatch: 
     monkeypatch.setattr(sys, "warnoptions", ["error::FutureWarning"])
     with (folder / "odd.py").open("a", encoding="utf-8") as file:
         file.write("import sys\nassert sys.warnoptions[-1] == 'error::FutureWarning'\n")
-    assert main(_search("interrupted")) == 130  # and not 2: the module can be imported there
+    assert main(_build_search_arguments("interrupted")) == 130  # and not 2: the module can be imported there
 
 
 @pytest.mark.parametrize("subject", ["waiting", "deaf"])
 @pytest.mark.parametrize("signum", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_no_process_outlives_the_command(folder: Path, signum: signal.Signals, subject: str) -> None:
     """A signal that only the command gets ends all of them, in the middle of their work, deaf or not."""
-    words = [sys.executable, "-m", "pytest_agentproc", *_search(subject)]
+    words = [sys.executable, "-m", "pytest_agentproc", *_build_search_arguments(subject)]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     reader = os.open(folder / "ready", os.O_RDWR)  # so that it waits for no writer
     with os.fdopen(reader) as ready, subprocess.Popen(words, stderr=subprocess.DEVNULL, env=env) as command:

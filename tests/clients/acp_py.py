@@ -8,7 +8,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from tests.clients.endings import ending
+from tests.clients.endings import list_end_events
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -36,7 +36,7 @@ class Host:
 
     async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
         """Take an update."""
-        self._take(_words(update))
+        self._take(_describe_update(update))
 
     async def request_permission(self, **_: Any) -> Any:
         """Choose the option, or none."""
@@ -90,7 +90,7 @@ class AcpPy:
         self.host: Any = Host(acp, self.take)
         self._fake_agent = fake_agent
 
-    def plays(self, script: str) -> AcpPy:
+    def play_script(self, script: str) -> AcpPy:
         """Have the fake play these steps."""
         steps = textwrap.indent(textwrap.dedent(script).strip(), "  ")
         self.fake = self._fake_agent(f"scenario: an ACP agent\nagent: acp\nscript:\n{steps}\n")
@@ -134,17 +134,17 @@ class AcpPy:
         """Ask once, in a new session."""
         return self.talk(self.prompt)
 
-    def closed(self, script: str) -> list[tuple[int, str]]:
+    def close_after(self, script: str) -> list[tuple[int, str]]:
         """Open and close a session; give what ended the agent, and `returns` with the instant of the close."""
 
         async def nothing(_connection: Any, _session: str) -> None:
             pass
 
-        self.plays(script).talk(nothing)
-        return [*ending(self.record), (self.clock.now_ns, "returns")]
+        self.play_script(script).talk(nothing)
+        return [*list_end_events(self.record), (self.clock.now_ns, "returns")]
 
 
-def _words(update: Any) -> str:
+def _describe_update(update: Any) -> str:
     """Say the content of an update; one without words of its own is its name."""
     kind = update.session_update
     if kind == "plan":

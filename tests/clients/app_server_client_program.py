@@ -13,13 +13,13 @@ from codex_app_server_client import (  # type: ignore[import-not-found]  # insta
 )
 
 
-def tell(what: str, **more: Any) -> None:
+def report(what: str, **more: Any) -> None:
     """Report something, with its instant."""
     sys.stdout.write(json.dumps({"what": what, "at": time.monotonic_ns(), **more}) + "\n")
     sys.stdout.flush()
 
 
-def _interrupt(method: str, event: Any) -> Any:
+def _interrupt_at_first_message(method: str, event: Any) -> Any:
     is_message = method == "item/completed" and event.item["type"] == "agentMessage"
     return EventAction.INTERRUPT if is_message else None
 
@@ -30,8 +30,10 @@ def main() -> None:
     with SyncCodexAppServer(codex_bin=agent) as codex:
         thread = codex.start_thread()
         for prompt in ("first", "second") if usage == "run" else ("first",):
-            result = thread.run(prompt, timeout_s=10, on_event=_interrupt if usage == "interrupt" else None)
-            tell("turn", text=result.final_response, status=result.status, items=len(result.items))
+            result = thread.run(
+                prompt, timeout_s=10, on_event=_interrupt_at_first_message if usage == "interrupt" else None
+            )
+            report("turn", text=result.final_response, status=result.status, items=len(result.items))
 
 
 main()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from tests.clients.endings import ending
+from tests.clients.endings import list_end_events
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -36,7 +36,7 @@ class ClaudePy:
         self.backend = "asyncio"
         self._fake_agent = fake_agent
 
-    def plays(self, script: str) -> ClaudePy:
+    def play_script(self, script: str) -> ClaudePy:
         """Have the fake play these steps."""
         steps = textwrap.indent(textwrap.dedent(script).strip(), "  ")
         self.fake = self._fake_agent(
@@ -49,15 +49,15 @@ class ClaudePy:
         """The actions of the fake."""
         return self.fake.record
 
-    def options(self, **more: Any) -> Any:
+    def build_options(self, **more: Any) -> Any:
         """Make the SDK's options, with the fake as its CLI."""
         return self.sdk.ClaudeAgentOptions(cli_path=self.fake.path, **more)
 
-    def query(self, prompt: str = "hi", **options: Any) -> list[str]:
+    def run_query(self, prompt: str = "hi", **options: Any) -> list[str]:
         """Read `query()` to its end; its messages are `given` also if it raises."""
 
         async def host() -> None:
-            async for message in self.sdk.query(prompt=prompt, options=self.options(**options)):
+            async for message in self.sdk.run_query(prompt=prompt, options=self.build_options(**options)):
                 self.take(message)
 
         self.clock.run(host, backend=self.backend)
@@ -67,34 +67,34 @@ class ClaudePy:
         """Have a caller use a `ClaudeSDKClient` from its opening to its close."""
 
         async def whole() -> None:
-            async with self.sdk.ClaudeSDKClient(self.options(**options)) as client:
+            async with self.sdk.ClaudeSDKClient(self.build_options(**options)) as client:
                 await host(client)
 
         self.clock.run(whole, backend=self.backend)
         return self.given
 
-    def closed(self, script: str, backend: str) -> list[tuple[int, str]]:
+    def close_after(self, script: str, backend: str) -> list[tuple[int, str]]:
         """Open and close a client; give what ended the agent, and `returns` with the instant at which the close did."""
 
         async def nothing(_client: Any) -> None:
             pass
 
         self.backend = backend
-        self.plays(script).talk(nothing)
-        return [*ending(self.record), (self.clock.now_ns, "returns")]
+        self.play_script(script).talk(nothing)
+        return [*list_end_events(self.record), (self.clock.now_ns, "returns")]
 
-    async def turn(self, client: Any, prompt: str) -> None:
+    async def run_turn(self, client: Any, prompt: str) -> None:
         """Ask, and take what `receive_response()` gives."""
-        await client.query(prompt)
+        await client.run_query(prompt)
         async for message in client.receive_response():
             self.take(message)
 
     def take(self, message: Any) -> None:
         """Keep in words the SDK's messages, with their instants."""
-        self.given += [f"{self.clock.now:g} s: {words}" for words in _words(message)]
+        self.given += [f"{self.clock.now:g} s: {words}" for words in _describe_message(message)]
 
 
-def _words(message: Any) -> list[str]:
+def _describe_message(message: Any) -> list[str]:
     """Say the content of a message, each block for itself; a message of the system is its subtype."""
     kind = type(message).__name__
     if kind == "ResultMessage":
@@ -106,10 +106,10 @@ def _words(message: Any) -> list[str]:
         return [str(message.subtype)]
     inner = f" of {message.parent_tool_use_id}" if message.parent_tool_use_id else ""
     blocks = [message.content] if isinstance(message.content, str) else message.content
-    return [_block(block) + inner for block in blocks]
+    return [_describe_block(block) + inner for block in blocks]
 
 
-def _block(block: Any) -> str:
+def _describe_block(block: Any) -> str:
     kind = type(block).__name__
     if kind == "ThinkingBlock":
         return f"thinks {block.thinking}"

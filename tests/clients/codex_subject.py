@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pytest_agentproc.subjects import Command
-from tests.clients.packages import beside, node
+from tests.clients.packages import find_node, find_program_beside
 
-__all__ = ["subject"]
+__all__ = ["build_subject"]
 
 
-def subject() -> Command:
+def build_subject() -> Command:
     """Make it."""
-    program = beside("codex-sdk", "codex_supervisor.mjs")
+    program = find_program_beside("codex-sdk", "codex_supervisor.mjs")
     return Command(
-        [node(), str(program), "{agent}"], name="codex-sdk", says={"exit_code": "exit_code", "text": "stdout"}
+        [find_node(), str(program), "{agent}"], name="codex-sdk", says={"exit_code": "exit_code", "text": "stdout"}
     )

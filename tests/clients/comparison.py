@@ -18,9 +18,9 @@ from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.subjects import reference_supervisor
 from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations, list_unmet_checks
 from pytest_agentproc.vocabulary import RULES
-from tests.bundled import all_bundled
+from tests.bundled import load_all_bundled
 from tests.clients import codex_subject
-from tests.clients.packages import NPM, PYPI, from_pypi
+from tests.clients.packages import NPM, PYPI, install_from_pypi
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["ADAPTERS", "PAGE", "page", "short"]
+__all__ = ["ADAPTERS", "PAGE", "shorten", "write_page_text"]
 
 _HERE = Path(__file__).parent
 PAGE = _HERE / "COMPARISON.md"
@@ -55,7 +55,7 @@ _CODEX = "@openai/codex-sdk"
 
 
 @dataclass(frozen=True)
-class _Contender:
+class _ComparedClient:
     """A supervisor under test, and the facts for judging it.
 
     Args:
@@ -87,27 +87,27 @@ class _Result:
     reference: Verdict
 
 
-def _contenders() -> list[_Contender]:
-    folder = str(from_pypi())
+def _list_clients() -> list[_ComparedClient]:
+    folder = str(install_from_pypi())
     sys.path.append(folder)
     try:
         claude = import_module("tests.clients.claude_subject").SUBJECT
         acp = import_module("tests.clients.acp_subject").SUBJECT
     finally:
         sys.path.remove(folder)
-    codex = codex_subject.subject()
+    codex = codex_subject.build_subject()
     return [
-        _Contender("claude-agent-sdk", PYPI["claude-agent-sdk"], claude, ("claude", "session")),
-        _Contender("agent-client-protocol", PYPI["agent-client-protocol"], acp, ("acp", "session")),
-        _Contender(_CODEX, NPM["codex-sdk"][_CODEX], codex, ("codex", "exec")),
+        _ComparedClient("claude-agent-sdk", PYPI["claude-agent-sdk"], claude, ("claude", "session")),
+        _ComparedClient("agent-client-protocol", PYPI["agent-client-protocol"], acp, ("acp", "session")),
+        _ComparedClient(_CODEX, NPM["codex-sdk"][_CODEX], codex, ("codex", "exec")),
     ]
 
 
-def _judged(lab: ScenarioRunner, client: _Contender) -> Iterator[_Result]:
-    for scenario in all_bundled():
+def _judge_client(lab: ScenarioRunner, client: _ComparedClient) -> Iterator[_Result]:
+    for scenario in load_all_bundled():
         if scenario.parts or (scenario.dialect, scenario.mode) != client.agent or scenario.level == "info":
             continue
-        verdict, failed = _verdict(lab, scenario, client)
+        verdict, failed = _judge_scenario(lab, scenario, client)
         yield _Result(
             scenario,
             verdict,
@@ -116,7 +116,7 @@ def _judged(lab: ScenarioRunner, client: _Contender) -> Iterator[_Result]:
         )
 
 
-def _verdict(lab: ScenarioRunner, scenario: Scenario, client: _Contender) -> tuple[Verdict, dict[str, str]]:
+def _judge_scenario(lab: ScenarioRunner, scenario: Scenario, client: _ComparedClient) -> tuple[Verdict, dict[str, str]]:
     """Run a scenario, and give its result with the first failed check of each level, or with its needs."""
     try:
         played = lab.play(scenario, client.subject)
@@ -128,14 +128,14 @@ def _verdict(lab: ScenarioRunner, scenario: Scenario, client: _Contender) -> tup
     if verdict is Verdict.NOT_APPLICABLE:
         return verdict, {_NEED: "other limits"}
     failed = {
-        row.level: f"`{row.key}`: expected {short(row.wanted)}, seen {short(row.seen)}"
+        row.level: f"`{row.key}`: expected {shorten(row.wanted)}, seen {shorten(row.seen)}"
         for row in reversed(list_unmet_checks(rows))
         if row.verdict is Verdict.FAILED and row.level != "info"
     }
     return verdict, failed
 
 
-def short(text: str) -> str:
+def shorten(text: str) -> str:
     """Make it short, and leave out the details of this run alone: the chain of waiting processes, and any pid."""
     text = re.sub(r"(no outcome: )?deadlock: .*", "no end: it waits for ever", " ".join(text.split()))
     text = re.sub(r"(no outcome: )?(stall|endless wait|late): .*", "no end: it waits on and on", text)
@@ -143,7 +143,7 @@ def short(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def _count(results: Sequence[_Result]) -> list[int]:
+def _count_verdicts(results: Sequence[_Result]) -> list[int]:
     """Count what passed, failed at level must, failed at level should, is undecided, and is not applicable."""
     found = Counter(result.verdict for result in results)
     failed = [sum(level in result.failed for result in results) for level in ("must", "should")]
@@ -151,55 +151,55 @@ def _count(results: Sequence[_Result]) -> list[int]:
     return [found[Verdict.PASSED], *failed, undecided, found[Verdict.NOT_APPLICABLE]]
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+def _format_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines) + "\n"
 
 
-def page() -> str:
+def write_page_text() -> str:
     """Play everything, and write the page: figures, rule by rule, and every red in one line."""
     with ScenarioRunner() as lab:
-        found = [(client, [*_judged(lab, client)]) for client in _contenders()]
+        found = [(client, [*_judge_client(lab, client)]) for client in _list_clients()]
     figures: list[list[object]] = [
-        [f"{client.package} {client.version}", *_count(results)] for client, results in found
+        [f"{client.package} {client.version}", *_count_verdicts(results)] for client, results in found
     ]
     head = ["supervisor", "passed", "must failed", "should failed", "undecided", "not applicable"]
     red = [result.scenario.id for _, results in found for result in results if result.reference is not Verdict.PASSED]
     assert red == [], "the kit's own supervisor passes every scenario of this page"
-    parts = [_HEAD, _table(head, figures)]
-    parts += [_BY_RULE, _by_rule(found)]
-    parts += ["## What is not applicable, by what it needs\n", _by_need(found)]
+    parts = [_HEAD, _format_table(head, figures)]
+    parts += [_BY_RULE, _build_table_by_rule(found)]
+    parts += ["## What is not applicable, by what it needs\n", _build_table_by_need(found)]
     for client, results in found:
         name = f"{client.package} {client.version}"
         musts = [[it.scenario.id, it.failed["must"], it.scenario.harm] for it in results if "must" in it.failed]
         shoulds = [[it.scenario.id, it.failed["should"]] for it in results if "should" in it.failed]
-        parts += [f"## What {name} fails at level must\n", _table(["scenario", "check", "harm"], musts)]
-        parts += [f"## What {name} fails at level should\n", _table(["scenario", "check"], shoulds)]
+        parts += [f"## What {name} fails at level must\n", _format_table(["scenario", "check", "harm"], musts)]
+        parts += [f"## What {name} fails at level should\n", _format_table(["scenario", "check"], shoulds)]
     return "\n".join(parts)
 
 
-def _by_rule(found: Sequence[tuple[_Contender, Sequence[_Result]]]) -> str:
+def _build_table_by_rule(found: Sequence[tuple[_ComparedClient, Sequence[_Result]]]) -> str:
     rows: list[list[object]] = []
     for rule in RULES:
         cells: list[object] = []
         for _, results in found:
             applied = [it for it in results if rule in it.scenario.covers and it.verdict != Verdict.NOT_APPLICABLE]
-            cells += [" / ".join(str(count) for count in _count(applied)[:4]) if applied else ""]
+            cells += [" / ".join(str(count) for count in _count_verdicts(applied)[:4]) if applied else ""]
         if any(cells):
             rows.append([f"{rule} {RULES[rule].demands}", *cells])
-    return _table(["rule", *(client.package for client, _ in found)], rows)
+    return _format_table(["rule", *(client.package for client, _ in found)], rows)
 
 
-def _by_need(found: Sequence[tuple[_Contender, Sequence[_Result]]]) -> str:
+def _build_table_by_need(found: Sequence[tuple[_ComparedClient, Sequence[_Result]]]) -> str:
     counts = [Counter(it.failed[_NEED] for it in results if _NEED in it.failed) for _, results in found]
     needs = sorted({need for count in counts for need in count})
     rows = [[need, *(count[need] or "" for count in counts)] for need in needs]
-    return _table(["needs", *(client.package for client, _ in found)], rows)
+    return _format_table(["needs", *(client.package for client, _ in found)], rows)
 
 
 def main() -> None:
     """Write the page."""
-    PAGE.write_text(page(), "utf-8")
+    PAGE.write_text(write_page_text(), "utf-8")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import pytest
 from pytest_agentproc.harness import ScenarioRunner
 from tests.clients.acp_py import AcpPy
 from tests.clients.claude_py import ClaudePy
-from tests.clients.packages import from_pypi
+from tests.clients.packages import install_from_pypi
 from tests.clients.running import Programs
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def _pypi() -> Iterator[None]:
     """Have the Python clients importable, after the packages that are installed already."""
-    folder = str(from_pypi())
+    folder = str(install_from_pypi())
     sys.path.append(folder)
     yield
     sys.path.remove(folder)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pytest_agentproc.record import Record
 
-__all__ = ["COOPERATES", "IGNORES_ALL", "IGNORES_EOF", "ending", "heard"]
+__all__ = ["COOPERATES", "IGNORES_ALL", "IGNORES_EOF", "list_end_events", "read_stdin_bytes"]
 
 COOPERATES = "- wait_for: prompt 1"
 """The script of an agent that exits at the end of its stdin."""
@@ -19,7 +19,7 @@ IGNORES_ALL = "- when: {signal: TERM}\n  do: []\n" + IGNORES_EOF
 """The script of an agent that only KILL ends."""
 
 
-def ending(record: Record) -> list[tuple[int, str]]:
+def list_end_events(record: Record) -> list[tuple[int, str]]:
     """Give what ended the agent, each with its instant in nanoseconds: the end of its stdin, signals, its exit."""
     steps = []
     for at, code, data in record.events:
@@ -32,6 +32,6 @@ def ending(record: Record) -> list[tuple[int, str]]:
     return steps
 
 
-def heard(record: Record) -> bytes:
+def read_stdin_bytes(record: Record) -> bytes:
     """Give all that the agent read from its stdin."""
     return b"".join(event.data.get("bytes", b"") for event in record.events if event.code == "i")

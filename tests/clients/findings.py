@@ -15,7 +15,7 @@ from tests.clients.packages import ALONE, NPM, PYPI
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["PAGE", "Finding", "finding", "page"]
+__all__ = ["PAGE", "Finding", "mark_finding", "write_page_text"]
 
 _HERE = Path(__file__).parent
 PAGE = _HERE / "FINDINGS.md"
@@ -43,7 +43,7 @@ class Finding:
     test: str
 
 
-def finding(client: str, situation: str, does: str) -> Callable[[Any], Any]:
+def mark_finding(client: str, situation: str, does: str) -> Callable[[Any], Any]:
     """Say what the decorated test shows; the arguments must be literals.
 
     Args:
@@ -59,7 +59,7 @@ def finding(client: str, situation: str, does: str) -> Callable[[Any], Any]:
     return keep
 
 
-def _found() -> Iterator[Finding]:
+def _iterate_findings() -> Iterator[Finding]:
     for path in sorted(_HERE.rglob("test_*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -69,12 +69,12 @@ def _found() -> Iterator[Finding]:
                         yield Finding(client, situation, does, f"{path.relative_to(_HERE)}::{node.name}")
 
 
-def page() -> str:
+def write_page_text() -> str:
     """Write the page: the versions, and a table for each client."""
     versions = [f"{name} {version} (PyPI)" for name, version in (PYPI | ALONE).items()]
     versions += [f"{package} {version} (npm)" for packages in NPM.values() for package, version in packages.items()]
     clients: dict[str, list[Finding]] = {}
-    for finding in _found():
+    for finding in _iterate_findings():
         clients.setdefault(finding.client, []).append(finding)
     parts = [_HEAD, "Versions: " + "; ".join(versions) + ".\n"]
     for client, found in sorted(clients.items()):
@@ -85,7 +85,7 @@ def page() -> str:
 
 def main() -> None:
     """Write the page."""
-    PAGE.write_text(page(), "utf-8")
+    PAGE.write_text(write_page_text(), "utf-8")
 
 
 if __name__ == "__main__":

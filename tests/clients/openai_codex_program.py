@@ -13,57 +13,59 @@ THREAD = "01a20072-e39f-7280-8216-1a538c0445ff"
 """The thread of every fake."""
 
 
-def tell(what: str, **more: Any) -> None:
+def report(what: str, **more: Any) -> None:
     """Report something, with its instant."""
     sys.stdout.write(json.dumps({"what": what, "at": time.monotonic_ns(), **more}) + "\n")
     sys.stdout.flush()
 
 
-def run(codex: Codex) -> None:
+def run_two_turns(codex: Codex) -> None:
     """Ask twice in one thread."""
     thread = codex.thread_start()
-    tell("thread", id=thread.id)
+    report("thread", id=thread.id)
     for prompt in ("first", "second"):
-        _ask(thread, prompt)
+        _run_prompt(thread, prompt)
 
 
-def resume(codex: Codex) -> None:
+def resume_thread(codex: Codex) -> None:
     """Ask in the thread of an earlier process."""
-    _ask(codex.thread_resume(THREAD), "hi")
+    _run_prompt(codex.thread_resume(THREAD), "hi")
 
 
-def stream(codex: Codex) -> None:
+def stream_notifications(codex: Codex) -> None:
     """Read each notification."""
     handle = codex.thread_start().turn("hi")
     for event in handle.stream():
-        tell("event", method=event.method, typed=type(event.payload).__name__)
+        report("event", method=event.method, typed=type(event.payload).__name__)
 
 
-def interrupt(codex: Codex) -> None:
+def interrupt_turn(codex: Codex) -> None:
     """Interrupt the turn at its first message."""
     handle = codex.thread_start().turn("hi")
     for event in handle.stream():
-        tell("event", method=event.method)
+        report("event", method=event.method)
         if event.method == "item/completed" and event.payload.item.root.type == "agentMessage":
             handle.interrupt()
-            tell("interrupted")
+            report("interrupted")
 
 
-def _ask(thread: Any, prompt: str) -> None:
+def _run_prompt(thread: Any, prompt: str) -> None:
     try:
         result = thread.run(prompt)
     except Exception as error:  # noqa: BLE001  # whatever the package raises is what it does
-        tell("threw", name=type(error).__name__, message=str(error))
+        report("threw", name=type(error).__name__, message=str(error))
     else:
-        tell("turn", text=result.final_response, status=result.status.value, items=len(result.items))
+        report("turn", text=result.final_response, status=result.status.value, items=len(result.items))
 
 
 def main() -> None:
     """Do what the first argument says, with the agent that the second one names."""
     usage, agent = sys.argv[1:3]
     with Codex(CodexConfig(codex_bin=agent)) as codex:
-        {"run": run, "resume": resume, "stream": stream, "interrupt": interrupt}[usage](codex)
-    tell("closed")
+        {"run": run_two_turns, "resume": resume_thread, "stream": stream_notifications, "interrupt": interrupt_turn}[
+            usage
+        ](codex)
+    report("closed")
 
 
 main()

@@ -21,7 +21,17 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["ALONE", "NPM", "PYPI", "beside", "cached", "from_npm", "from_pypi", "from_pypi_alone", "node"]
+__all__ = [
+    "ALONE",
+    "NPM",
+    "PYPI",
+    "fill_cached_folder",
+    "find_node",
+    "find_program_beside",
+    "install_from_npm",
+    "install_from_pypi",
+    "install_from_pypi_without_clis",
+]
 
 PYPI = {
     "claude-agent-sdk": "0.2.187",
@@ -74,27 +84,27 @@ _UNREACHABLE = (
 """The errors of a package manager that cannot reach its registry; any other error fails the test."""
 
 
-def from_pypi() -> Path:
+def install_from_pypi() -> Path:
     """Give the folder of the Python clients and all they need, as an entry of `sys.path`."""
-    return _of_python("pypi", PYPI)
+    return _install_python_packages("pypi", PYPI)
 
 
-def from_pypi_alone() -> Path:
+def install_from_pypi_without_clis() -> Path:
     """Give the folder of the Python clients without their real CLIs."""
-    return _of_python("alone", ALONE, "--no-deps")
+    return _install_python_packages("alone", ALONE, "--no-deps")
 
 
-def _of_python(name: str, packages: dict[str, str], *options: str) -> Path:
+def _install_python_packages(name: str, packages: dict[str, str], *options: str) -> Path:
     pins = [f"{package}=={version}" for package, version in packages.items()]
     key = [*pins, f"{sys.version_info[0]}.{sys.version_info[1]}"]
 
     def install(folder: Path) -> list[str]:
         return [sys.executable, "-m", "pip", "install", "--quiet", *options, "--target", str(folder), *pins]
 
-    return cached(name, key, install)
+    return fill_cached_folder(name, key, install)
 
 
-def from_npm(name: str) -> Path:
+def install_from_npm(name: str) -> Path:
     """Give the folder in which a Node client is installed: it holds `node_modules`.
 
     Args:
@@ -107,20 +117,20 @@ def from_npm(name: str) -> Path:
         parts = () if name in _WHOLE else ("--ignore-scripts", "--omit=optional")
         return ["npm", "install", *quiet, *parts, "--prefix", str(folder), *pins]
 
-    node()
-    return cached(name, pins, install)
+    find_node()
+    return fill_cached_folder(name, pins, install)
 
 
-def beside(name: str, file: str) -> Path:
+def find_program_beside(name: str, file: str) -> Path:
     """Give a file of `programs` that stands beside a Node client, as Node looks for packages where a program is."""
-    node()
-    here, there = Path(__file__).parent / "programs" / file, from_npm(name) / file
+    find_node()
+    here, there = Path(__file__).parent / "programs" / file, install_from_npm(name) / file
     if not there.exists() or there.read_bytes() != here.read_bytes():
         shutil.copyfile(here, there)
     return there
 
 
-def node() -> str:
+def find_node() -> str:
     """Give the path of Node; without it, and npm, there is no way to the registry."""
     found = shutil.which("node")
     if found is None or shutil.which("npm") is None:
@@ -128,7 +138,7 @@ def node() -> str:
     return found
 
 
-def cached(name: str, pins: list[str], command: Callable[[Path], list[str]]) -> Path:
+def fill_cached_folder(name: str, pins: list[str], command: Callable[[Path], list[str]]) -> Path:
     """Give a folder of the cache; the first caller fills it, all others wait for that.
 
     Args:

@@ -19,16 +19,16 @@ from pytest_agentproc.harness import ScenarioRunner
 from pytest_agentproc.scenario import load
 from pytest_agentproc.subjects import Command, ReferenceSupervisor, load_command_file, reference_supervisor
 from pytest_agentproc.verdict import Verdict, judge_play
-from tests.bundled import bundled
-from tests.clients.comparison import short
-from tests.clients.packages import beside, cached, node
+from tests.bundled import load_bundled
+from tests.clients.comparison import shorten
+from tests.clients.packages import fill_cached_folder, find_node, find_program_beside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["PAGE", "PROGRAMS", "Program", "acp_program", "page", "result"]
+__all__ = ["PAGE", "PROGRAMS", "Program", "build_acp_program", "run_report", "write_page_text"]
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "programs-of-the-reports.md"
 _FILES = Path(__file__).parent / "programs"
@@ -37,38 +37,38 @@ _OWN = {file.name.removesuffix(".scenario.yaml"): file for file in _FILES.glob("
 """The scenarios that are not bundled."""
 
 
-def acp_program(version: str) -> Command:
+def build_acp_program(version: str) -> Command:
     """Give claude-agent-acp of a version. Its description stands beside its package, as a user has it."""
-    made = load_command_file(beside(f"claude-agent-acp-{version}", _ACP_FILE.name))
+    made = load_command_file(find_program_beside(f"claude-agent-acp-{version}", _ACP_FILE.name))
     made.name = f"claude-agent-acp {version}"
     return made
 
 
-def _bridge(version: str) -> Command:
+def _build_bridge(version: str) -> Command:
     """Give the bridge of the first report: 180 s of silence, and after its fix 600 s for a tool of claude's own."""
-    words = [node(), str(_FILES / "silence_bridge.mjs"), version, "{agent}"]
+    words = [find_node(), str(_FILES / "silence_bridge.mjs"), version, "{agent}"]
     limits = {"inactivity_timeout": 180, "internal_tool_timeout": 600}
     outcome = {"exit_code": {0: "completed", 10: "tool_use", 124: "inactive", "other": "failed"}}
     return Command(words, limits=limits, says={"outcome": outcome, "text": "stdout"}, dialects=["claude"])
 
 
-def _wrapper(version: str) -> Command:
+def _build_wrapper(version: str) -> Command:
     """Give the wrapper of the second report: 250 ms to TERM and to KILL after its fix."""
-    words = [node(), str(_FILES / "subagent_wrapper.mjs"), version, "{folder}/result.json", "{prompt}"]
+    words = [find_node(), str(_FILES / "subagent_wrapper.mjs"), version, "{folder}/result.json", "{prompt}"]
     answer = {"json": "result.json", "key": "finalText"}
     outcome = {"json": "result.json", "key": "exitCode", "words": {0: "completed", "other": "failed"}}
     limits = {"linger_grace": 0.25, "linger_kill_grace": 0.25}
     return Command(words, limits=limits, says={"outcome": outcome, "text": answer}, dialects=["pi"], on_path=True)
 
 
-def _subagents() -> Command:
+def _build_subagents() -> Command:
     """Give pi-subagents: 1 s to TERM, and 3 s from there to KILL."""
-    words = [node(), str(beside("pi-subagents", "pi_subagents.mjs")), "{prompt}"]
+    words = [find_node(), str(find_program_beside("pi-subagents", "pi_subagents.mjs")), "{prompt}"]
     says = {"outcome": {"exit_code": {0: "completed", "other": "failed"}}, "text": "stdout"}
     return Command(words, limits={"linger_grace": 1, "linger_kill_grace": 3}, says=says, dialects=["pi"], on_path=True)
 
 
-def _server(version: str) -> Command:
+def _build_server(version: str) -> Command:
     """Give the server of the fourth report, in Rust: 120 s for the whole run, and after its fix 120 s of silence."""
     compiler = shutil.which("rustc")
     if compiler is None:
@@ -78,13 +78,13 @@ def _server(version: str) -> Command:
     def compile_into(folder: Path) -> list[str]:
         return [compiler, str(source), "-o", str(folder / source.stem)]
 
-    program = cached("batch-server", [source.read_text("utf-8")], compile_into) / source.stem
+    program = fill_cached_folder("batch-server", [source.read_text("utf-8")], compile_into) / source.stem
     outcome = {"exit_code": {0: "completed", 124: "inactive", "other": "failed"}}
     words = [str(program), version, "{agent}"]
     return Command(words, limits={"inactivity_timeout": 120}, says={"outcome": outcome, "text": "stdout"})
 
 
-def _defective(name: str) -> ReferenceSupervisor:
+def _build_defective_supervisor(name: str) -> ReferenceSupervisor:
     made = defects.find_defect(name)
     return ReferenceSupervisor(name, made.deciders, made.session_deciders)
 
@@ -112,25 +112,27 @@ _SILENT, _LINGERS, _BATCH = "claude-silent-subagent", "lingers-after-its-answer"
 _TRAPS = "pi-traps-term-exits-143"
 _TIMEOUT, _STALE, _LATE = "session-timeout-cancels-the-turn", "next-answer", "background-before-the-next-prompt"
 PROGRAMS = (
-    Program("pi-claude-cli", "Node program, before the fix", _SILENT, partial(_bridge, "before"), "outcome"),
-    Program("pi-claude-cli", "Node program, after the fix", _SILENT, partial(_bridge, "after")),
-    Program("pi-subagents", "Node program, before the fix", _LINGERS, partial(_wrapper, "before"), "outcome"),
-    Program("pi-subagents", "Node program, after the fix", _LINGERS, partial(_wrapper, "after")),
-    Program("pi-subagents", "pi-subagents 0.34.0", _LINGERS, _subagents),
-    Program("pi-subagents", "Node program, after the fix", _TRAPS, partial(_wrapper, "after"), "outcome"),
-    Program("pi-subagents", "pi-subagents 0.34.0", _TRAPS, _subagents),
+    Program("pi-claude-cli", "Node program, before the fix", _SILENT, partial(_build_bridge, "before"), "outcome"),
+    Program("pi-claude-cli", "Node program, after the fix", _SILENT, partial(_build_bridge, "after")),
+    Program("pi-subagents", "Node program, before the fix", _LINGERS, partial(_build_wrapper, "before"), "outcome"),
+    Program("pi-subagents", "Node program, after the fix", _LINGERS, partial(_build_wrapper, "after")),
+    Program("pi-subagents", "pi-subagents 0.34.0", _LINGERS, _build_subagents),
+    Program("pi-subagents", "Node program, after the fix", _TRAPS, partial(_build_wrapper, "after"), "outcome"),
+    Program("pi-subagents", "pi-subagents 0.34.0", _TRAPS, _build_subagents),
     Program(
         "simple-agent-manager",
         "reference supervisor, defect `timeout-kills-the-agent`",
         _TIMEOUT,
-        partial(_defective, "timeout-kills-the-agent"),
+        partial(_build_defective_supervisor, "timeout-kills-the-agent"),
         "turns.2.outcome",
     ),
     Program("simple-agent-manager", "reference supervisor", _TIMEOUT, reference_supervisor),
-    Program("surreal-mind", "Rust program, before the fix", _BATCH, partial(_server, "before"), "outcome"),
-    Program("surreal-mind", "Rust program, after the fix", _BATCH, partial(_server, "after")),
+    Program("surreal-mind", "Rust program, before the fix", _BATCH, partial(_build_server, "before"), "outcome"),
+    Program("surreal-mind", "Rust program, after the fix", _BATCH, partial(_build_server, "after")),
     *(
-        Program("claude-agent-acp", f"claude-agent-acp {version}", scenario, partial(acp_program, version), failed)
+        Program(
+            "claude-agent-acp", f"claude-agent-acp {version}", scenario, partial(build_acp_program, version), failed
+        )
         for version, scenario, failed in (
             ("0.20.2", _STALE, "turns.2.text"),
             ("0.23.1", _STALE, ""),
@@ -181,16 +183,16 @@ $ pytest --agentproc-corpus --agentproc-subject=claude_agent_acp.toml -k backgro
 """
 
 
-def result(lab: ScenarioRunner, program: Program) -> tuple[str, str]:
+def run_report(lab: ScenarioRunner, program: Program) -> tuple[str, str]:
     """Run a program with the scenario of its report; give the first check that fails, if any, and the page's row."""
-    scenario = load(_OWN[program.scenario]) if program.scenario in _OWN else bundled(program.scenario)
+    scenario = load(_OWN[program.scenario]) if program.scenario in _OWN else load_bundled(program.scenario)
     played = lab.play(scenario, program.subject())
     assert played.record.header["clock"] == "virtual", played.record.header
     failed, words = "", "passes"
     for row in judge_play(played, is_reference=False).rows:
         assert row.verdict not in (Verdict.ADAPTER_ERROR, Verdict.KIT_ERROR, Verdict.CRASHED), row.seen
         if row.verdict is Verdict.FAILED and row.level == "must" and not failed:
-            failed, words = row.key, f"`{row.key}`: expected {short(row.wanted)}, seen {short(row.seen)}"
+            failed, words = row.key, f"`{row.key}`: expected {shorten(row.wanted)}, seen {shorten(row.seen)}"
     # On a machine without a free core Node may see two events of one instant in two rounds of its loop, and takes a
     # millisecond more: so the page has hundredths.
     seconds = round(max(event.at for event in played.record.events) / 1e9, 2)
@@ -198,7 +200,7 @@ def result(lab: ScenarioRunner, program: Program) -> tuple[str, str]:
     return failed, f"| {link} | {program.name} | `{program.scenario}` | {words} | {seconds:g} s |"
 
 
-def page(rows: Sequence[str]) -> str:
+def write_page_text(rows: Sequence[str]) -> str:
     """Write the page."""
     description = _ACP_FILE.read_text("utf-8").partition("\n")[2].strip()
     return "\n".join([_HEAD.rstrip(), *rows, _TAIL.replace("FILE", description)])
@@ -207,7 +209,7 @@ def page(rows: Sequence[str]) -> str:
 def main() -> None:
     """Write the page."""
     with ScenarioRunner() as lab:
-        PAGE.write_text(page([result(lab, program)[1] for program in PROGRAMS]), "utf-8")
+        PAGE.write_text(write_page_text([run_report(lab, program)[1] for program in PROGRAMS]), "utf-8")
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ import pytest
 
 from pytest_agentproc.harness.fakes._fake_log import FakeLog
 from pytest_agentproc.scenario import loads
-from tests.clients.packages import from_npm, from_pypi, from_pypi_alone, node
+from tests.clients.packages import find_node, install_from_npm, install_from_pypi, install_from_pypi_without_clis
 from tests.process.stand import is_gone
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Ran:
         assert found, f"nothing was told of {what!r}: {self.told}\n{self.errors}"
         return found[0]
 
-    def all(self, what: str, key: str) -> list[Any]:
+    def list_values(self, what: str, key: str) -> list[Any]:
         """Give one value of all the things of that name that have it."""
         return [row[key] for row in self.told if row["what"] == what and key in row]
 
@@ -105,14 +105,14 @@ class Ran:
     @property
     def stdin(self) -> str:
         """All that the agent read."""
-        return self._bytes("i")
+        return self._join_bytes("i")
 
     @property
     def stdout(self) -> str:
         """All that the agent printed."""
-        return self._bytes("o")
+        return self._join_bytes("o")
 
-    def at(self, code: str, **data: Any) -> float:
+    def find_instant(self, code: str, **data: Any) -> float:
         """Give the time of the first event of the record with that code and those values."""
         return next(
             event.at / _SECOND
@@ -120,7 +120,7 @@ class Ran:
             if event.code == code and all(event.data.get(key) == value for key, value in data.items())
         )
 
-    def _bytes(self, code: str) -> str:
+    def _join_bytes(self, code: str) -> str:
         return b"".join(event.data.get("bytes", b"") for event in self.record.events if event.code == code).decode()
 
     @property
@@ -162,12 +162,12 @@ class Client:
             try:
                 is_over = is_gone(program.pid, CEILING)
                 if is_over and not leaves:
-                    _await_ends(_processes(fake))
+                    _await_ends(_list_fake_pids(fake))
             finally:
                 record = fake.finish()
             if is_over:
-                _await_ends(_members(program.pid))
-            others = [*_members(program.pid).values()]
+                _await_ends(_find_group_members(program.pid))
+            others = [*_find_group_members(program.pid).values()]
         errors = (self._folder / "stderr").read_text("utf-8")
         if not is_over:
             said = (self._folder / "stdout").read_text("utf-8")
@@ -205,7 +205,7 @@ class Client:
         return told
 
 
-def _processes(fake: FakeAgent) -> list[int]:
+def _list_fake_pids(fake: FakeAgent) -> list[int]:
     """List the pids that the fake has had: each has a diary."""
     assert isinstance(fake.watch, FakeLog)
     return [int(diary.name) for diary in fake.watch.folder.iterdir()]
@@ -218,7 +218,7 @@ def _await_ends(pids: Iterable[int]) -> None:
         is_gone(pid, max(0.0, deadline - time.monotonic()))
 
 
-def _members(group: int) -> dict[int, str]:
+def _find_group_members(group: int) -> dict[int, str]:
     """Find a process group's members, and their commands, without its leader and the dead."""
     found = {}
     for process in Path("/proc").iterdir():
@@ -253,8 +253,8 @@ class Programs:
         if not folder.exists():
             shutil.copytree(_PROGRAMS, folder)
             if package is not None:
-                (folder / "node_modules").symlink_to(from_npm(package) / "node_modules")
-        return Client(self._lab, [node(), str(folder / name)], agent, folder)
+                (folder / "node_modules").symlink_to(install_from_npm(package) / "node_modules")
+        return Client(self._lab, [find_node(), str(folder / name)], agent, folder)
 
     def python(self, name: str, agent: str) -> Client:
         """Give a client that a Python program uses.
@@ -265,7 +265,7 @@ class Programs:
         """
         folder = self._folder / "python"
         folder.mkdir(exist_ok=True)
-        path = f"PYTHONPATH={from_pypi_alone()}:{from_pypi()}"
+        path = f"PYTHONPATH={install_from_pypi_without_clis()}:{install_from_pypi()}"
         return Client(self._lab, ["env", path, sys.executable, str(_PROGRAMS.with_name(name))], agent, folder)
 
     def shell(self, name: str, agent: str) -> Client:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.clients.comparison import ADAPTERS, PAGE, page
+from tests.clients.comparison import ADAPTERS, PAGE, write_page_text
 
 _LONGEST = 40
 
@@ -19,4 +19,4 @@ def test_an_adapter_is_short() -> None:
 @pytest.mark.slow
 def test_the_page_is_what_the_scenarios_say() -> None:
     """A red that comes or goes is news for its readers: write it again with `python -m tests.clients.comparison`."""
-    assert page() == PAGE.read_text("utf-8")
+    assert write_page_text() == PAGE.read_text("utf-8")

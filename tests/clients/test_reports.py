@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.clients.reports import PAGE, PROGRAMS, page, result
+from tests.clients.reports import PAGE, PROGRAMS, run_report, write_page_text
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import ScenarioRunner
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: f"{program.report}, {program.name}")
 def test_a_program_is_red_before_its_fix_and_green_after_it(lab: ScenarioRunner, program: Program) -> None:
     """A scenario that a real fault does not turn red, or that its fix does not turn green, is of no use."""
-    failed, row = result(lab, program)
+    failed, row = run_report(lab, program)
     assert failed == program.failed
     assert row in PAGE.read_text("utf-8").splitlines()
 
@@ -27,4 +27,4 @@ def test_the_page_has_a_row_for_each_program() -> None:
     text = PAGE.read_text("utf-8")
     rows = [line for line in text.splitlines() if line.startswith("| [")]
     assert len(rows) == len(PROGRAMS)
-    assert page(rows) == text
+    assert write_page_text(rows) == text

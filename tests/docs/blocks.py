@@ -1,6 +1,7 @@
 """Does with each code block of a page what its reader would do, in one folder a page. Knows no page.
 
-CONTRIBUTING.md says how a block shows what it is. `play` raises an AssertionError that names the line of the block.
+CONTRIBUTING.md says how a block shows what it is. `play_page` raises an AssertionError that names the line of the
+block.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from pytest_agentproc.scenario import loads
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Block", "blocks", "fits", "play", "run"]
+__all__ = ["Block", "find_blocks", "matches_shown", "play_page", "run_command"]
 
 HOME = "/home/me/project"
 """What a page writes for the folder in which its reader works."""
@@ -74,7 +75,7 @@ class Block:
         return _COMMAND.findall(self.text)
 
 
-def blocks(page: str) -> list[Block]:
+def find_blocks(page: str) -> list[Block]:
     """Find the blocks of a page; directives of the page itself, such as `{toctree}`, are none."""
     found = (
         Block(match["language"], match["text"], page.count("\n", 0, match.start()) + 1)
@@ -83,7 +84,7 @@ def blocks(page: str) -> list[Block]:
     return [block for block in found if not block.language.startswith("{") or block.language == "{code-block}"]
 
 
-def fits(shown: str, printed: str) -> bool:
+def matches_shown(shown: str, printed: str) -> bool:
     """Say whether a command printed what is shown: `...` alone on a line stands for any lines."""
     for varies, constant in _VARIES:
         shown, printed = varies.sub(constant, shown), varies.sub(constant, printed)
@@ -93,13 +94,13 @@ def fits(shown: str, printed: str) -> bool:
     )
 
 
-def play(page: Path, folder: Path) -> None:
+def play_page(page: Path, folder: Path) -> None:
     """Write each named file, run each command and each example, in the order of the page.
 
     Scenarios and tests that no command of the page names are run at the end, and have to pass.
     """
     left: list[str] = []
-    found = blocks(page.read_text("utf-8"))
+    found = find_blocks(page.read_text("utf-8"))
     said = " ".join(block.text for block in found if block.language in ("console", "sh"))
     for block in found:
         where = f"{page.name}:{block.line}"
@@ -119,7 +120,7 @@ def play(page: Path, folder: Path) -> None:
             folder.joinpath(name).write_text(block.text, "utf-8")
             left.append(name)
     if left:
-        done = run([f"{sys.executable}", "-m", "pytest", "-q", "-W", "error", *left], folder)
+        done = run_command([f"{sys.executable}", "-m", "pytest", "-q", "-W", "error", *left], folder)
         assert done.returncode == 0, f"{page.name}: {' '.join(left)}\n{done.stdout}{done.stderr}"
 
 
@@ -127,7 +128,7 @@ def _is_run(file: str) -> bool:
     return file.endswith(".scenario.yaml") or re.search(r"(^|/)test_\w+\.py$", file) is not None
 
 
-def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+def run_command(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a command as the reader of a page would, in that folder."""
     tools = [Path(sys.executable).parent, *(Path(found).parent for name in ("node",) if (found := shutil.which(name)))]
     env = {
@@ -154,7 +155,7 @@ def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
 # What is done with a block of each language that names no file: the name of a file to run at the end, or nothing.
 
 
-def _of_yaml(block: Block, where: str, _folder: Path) -> str:
+def _play_yaml(block: Block, where: str, _folder: Path) -> str:
     """A whole scenario is run. Steps alone are checked, as those of the agent that the first line may name."""
     if re.search(r"^scenario:", block.text, re.MULTILINE):
         return f"block_{block.line}.scenario.yaml"
@@ -168,60 +169,60 @@ def _of_yaml(block: Block, where: str, _folder: Path) -> str:
     return ""
 
 
-def _of_python(block: Block, where: str, folder: Path) -> str:
+def _play_python(block: Block, where: str, folder: Path) -> str:
     """A test is run by pytest, and any other program by Python."""
     if re.search(r"^(async )?def test_|^class Test", block.text, re.MULTILINE):
         return f"test_block_{block.line}.py"
-    done = run([sys.executable, "-W", "error", "-c", block.text], folder)
+    done = run_command([sys.executable, "-W", "error", "-c", block.text], folder)
     assert done.returncode == 0, f"{where}: {done.stderr}"
     return ""
 
 
-def _of_console(block: Block, where: str, folder: Path) -> str:
+def _play_console(block: Block, where: str, folder: Path) -> str:
     """Each command prints what is shown below it, on stdout and then on stderr."""
     assert block.text.startswith("$ "), f"{where}: a console block begins with a command, such as $ agentproc list"
     for command, shown in block.commands:
-        done = run(["sh", "-c", command], folder)
+        done = run_command(["sh", "-c", command], folder)
         printed = (done.stdout + done.stderr).replace(str(folder), HOME)
-        assert fits(shown, printed), f"{where}: $ {command}\nshown:\n{shown}\nprinted:\n{printed}"
+        assert matches_shown(shown, printed), f"{where}: $ {command}\nshown:\n{shown}\nprinted:\n{printed}"
     return ""
 
 
-def _of_shell(block: Block, where: str, folder: Path) -> str:
+def _play_shell(block: Block, where: str, folder: Path) -> str:
     """Every command ends well; those that install something are not run."""
     if not _INSTALLS.match(block.text):
-        done = run(["sh", "-euc", block.text], folder)
+        done = run_command(["sh", "-euc", block.text], folder)
         assert done.returncode == 0, f"{where}: {block.text}\n{done.stdout}{done.stderr}"
     return ""
 
 
-def _of_toml(block: Block, _where: str, _folder: Path) -> str:
+def _play_toml(block: Block, _where: str, _folder: Path) -> str:
     tomllib.loads(block.text)
     return ""
 
 
-def _of_json(block: Block, _where: str, _folder: Path) -> str:
+def _play_json(block: Block, _where: str, _folder: Path) -> str:
     json.loads(block.text)
     return ""
 
 
-def _of_text(_block: Block, _where: str, _folder: Path) -> str:
+def _play_text(_block: Block, _where: str, _folder: Path) -> str:
     """Nothing runs: it is a picture, or what a person wrote."""
     return ""
 
 
-def _of_file(_block: Block, where: str, _folder: Path) -> str:
+def _refuse_unnamed_file(_block: Block, where: str, _folder: Path) -> str:
     raise AssertionError(f"{where}: name the file in the first line, such as // agent.test.mjs")
 
 
 _HOW: dict[str, Callable[[Block, str, Path], str]] = {
-    "yaml": _of_yaml,
-    "python": _of_python,
-    "console": _of_console,
-    "sh": _of_shell,
-    "toml": _of_toml,
-    "json": _of_json,
-    "text": _of_text,
-    "js": _of_file,
-    "ini": _of_file,
+    "yaml": _play_yaml,
+    "python": _play_python,
+    "console": _play_console,
+    "sh": _play_shell,
+    "toml": _play_toml,
+    "json": _play_json,
+    "text": _play_text,
+    "js": _refuse_unnamed_file,
+    "ini": _refuse_unnamed_file,
 }

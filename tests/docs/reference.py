@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-__all__ = ["anchors", "is_made", "made", "writer"]
+__all__ = ["is_made", "list_anchors", "load_page_writer", "make_pages"]
 
 
 @cache
-def writer() -> ModuleType:
+def load_page_writer() -> ModuleType:
     """Load docs/_ext/reference_pages.py."""
     spec = importlib.util.spec_from_file_location("reference_pages", ROOT / "docs" / "_ext" / "reference_pages.py")
     assert spec is not None
@@ -29,19 +29,19 @@ def writer() -> ModuleType:
 
 
 @cache
-def made() -> dict[str, str]:
+def make_pages() -> dict[str, str]:
     """Write every page of the reference that is made from tables, by its file below docs/reference."""
-    pages: dict[str, str] = writer().pages()
+    pages: dict[str, str] = load_page_writer().pages()
     return pages
 
 
 def is_made(page: Path) -> bool:
     """Say whether a page below docs is one of them, which a build has left there."""
     folder = ROOT / "docs" / "reference"
-    return folder in page.parents and writer().is_made(str(page.relative_to(folder))) is True
+    return folder in page.parents and load_page_writer().is_made(str(page.relative_to(folder))) is True
 
 
-def anchors(page: str) -> list[str]:
+def list_anchors(page: str) -> list[str]:
     """List the anchors of a page's headings, and the names that it gives them; code is no heading."""
     text = re.sub(r"^(`{3,}).*?^\1$", "", page, flags=re.MULTILINE | re.DOTALL)
     titles = [make_heading_anchor(title) for title in re.findall(r"^#+ (.*)$", text, re.MULTILINE)]

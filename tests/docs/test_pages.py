@@ -9,8 +9,8 @@ import pytest
 
 from pytest_agentproc.errors import ScenarioError
 from tests.architecture.sources import ROOT
-from tests.docs.blocks import Block, blocks, fits, play
-from tests.docs.reference import anchors, is_made, made
+from tests.docs.blocks import Block, find_blocks, matches_shown, play_page
+from tests.docs.reference import is_made, list_anchors, make_pages
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,16 +26,16 @@ PAGES = [ROOT / "README.md", *sorted(page for page in DOCS.rglob("*.md") if not 
 @pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT).with_suffix("")) for page in PAGES])
 def test_each_block_does_what_the_page_says(page: Path, tmp_path: Path) -> None:
     """A reader copies it before reading on."""
-    play(page, tmp_path)
+    play_page(page, tmp_path)
 
 
-def _played(text: str, folder: Path) -> str:
+def _play_text(text: str, folder: Path) -> str:
     """Play a page with this text; give the message of its failure, or nothing."""
     folder.mkdir(exist_ok=True)
     page = folder / "page.md"
     page.write_text(text, "utf-8")
     try:
-        play(page, folder)
+        play_page(page, folder)
     except AssertionError as error:
         return str(error)
     return ""
@@ -44,16 +44,16 @@ def _played(text: str, folder: Path) -> str:
 def test_blocks_are_found_with_their_lines_and_files() -> None:
     """A failure names the line of the block; a directive of the page is no example."""
     page = "# T\n\n```{toctree}\na\n```\n\n```yaml\n# a.scenario.yaml\nscenario: x\n```\n\n````text\n```\n````\n"
-    assert blocks(page) == [Block("yaml", "# a.scenario.yaml\nscenario: x\n", 7), Block("text", "```\n", 12)]
-    assert [block.file for block in blocks(page)] == ["a.scenario.yaml", ""]
+    assert find_blocks(page) == [Block("yaml", "# a.scenario.yaml\nscenario: x\n", 7), Block("text", "```\n", 12)]
+    assert [block.file for block in find_blocks(page)] == ["a.scenario.yaml", ""]
 
 
 def test_output_fits_but_for_what_varies() -> None:
     """Pids, durations and digests differ from run to run; three dots stand for lines."""
-    assert fits("a\n...\n1 passed in 0.10s\n", "a\nb\nc\n1 passed in 7.31s\n")
-    assert fits("", "")
-    assert not fits("a\n", "b\n")
-    assert not fits("a\n", "a\nb\n")
+    assert matches_shown("a\n...\n1 passed in 0.10s\n", "a\nb\nc\n1 passed in 7.31s\n")
+    assert matches_shown("", "")
+    assert not matches_shown("a\n", "b\n")
+    assert not matches_shown("a\n", "a\nb\n")
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_output_fits_but_for_what_varies() -> None:
 )
 def test_a_false_block_is_reported_with_its_line(text: str, message: str, tmp_path: Path) -> None:
     """The author of a page has to find the block."""
-    assert _played(text, tmp_path).startswith(message)
+    assert _play_text(text, tmp_path).startswith(message)
 
 
 @pytest.mark.slow
@@ -81,29 +81,29 @@ def test_the_blocks_of_a_page_share_a_folder(tmp_path: Path) -> None:
     scenario = "scenario: it answers\nagent: raw\nscript:\n- answer: done\nexpect: {outcome: completed}\n"
     command = "```console\n$ head -n 1 a.scenario.yaml\n# a.scenario.yaml\n```\n"
     page = f"```yaml\n# a.scenario.yaml\n{scenario}```\n\n{command}"
-    assert _played(page, tmp_path / "good") == ""
-    assert "1 failed" in _played(f"```yaml\n{scenario.replace('completed', 'failed')}```\n", tmp_path / "bad")
+    assert _play_text(page, tmp_path / "good") == ""
+    assert "1 failed" in _play_text(f"```yaml\n{scenario.replace('completed', 'failed')}```\n", tmp_path / "bad")
     with pytest.raises(ScenarioError, match='unknown step "anser"'):
-        _played("```yaml\n# agent: claude\n- anser: x\n```\n", tmp_path / "steps")
+        _play_text("```yaml\n# agent: claude\n- anser: x\n```\n", tmp_path / "steps")
 
 
-def _targets(page: Path) -> dict[str, str]:
+def _find_bad_links(page: Path) -> dict[str, str]:
     """List the links of a page that are no addresses, each with what is wrong with it."""
     text = re.sub(r"^(`{3,}).*?^\1$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
     links = re.findall(r"\]\(([^)\s]+)\)", text)
-    return {link: _fault(page, link) for link in links if not re.match(r"https?:|mailto:", link)}
+    return {link: _find_fault_of_link(page, link) for link in links if not re.match(r"https?:|mailto:", link)}
 
 
-def _fault(page: Path, link: str) -> str:
+def _find_fault_of_link(page: Path, link: str) -> str:
     name, _, place = link.partition("#")
     target = (page.parent / name).resolve() if name else page
     if is_made(target):
-        text = made().get(str(target.relative_to(DOCS / "reference")), "")
+        text = make_pages().get(str(target.relative_to(DOCS / "reference")), "")
     elif not target.exists():
         return "no such file"
     else:
         text = target.read_text("utf-8") if target.suffix == ".md" else ""
-    return "no such heading" if place and place not in anchors(text) else ""
+    return "no such heading" if place and place not in list_anchors(text) else ""
 
 
 def test_every_link_leads_somewhere() -> None:
@@ -112,7 +112,7 @@ def test_every_link_leads_somewhere() -> None:
     broken = [
         f"{page.relative_to(ROOT)}: {link}: {fault}"
         for page in pages
-        for link, fault in _targets(page).items()
+        for link, fault in _find_bad_links(page).items()
         if fault
     ]
     assert broken == []

@@ -26,8 +26,8 @@ from pytest_agentproc.subjects._written import _CHECKS_BY_TOML_KEY
 from pytest_agentproc.verdict import VERDICT_TEXTS, JudgedCheck, JudgedScenario, Verdict
 from pytest_agentproc.vocabulary import BUG_FAMILIES, LEVELS, RULES, Outcome
 from tests.architecture.sources import ROOT
-from tests.docs.blocks import run
-from tests.docs.reference import anchors, made, writer
+from tests.docs.blocks import run_command
+from tests.docs.reference import list_anchors, load_page_writer, make_pages
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -53,7 +53,7 @@ def test_every_word_of_the_tables_has_an_entry() -> None:
 
 def test_each_entry_has_a_sentence_an_anchor_and_an_example() -> None:
     """A reader who comes from a failure has to understand it here."""
-    pages = {name: (text, anchors(text)) for name, text in made().items()}
+    pages = {name: (text, list_anchors(text)) for name, text in make_pages().items()}
     for entry in list_entries():
         text, known = pages[f"{find_page(entry)}.md"]
         where = f"{entry.kind} {entry.name}"
@@ -61,12 +61,12 @@ def test_each_entry_has_a_sentence_an_anchor_and_an_example() -> None:
         assert entry.example.text or entry.example.commands, where
         assert make_heading_anchor(entry.name) in known, where
         assert format_as_markdown(entry).partition("\n")[2].strip() in text, where
-        assert writer().is_made(f"{find_page(entry)}.md"), where
+        assert load_page_writer().is_made(f"{find_page(entry)}.md"), where
 
 
 def test_no_two_headings_of_a_page_have_one_anchor() -> None:
     """The second one could not be linked."""
-    found = {name: anchors(page) for name, page in made().items()}
+    found = {name: list_anchors(page) for name, page in make_pages().items()}
     assert {name: those for name, those in found.items() if len(set(those)) < len(those)} == {}
 
 
@@ -109,7 +109,7 @@ def test_the_example_of_a_verdict_shows_it(verdict: Verdict, tmp_path: Path) -> 
         tmp_path.joinpath(entry.example.file).write_text(entry.example.text, "utf-8")
     printed = ""
     for command in entry.example.commands:
-        done = run(["sh", "-c", command], tmp_path)
+        done = run_command(["sh", "-c", command], tmp_path)
         printed = done.stdout + done.stderr
     expected = {Verdict.KIT_ERROR: "passed", Verdict.KNOWN: "xfailed"}.get(verdict, str(verdict))
     assert expected in printed
@@ -121,34 +121,34 @@ def test_the_example_of_an_option_runs(option: str, tmp_path: Path) -> None:
     """Tests that fail are fine, a command line that pytest refuses is not."""
     tmp_path.joinpath("test_mine.py").write_text("def test_nothing():\n    pass\n", "utf-8")
     tmp_path.joinpath("known.yaml").write_text("[]\n", "utf-8")
-    example = writer().OPTION_EXAMPLES[option]
+    example = load_page_writer().OPTION_EXAMPLES[option]
     assert f"--agentproc-{option.replace('_', '-')}" in example
-    done = run(["sh", "-c", example], tmp_path)
+    done = run_command(["sh", "-c", example], tmp_path)
     assert done.returncode in (0, 1), f"{example}\n{done.stdout}{done.stderr}"
 
 
 @pytest.mark.slow
 def test_the_examples_of_commands_run(tmp_path: Path) -> None:
     """`new` comes first: it writes the scenario that others take."""
-    examples = writer().COMMAND_EXAMPLES
+    examples = load_page_writer().COMMAND_EXAMPLES
     assert sorted(examples) == sorted(MODULE_AND_PURPOSE_BY_COMMAND)
     for name in ("new", *(name for name in examples if name != "new")):
-        done = run(["sh", "-c", examples[name]], tmp_path)
+        done = run_command(["sh", "-c", examples[name]], tmp_path)
         assert done.returncode == 0, f"{examples[name]}\n{done.stdout}{done.stderr}"
 
 
-def _headings(name: str) -> list[str]:
-    return anchors((ROOT / "docs" / "reference" / f"{name}.md").read_text("utf-8"))
+def _list_headings(name: str) -> list[str]:
+    return list_anchors((ROOT / "docs" / "reference" / f"{name}.md").read_text("utf-8"))
 
 
 def test_every_fixture_marker_and_hook_has_its_heading() -> None:
     """Their examples are blocks of the page, which run."""
     fixtures = [name for name in plugin_fixtures.__all__ if not name.startswith("pytest_")]
-    assert {make_heading_anchor(name) for name in (*fixtures, "agent_scenario")} <= set(_headings("fixtures"))
+    assert {make_heading_anchor(name) for name in (*fixtures, "agent_scenario")} <= set(_list_headings("fixtures"))
     assert {make_heading_anchor(f"Marker: {name}") for name in ("agentproc", "virtual_time", "process_tree")} <= set(
-        _headings("fixtures")
+        _list_headings("fixtures")
     )
-    assert {make_heading_anchor(name) for name in hookspecs.__all__} <= set(_headings("hooks"))
+    assert {make_heading_anchor(name) for name in hookspecs.__all__} <= set(_list_headings("hooks"))
 
 
 def test_every_key_of_wrapper_toml_and_of_the_results_has_its_row() -> None:

@@ -12,9 +12,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from tests.clients.packages import from_npm
+from tests.clients.packages import install_from_npm
 
-__all__ = ["SCHEMA", "of_the_release", "written"]
+__all__ = ["SCHEMA", "format_schema", "generate_release_schema"]
 
 SCHEMA = Path(__file__).parents[1] / "data" / "codex-app-server.schema.json"
 _NOTIFICATIONS = frozenset(
@@ -44,16 +44,16 @@ _LIMIT = 60
 """Real seconds for the one command."""
 
 
-def of_the_release() -> dict[str, Any]:
+def generate_release_schema() -> dict[str, Any]:
     """Have the pinned release write its schema, and reduce it."""
-    codex = from_npm("codex") / "node_modules" / ".bin" / "codex"
+    codex = install_from_npm("codex") / "node_modules" / ".bin" / "codex"
     with tempfile.TemporaryDirectory() as folder:
         command = [str(codex), "app-server", "generate-json-schema", "--out", folder]
         subprocess.run(command, check=True, timeout=_LIMIT, env={"PATH": "/usr/bin:/bin", "HOME": folder})
-        return _reduced(Path(folder))
+        return _reduce_schema(Path(folder))
 
 
-def written(schema: dict[str, Any]) -> str:
+def format_schema(schema: dict[str, Any]) -> str:
     """Write it with one line for each message and each definition."""
     parts = []
     for part, entries in schema.items():
@@ -62,11 +62,11 @@ def written(schema: dict[str, Any]) -> str:
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
-def _reduced(folder: Path) -> dict[str, Any]:
+def _reduce_schema(folder: Path) -> dict[str, Any]:
     known: dict[str, Any] = {}
 
     def load(name: str) -> dict[str, Any]:
-        found: dict[str, Any] = _plain(json.loads((folder / f"{name}.json").read_text("utf-8")))
+        found: dict[str, Any] = _strip_descriptions(json.loads((folder / f"{name}.json").read_text("utf-8")))
         known.update(found.pop("definitions", {}))
         return found
 
@@ -78,34 +78,34 @@ def _reduced(folder: Path) -> dict[str, Any]:
         parts[kind] = {method: named[method] for method in sorted(methods)}
     parts["responses"] = {method: load(name) for method, name in _RESPONSES.items()}
     used: dict[str, Any] = {}
-    waiting = _references(parts)
+    waiting = _list_references(parts)
     while waiting:
         name = waiting.pop()
         if name not in used:
             used[name] = known[name]
-            waiting += _references(known[name])
+            waiting += _list_references(known[name])
     return {**parts, "definitions": used}
 
 
-def _plain(value: Any, *, is_named: bool = False) -> Any:
+def _strip_descriptions(value: Any, *, is_named: bool = False) -> Any:
     """Leave out the words for people; a property may be called like one of them."""
     if isinstance(value, list):
-        return [_plain(part) for part in value]
+        return [_strip_descriptions(part) for part in value]
     if not isinstance(value, dict):
         return value
     kept = value.items() if is_named else [(key, part) for key, part in value.items() if key not in _WORDS]
-    return {key: _plain(part, is_named=key in ("properties", "definitions")) for key, part in kept}
+    return {key: _strip_descriptions(part, is_named=key in ("properties", "definitions")) for key, part in kept}
 
 
-def _references(value: Any) -> list[str]:
+def _list_references(value: Any) -> list[str]:
     if isinstance(value, list):
-        return [name for part in value for name in _references(part)]
+        return [name for part in value for name in _list_references(part)]
     if not isinstance(value, dict):
         return []
     own = [value["$ref"].rpartition("/")[2]] if isinstance(value.get("$ref"), str) else []
-    return [*own, *(name for part in value.values() for name in _references(part))]
+    return [*own, *(name for part in value.values() for name in _list_references(part))]
 
 
 if __name__ == "__main__":
-    SCHEMA.write_text(written(of_the_release()), encoding="utf-8")
+    SCHEMA.write_text(format_schema(generate_release_schema()), encoding="utf-8")
     sys.exit(0)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tests.fidelity.running import Ran
 
-__all__ = ["differences", "kinds"]
+__all__ = ["list_differences", "list_kinds"]
 
 _NAMED = ("modelUsage", "model_usage_since_last_result", "models", "byName", "by_type")
 """Objects whose keys are names."""
@@ -24,38 +24,38 @@ _FREE = ("input", "args", "arguments", "parameters")
 _KINDS = ("method", "type", "subtype", "role", "status", "state")
 
 
-def differences(real: Ran, fake: Ran) -> list[str]:
+def list_differences(real: Ran, fake: Ran) -> list[str]:
     """List how the fake's output differs from the real CLI's."""
     found = [] if real.code == fake.code else [f"exit code: {real.code}, the fake has {fake.code}"]
     ours, theirs = (ran.stderr.partition("\n")[0] for ran in (fake, real))
     found += [] if ours == theirs else [f"first line of stderr: {theirs!r}, the fake has {ours!r}"]
-    events, others = _events(real.stdout), _events(fake.stdout)
+    events, others = _parse_events(real.stdout), _parse_events(fake.stdout)
     if events is None or others is None:
         return [
             *found,
             *([] if real.stdout == fake.stdout else [f"text: {real.stdout!r}, the fake has {fake.stdout!r}"]),
         ]
-    matcher = SequenceMatcher(None, [*map(kind_of, events)], [*map(kind_of, others)], autojunk=False)
+    matcher = SequenceMatcher(None, [*map(find_kind, events)], [*map(find_kind, others)], autojunk=False)
     for what, start, end, low, high in matcher.get_opcodes():
         if what == "equal":
             for event, other in zip(events[start:end], others[low:high], strict=True):
-                found += _differing(kind_of(event), event, other)
+                found += _iterate_differences(find_kind(event), event, other)
             continue
-        after = kind_of(events[start - 1]) if start else "the start"
-        found += [f"after {after}: the fake lacks {kind_of(event)}" for event in events[start:end]]
-        found += [f"after {after}: only the fake has {kind_of(event)}" for event in others[low:high]]
+        after = find_kind(events[start - 1]) if start else "the start"
+        found += [f"after {after}: the fake lacks {find_kind(event)}" for event in events[start:end]]
+        found += [f"after {after}: only the fake has {find_kind(event)}" for event in others[low:high]]
     return list(dict.fromkeys(found))
 
 
-def kinds(stdout: str) -> list[str]:
+def list_kinds(stdout: str) -> list[str]:
     """List the kinds of the events."""
-    return [kind_of(event) for event in _events(stdout) or []]
+    return [find_kind(event) for event in _parse_events(stdout) or []]
 
 
-def kind_of(event: dict[str, Any]) -> str:
+def find_kind(event: dict[str, Any]) -> str:
     """Say which kind of event it is."""
     if "jsonrpc" in event:
-        return _kind_of_message(event)
+        return _find_kind_of_message(event)
     inner = [event.get(name) for name in ("event", "item", "assistantMessageEvent", "message", "response", "request")]
     for outer in (event.get("params"), event.get("result")):
         inner += [outer.get(name) for name in ("item", "turn", "status")] if isinstance(outer, dict) else []
@@ -66,7 +66,7 @@ def kind_of(event: dict[str, Any]) -> str:
     return ".".join([*dict.fromkeys(words), *blocks]) or "object"
 
 
-def _kind_of_message(message: dict[str, Any]) -> str:
+def _find_kind_of_message(message: dict[str, Any]) -> str:
     """Say which update, request or response of JSON-RPC it is."""
     if "method" not in message:
         return f"{'error' if 'error' in message else 'response'} {message.get('id')}"
@@ -76,7 +76,7 @@ def _kind_of_message(message: dict[str, Any]) -> str:
     )
 
 
-def _events(stdout: str) -> list[dict[str, Any]] | None:
+def _parse_events(stdout: str) -> list[dict[str, Any]] | None:
     try:
         whole = json.loads(stdout)
     except ValueError:
@@ -90,8 +90,8 @@ def _events(stdout: str) -> list[dict[str, Any]] | None:
     return found if all(isinstance(event, dict) for event in found) else None
 
 
-def _differing(kind: str, event: dict[str, Any], other: dict[str, Any]) -> Iterator[str]:
-    real, fake = dict(_shape(event)), dict(_shape(other))
+def _iterate_differences(kind: str, event: dict[str, Any], other: dict[str, Any]) -> Iterator[str]:
+    real, fake = dict(_iterate_shape(event)), dict(_iterate_shape(other))
     for path in sorted(real.keys() - fake.keys()):
         if _is_first(path, real, fake):
             yield f"{kind}: the fake lacks {path} ({real[path]})"
@@ -109,7 +109,7 @@ def _is_first(path: str, shape: dict[str, str], other: dict[str, str]) -> bool:
     return not above or shape.get(above) == other.get(above)
 
 
-def _shape(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+def _iterate_shape(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
     """Give each path in an event with the type that is there; numbers are of one type."""
     kind = "null" if value is None else "number" if type(value) in (int, float) else type(value).__name__
     if path:
@@ -117,7 +117,7 @@ def _shape(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
     name = path.rpartition(".")[2]
     if isinstance(value, dict) and name not in _FREE:
         for key, part in value.items():
-            yield from _shape(part, f"{path}.{'*' if name in _NAMED else key}".lstrip("."))
+            yield from _iterate_shape(part, f"{path}.{'*' if name in _NAMED else key}".lstrip("."))
     if isinstance(value, list):
         for part in value:
-            yield from _shape(part, f"{path}[]")
+            yield from _iterate_shape(part, f"{path}[]")

@@ -20,7 +20,7 @@ SESSION = "11111111-2222-4333-8444-555555555555"
 _API_ERROR = '[{result: {text: "API Error: 400 refused", is_error: true}}]'
 
 
-def _bash(command: str, **more: Any) -> tuple[str, dict[str, Any]]:
+def _build_bash_call(command: str, **more: Any) -> tuple[str, dict[str, Any]]:
     return "Bash", {"command": command, "description": "d", **more}
 
 
@@ -42,28 +42,30 @@ _WRONG_SERVER = json.dumps(
 _CALC = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "calc", "version": "1"}}
 
 
-def _answer(result: dict[str, Any]) -> str:
+def _build_answer(result: dict[str, Any]) -> str:
     """Answer the last message of MCP, whose ids are in the place of their names."""
     message = {"jsonrpc": "2.0", "id": "<message>", "result": result}
     told = {"subtype": "success", "request_id": "<request>", "response": {"mcp_response": message}}
     return json.dumps({"type": "control_response", "response": told}).replace('"<message>"', "<message>")
 
 
-def _hooks(**commands: str) -> str:
+def _build_hook_settings(**commands: str) -> str:
     """Give settings with a hook for each event."""
     hooks = {event: [{"hooks": [{"type": "command", "command": command}]}] for event, command in commands.items()}
     return json.dumps({"hooks": hooks})
 
 
-def _with_wrong_hook(event: str) -> str:
+def _build_settings_with_wrong_hook(event: str) -> str:
     """Give settings with two hooks for an event, of which one has a wrong value."""
     hooks = [{"type": "command", "command": command} for command in (5, "true")]
-    return json.dumps({"hooks": {**json.loads(_hooks(SessionStart="true"))["hooks"], event: [{"hooks": hooks}]}})
+    return json.dumps(
+        {"hooks": {**json.loads(_build_hook_settings(SessionStart="true"))["hooks"], event: [{"hooks": hooks}]}}
+    )
 
 
 _HOOKED = (*_STREAM, "--include-hook-events", "--allowedTools=Bash", "--settings")
 _BLOCK = '{"decision": "block", "reason": "go on"}'
-_HI = _tool("a", *_bash("echo hi"))
+_HI = _tool("a", *_build_bash_call("echo hi"))
 _TASK = {"description": "look", "prompt": "look for it", "subagent_type": "general-purpose"}
 
 _CLAUDE = [
@@ -75,23 +77,23 @@ _CLAUDE = [
         cli="claude",
         name="a tool",
         argv=(*_STREAM, "--allowedTools=Bash", "hi"),
-        replies=(Reply("see", [_bash("echo hi")]), Reply("done")),
+        replies=(Reply("see", [_build_bash_call("echo hi")]), Reply("done")),
         script=f"[{{say: see}}, {_HI}, {{tool_done: {{id: a, output: hi}}}}, {{answer: done}}]",
     ),
     Conversation(
         cli="claude",
         name="two tools",
         argv=(*_STREAM, "--allowedTools=Bash", "hi"),
-        replies=(Reply("", [_bash("echo a"), _bash("echo b")]), Reply("done")),
-        script=f"[{_tool('a', *_bash('echo a'), more=True)}, {_tool('b', *_bash('echo b'))}, "
+        replies=(Reply("", [_build_bash_call("echo a"), _build_bash_call("echo b")]), Reply("done")),
+        script=f"[{_tool('a', *_build_bash_call('echo a'), more=True)}, {_tool('b', *_build_bash_call('echo b'))}, "
         "{tool_done: {id: a, output: a}}, {tool_done: {id: b, output: b}}, {answer: done}]",
     ),
     Conversation(
         cli="claude",
         name="a denied tool",
         argv=(*_STREAM, "hi"),
-        replies=(Reply("", [_bash("touch ../x")]), Reply("done")),
-        script=f"[{_tool('a', *_bash('touch ../x'))}, {{event: {{type: system, subtype: permission_denied, "
+        replies=(Reply("", [_build_bash_call("touch ../x")]), Reply("done")),
+        script=f"[{_tool('a', *_build_bash_call('touch ../x'))}, {{event: {{type: system, subtype: permission_denied, "
         "tool_name: Bash, tool_use_id: a, message: no, uuid: u, session_id: s}}, "
         "{tool_done: {id: a, error: no}}, {answer: done}]",
     ),
@@ -108,9 +110,13 @@ _CLAUDE = [
         cli="claude",
         name="a background task",
         argv=(*_STREAM, "--allowedTools=Bash", "hi"),
-        replies=(Reply("", [_bash("sleep 2; echo x", run_in_background=True)]), Reply("one"), Reply("noted")),
-        script=f"[{_tool('a', *_bash('x', run_in_background=True))}, {{task: {{id: t, tool: a}}}}, {{tool_done: a}}, "
-        "{answer: one}, {task_done: t}, {background_turn: {task: t, answer: noted}}]",
+        replies=(
+            Reply("", [_build_bash_call("sleep 2; echo x", run_in_background=True)]),
+            Reply("one"),
+            Reply("noted"),
+        ),
+        script=f"[{_tool('a', *_build_bash_call('x', run_in_background=True))}, {{task: {{id: t, tool: a}}}}, "
+        "{tool_done: a}, {answer: one}, {task_done: t}, {background_turn: {task: t, answer: noted}}]",
     ),
     Conversation(
         cli="claude",
@@ -143,11 +149,11 @@ _CLAUDE = [
         replies=(Reply("", [("mcp__calc__add", {"a": 1})]), Reply("done")),
         talk=(
             ("", _INITIALIZE),
-            ('"method":"initialize"', _answer(_CALC)),
-            ('"notifications/initialized"', _answer({})),
-            ('"method":"tools/list"', _answer({"tools": [{"name": "add", "inputSchema": {"type": "object"}}]})),
+            ('"method":"initialize"', _build_answer(_CALC)),
+            ('"notifications/initialized"', _build_answer({})),
+            ('"method":"tools/list"', _build_answer({"tools": [{"name": "add", "inputSchema": {"type": "object"}}]})),
             ("", _ASKED),
-            ('"method":"tools/call"', _answer({"content": [{"type": "text", "text": "3"}]})),
+            ('"method":"tools/call"', _build_answer({"content": [{"type": "text", "text": "3"}]})),
             ('"type":"result"', ""),
         ),
         script=f"[{{wait_for: prompt 1}}, {_tool('a', 'mcp__calc__add', {'a': 1})}, {{request: {{tool: a}}}}, "
@@ -179,41 +185,46 @@ _CLAUDE = [
     Conversation(
         cli="claude",
         name="hooks that pass",
-        argv=(*_HOOKED, _hooks(SessionStart="true", PreToolUse="true", PostToolUse="true", Stop="true"), "--", "hi"),
-        replies=(Reply("", [_bash("echo hi")]), Reply("done")),
+        argv=(
+            *_HOOKED,
+            _build_hook_settings(SessionStart="true", PreToolUse="true", PostToolUse="true", Stop="true"),
+            "--",
+            "hi",
+        ),
+        replies=(Reply("", [_build_bash_call("echo hi")]), Reply("done")),
         script=f"[{_HI}, {{tool_done: {{id: a, output: hi}}}}, {{answer: done}}]",
     ),
     Conversation(
         cli="claude",
         name="a hook that denies a tool",
-        argv=(*_HOOKED, _hooks(PreToolUse="echo no >&2; exit 2", PostToolUse="true"), "--", "hi"),
-        replies=(Reply("", [_bash("echo hi")]), Reply("done")),
+        argv=(*_HOOKED, _build_hook_settings(PreToolUse="echo no >&2; exit 2", PostToolUse="true"), "--", "hi"),
+        replies=(Reply("", [_build_bash_call("echo hi")]), Reply("done")),
         script=f"[{_HI}, {{tool_done: {{id: a, output: hi}}}}, {{answer: done}}]",
     ),
     Conversation(
         cli="claude",
         name="a hook that blocks the end of a turn",
-        argv=(*_HOOKED, _hooks(Stop=f"mkdir once && echo '{_BLOCK}'; true"), "--", "hi"),
+        argv=(*_HOOKED, _build_hook_settings(Stop=f"mkdir once && echo '{_BLOCK}'; true"), "--", "hi"),
         replies=(Reply("done"),),
         script="[{answer: done}]",
     ),
     Conversation(
         cli="claude",
         name="a hook that blocks the end of each turn",
-        argv=(*_HOOKED, _hooks(Stop="exit 2"), "--", "hi"),
+        argv=(*_HOOKED, _build_hook_settings(Stop="exit 2"), "--", "hi"),
         replies=(Reply("done"),),
         script="[{answer: done}]",
     ),
     Conversation(
         cli="claude",
         name="a hook with a wrong value beside one without",
-        argv=(*_HOOKED, _with_wrong_hook("Stop"), "--", "hi"),
+        argv=(*_HOOKED, _build_settings_with_wrong_hook("Stop"), "--", "hi"),
     ),
     Conversation(
         cli="claude",
         name="a hook with a wrong value that may guard a tool",
-        argv=(*_HOOKED, _with_wrong_hook("PreToolUse"), "--", "hi"),
-        replies=(Reply("", [_bash("echo hi")]), Reply("done")),
+        argv=(*_HOOKED, _build_settings_with_wrong_hook("PreToolUse"), "--", "hi"),
+        replies=(Reply("", [_build_bash_call("echo hi")]), Reply("done")),
         script=f"[{_HI}, {{tool_done: {{id: a, output: hi}}}}, {{answer: done}}]",
     ),
     Conversation(
@@ -225,7 +236,7 @@ _CLAUDE = [
         cli="claude",
         name="a session with hooks",
         agent="{dialect: claude, mode: session}",
-        argv=(*_TALKING, "--include-hook-events", "--settings", _hooks(SessionStart="true", Stop="true")),
+        argv=(*_TALKING, "--include-hook-events", "--settings", _build_hook_settings(SessionStart="true", Stop="true")),
         talk=(("", _ASKED), ('"type":"result"', _ASKED), ('"type":"result"', "")),
         script="[{wait_for: prompt 1}, {answer: hello}, {wait_for: prompt 2}, {answer: hello}]",
     ),
@@ -380,16 +391,16 @@ _PI = [
 ]
 
 
-def _call(number: int, method: str, **params: Any) -> str:
+def _build_call(number: int, method: str, **params: Any) -> str:
     return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
 
 
 _HERE = {"cwd": "/usr", "mcpServers": []}
 _MINE = {"sessionId": "<session>"}
 _OPENING = (
-    ("", _call(0, "initialize", protocolVersion=1, clientCapabilities={})),
-    ('"id":0', _call(1, "session/new", **_HERE)),
-    ('"id":1', _call(2, "session/prompt", **_MINE, prompt=[{"type": "text", "text": "hi"}])),
+    ("", _build_call(0, "initialize", protocolVersion=1, clientCapabilities={})),
+    ('"id":0', _build_call(1, "session/new", **_HERE)),
+    ('"id":1', _build_call(2, "session/prompt", **_MINE, prompt=[{"type": "text", "text": "hi"}])),
 )
 _SETTINGS = "{handshake: {options: [{id: model, values: [m1]}, {id: mode, values: [build, plan]}]}}"
 _USED = "{event: {sessionUpdate: usage_update, used: 1, size: 9, cost: {amount: 0, currency: USD}}}"
@@ -509,10 +520,10 @@ _OPENCODE = [
         argv=("acp",),
         talk=(
             *_OPENING,
-            ('"id":2', _call(3, "session/set_mode", **_MINE, modeId="nosuch")),
-            ('"id":3', _call(4, "session/set_config_option", **_MINE, configId="mode", value="plan")),
-            ('"id":4', _call(5, "session/set_config_option", **_MINE, configId="nosuch", value="x")),
-            ('"id":5', _call(6, "session/load", **_MINE, **_HERE)),
+            ('"id":2', _build_call(3, "session/set_mode", **_MINE, modeId="nosuch")),
+            ('"id":3', _build_call(4, "session/set_config_option", **_MINE, configId="mode", value="plan")),
+            ('"id":4', _build_call(5, "session/set_config_option", **_MINE, configId="nosuch", value="x")),
+            ('"id":5', _build_call(6, "session/load", **_MINE, **_HERE)),
             ('"id":6', ""),
         ),
         script=f"[{_SETTINGS}, {{handshake: {{history: [{{prompt: hi}}, {{answer: hello}}]}}}}, "

@@ -134,7 +134,7 @@ class _Handler(BaseHTTPRequestHandler):
         for event, data in form(number, reply):
             head = f"event: {event}\n" if event else ""
             parts.append(f"{head}data: {data if isinstance(data, str) else json.dumps(data)}\n\n".encode())
-        for part in parts if form is _completions else [b"".join(parts)]:
+        for part in parts if form is _stream_openai_completions else [b"".join(parts)]:
             self.wfile.write(part)
             self.wfile.flush()
             threading.Event().wait(_PACE)
@@ -147,7 +147,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
-def _messages(number: int, reply: Reply) -> Iterator[tuple[str, Any]]:
+def _stream_anthropic_messages(number: int, reply: Reply) -> Iterator[tuple[str, Any]]:
     """Stream an answer as Anthropic's messages API does."""
     about = {"id": f"msg_{number:02}", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5"}
     usage = {"input_tokens": 10, "output_tokens": 5, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}
@@ -169,7 +169,7 @@ def _messages(number: int, reply: Reply) -> Iterator[tuple[str, Any]]:
     yield "message_stop", {"type": "message_stop"}
 
 
-def _responses(number: int, reply: Reply) -> Iterator[tuple[str, Any]]:
+def _stream_openai_responses(number: int, reply: Reply) -> Iterator[tuple[str, Any]]:
     """Stream an answer as OpenAI's responses API does."""
     yield "response.created", {"type": "response.created", "response": {"id": f"resp_{number}"}}
     items: list[dict[str, Any]] = []
@@ -186,7 +186,7 @@ def _responses(number: int, reply: Reply) -> Iterator[tuple[str, Any]]:
     yield "response.completed", {"type": "response.completed", "response": done}
 
 
-def _completions(number: int, reply: Reply) -> Iterator[tuple[str, Any]]:
+def _stream_openai_completions(number: int, reply: Reply) -> Iterator[tuple[str, Any]]:
     """Stream an answer as OpenAI's chat completions API does."""
     about = {"id": f"c{number}", "object": "chat.completion.chunk", "created": 1, "model": "m"}
     deltas: list[dict[str, Any]] = [{"reasoning_content": reply.thought}] if reply.thought else []
@@ -204,7 +204,7 @@ def _completions(number: int, reply: Reply) -> Iterator[tuple[str, Any]]:
     yield "", "[DONE]"
 
 
-def _contents(_number: int, reply: Reply) -> Iterator[tuple[str, Any]]:
+def _build_google_contents(_number: int, reply: Reply) -> Iterator[tuple[str, Any]]:
     """Give an answer as Google's generateContent does."""
     parts: list[dict[str, Any]] = [{"text": reply.text}] if reply.text else []
     parts += [{"functionCall": {"name": name, "args": given}} for name, given in reply.tools]
@@ -214,9 +214,9 @@ def _contents(_number: int, reply: Reply) -> Iterator[tuple[str, Any]]:
 
 
 _FORMS = {
-    "/v1/messages": _messages,
-    "/responses": _responses,
-    "/chat/completions": _completions,
-    ":streamGenerateContent": _contents,
-    ":generateContent": _contents,
+    "/v1/messages": _stream_anthropic_messages,
+    "/responses": _stream_openai_responses,
+    "/chat/completions": _stream_openai_completions,
+    ":streamGenerateContent": _build_google_contents,
+    ":generateContent": _build_google_contents,
 }

@@ -15,13 +15,13 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tests.clients.packages import from_npm
+from tests.clients.packages import install_from_npm
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["PACKAGES", "Ran", "RealCLI", "run"]
+__all__ = ["PACKAGES", "Ran", "RealCLI", "run_program"]
 
 PACKAGES = {"claude": "claude", "codex": "codex", "gemini": "gemini", "opencode": "opencode", "pi": "pi-coding-agent"}
 """The keys of `packages.NPM`, by CLI."""
@@ -47,7 +47,7 @@ class Ran:
     stderr: str
 
 
-def run(
+def run_program(
     command: Sequence[str],
     environ: Mapping[str, str],
     folder: Path,
@@ -88,14 +88,14 @@ def _talk(program: subprocess.Popen[str], talk: Sequence[tuple[str, str]]) -> Ra
             lines.append(program.stdout.readline())
             assert lines[-1], f"it ended before it printed {words}: {''.join(lines)}{program.stderr.read()}"
         if line:
-            program.stdin.write(f"{_with_ids(line, lines)}\n")
+            program.stdin.write(f"{_insert_ids(line, lines)}\n")
             program.stdin.flush()
     program.stdin.close()
     rest = program.stdout.read()
     return Ran(program.wait(), "".join(lines) + rest, program.stderr.read())
 
 
-def _with_ids(line: str, printed: list[str]) -> str:
+def _insert_ids(line: str, printed: list[str]) -> str:
     """Write the last id of a thread, a turn and a session that was printed in the place of its name."""
     text = "".join(printed)
     for name, told in _IDS.items():
@@ -118,7 +118,7 @@ class RealCLI:
         self.folder = home / "work"
         self.folder.mkdir(parents=True)
         (home / "tmp").mkdir()
-        self.path = str(from_npm(PACKAGES[name]) / "node_modules" / ".bin" / name)
+        self.path = str(install_from_npm(PACKAGES[name]) / "node_modules" / ".bin" / name)
         self.environ = {
             "PATH": os.pathsep.join([os.path.dirname(shutil.which("node") or ""), os.defpath]),  # noqa: PTH120
             "HOME": str(home),

@@ -18,16 +18,16 @@ from pytest_agentproc.harness import ScenarioRunner
 from pytest_agentproc.scenario import loads
 from tests.clients.packages import NPM
 from tests.fidelity.allowed import ALLOWED
-from tests.fidelity.comparing import differences, kinds
+from tests.fidelity.comparing import list_differences, list_kinds
 from tests.fidelity.conversations import CONVERSATIONS
 from tests.fidelity.model_server import ModelServer
-from tests.fidelity.running import PACKAGES, RealCLI, run
+from tests.fidelity.running import PACKAGES, RealCLI, run_program
 
 if TYPE_CHECKING:
     from tests.fidelity.conversation import Conversation
     from tests.fidelity.running import Ran
 
-__all__ = ["PAGE", "Held", "held", "page"]
+__all__ = ["PAGE", "Held", "hold_conversation", "write_page_text"]
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "fidelity.md"
 _HEAD = """# What the fakes have in common with the real CLIs
@@ -60,7 +60,7 @@ class Held:
     events: list[str]
     found: list[str]
 
-    def allowed_by(self, conversation: Conversation) -> dict[str, int | None]:
+    def find_allowing_entries(self, conversation: Conversation) -> dict[str, int | None]:
         """Give for each difference the entry of the list that allows it; None: none does."""
         entries = list(enumerate(ALLOWED, 1))
         return {
@@ -77,47 +77,47 @@ class Held:
 
 
 @cache
-def held(conversation: Conversation) -> Held:
+def hold_conversation(conversation: Conversation) -> Held:
     """Hold a conversation with both."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home, ModelServer() as server:
         cli = RealCLI(conversation.cli, Path(home), server.url)
-        real = _hold(conversation, cli.path, dict(cli.environ), cli.folder, server)
+        real = _hold_with_server(conversation, cli.path, dict(cli.environ), cli.folder, server)
     agent = conversation.agent or conversation.cli
     with ScenarioRunner() as runner, tempfile.TemporaryDirectory() as folder:
         fake = runner.make_fake(loads(f"scenario: x\nagent: {agent}\nscript: {conversation.script}\n", "x"))
-        printed = _hold(conversation, fake.path, {"LANG": "C.UTF-8"}, Path(folder), None)
+        printed = _hold_with_server(conversation, fake.path, {"LANG": "C.UTF-8"}, Path(folder), None)
         fault = fake.first_fault
         fake.finish()
     assert fault is None, fault
-    return Held(kinds(real.stdout), differences(real, printed))
+    return Held(list_kinds(real.stdout), list_differences(real, printed))
 
 
-def _hold(
+def _hold_with_server(
     conversation: Conversation, path: str, environ: dict[str, str], folder: Path, server: ModelServer | None
 ) -> Ran:
     session = ""
     if conversation.before:
-        before = run([path, *conversation.before], environ, folder)
-        session = _session_of(before.stdout)
+        before = run_program([path, *conversation.before], environ, folder)
+        session = _find_session_id(before.stdout)
     if server is not None:
         server.answer_with(*conversation.replies)
     argv = [word.replace("{session}", session) for word in conversation.argv]
-    return run([path, *argv], environ, folder, conversation.stdin, conversation.talk)
+    return run_program([path, *argv], environ, folder, conversation.stdin, conversation.talk)
 
 
-def _session_of(stdout: str) -> str:
+def _find_session_id(stdout: str) -> str:
     """Give the id that the first event tells."""
     first = stdout.partition("\n")[0]
     event = json.loads(first) if first.startswith("{") and first.endswith("}") else {}
     return str(event.get("thread_id") or event.get("sessionID") or event.get("id") or "")
 
 
-def page() -> str:
+def write_page_text() -> str:
     """Make the page."""
     lines = []
     for conversation in CONVERSATIONS:
-        result = held(conversation)
-        numbers = sorted({number or 0 for number in result.allowed_by(conversation).values()})
+        result = hold_conversation(conversation)
+        numbers = sorted({number or 0 for number in result.find_allowing_entries(conversation).values()})
         [version] = NPM[PACKAGES[conversation.cli]].values()
         told = ", ".join(str(number or "NOT ALLOWED") for number in numbers) or "none"
         lines.append(
@@ -129,5 +129,5 @@ def page() -> str:
 
 if __name__ == "__main__":
     PAGE.parent.mkdir(parents=True, exist_ok=True)
-    PAGE.write_text(page(), encoding="utf-8")
+    PAGE.write_text(write_page_text(), encoding="utf-8")
     sys.exit(0)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fidelity.allowed import ALLOWED
-from tests.fidelity.app_server_schema import SCHEMA, of_the_release, written
-from tests.fidelity.comparing import differences
+from tests.fidelity.app_server_schema import SCHEMA, format_schema, generate_release_schema
+from tests.fidelity.comparing import list_differences
 from tests.fidelity.conversations import CONVERSATIONS
 from tests.fidelity.running import Ran
-from tests.fidelity.table import PAGE, held, page
+from tests.fidelity.table import PAGE, hold_conversation, write_page_text
 
 if TYPE_CHECKING:
     from tests.fidelity.conversation import Conversation
@@ -25,13 +25,17 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize("conversation", CONVERSATIONS, ids=lambda conversation: conversation.id)
 def test_a_fake_does_what_the_real_cli_does(conversation: Conversation) -> None:
     """A new difference is mended in the fake, or stands in the list with its reason."""
-    allowed = held(conversation).allowed_by(conversation)
+    allowed = hold_conversation(conversation).find_allowing_entries(conversation)
     assert [difference for difference, number in allowed.items() if number is None] == []
 
 
 def test_each_allowed_difference_is_still_there() -> None:
     """An entry that allows nothing any more is removed."""
-    used = {number for conversation in CONVERSATIONS for number in held(conversation).allowed_by(conversation).values()}
+    used = {
+        number
+        for conversation in CONVERSATIONS
+        for number in hold_conversation(conversation).find_allowing_entries(conversation).values()
+    }
     assert [where for number, (where, _, _) in enumerate(ALLOWED, 1) if number not in used] == []
     assert [
         where
@@ -42,12 +46,12 @@ def test_each_allowed_difference_is_still_there() -> None:
 
 def test_the_page_is_what_the_conversations_say() -> None:
     """A new release is one changed pin, and what it changes is read here: `python -m tests.fidelity.table`."""
-    assert page() == PAGE.read_text("utf-8")
+    assert write_page_text() == PAGE.read_text("utf-8")
 
 
 def test_the_schema_of_the_app_server_is_that_of_the_pinned_release() -> None:
     """Mended by `python -m tests.fidelity.app_server_schema`, whose diff shows what a new release changes."""
-    assert written(of_the_release()) == SCHEMA.read_text("utf-8")
+    assert format_schema(generate_release_schema()) == SCHEMA.read_text("utf-8")
 
 
 EVENT = {"type": "result", "subtype": "success", "usage": {"input": 1}, "errors": ["a"]}
@@ -68,12 +72,12 @@ def test_a_changed_key_or_type_is_a_difference(changed: dict[str, object], found
     """Values are not compared."""
     real = Ran(0, json.dumps(EVENT) + "\n" + json.dumps({"type": "end"}) + "\n", "")
     fake = replace(real, stdout=json.dumps(changed) + "\n" + json.dumps({"type": "end"}) + "\n")
-    assert differences(real, fake) == found
+    assert list_differences(real, fake) == found
 
 
 def test_code_text_and_the_first_line_of_stderr_are_compared() -> None:
     """The rest of stderr is not: it has stacks and help texts."""
-    found = differences(Ran(1, "a\n", "no\nmore"), Ran(2, "b\n", "yes\nmore"))
+    found = list_differences(Ran(1, "a\n", "no\nmore"), Ran(2, "b\n", "yes\nmore"))
     assert found == [
         "exit code: 1, the fake has 2",
         "first line of stderr: 'no', the fake has 'yes'",

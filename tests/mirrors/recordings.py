@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["NAMES", "Moment", "Recording", "recording"]
+__all__ = ["NAMES", "Moment", "Recording", "read_recording"]
 
 _DATA = Path(__file__).parents[1] / "data" / "transcripts"
 _FOLDERS = {
@@ -77,7 +77,7 @@ _JOINED = {"claude/perm": "claude/perm-second"}
 """A file that holds two runs, of which the second begins with its prompt; and the second run's name."""
 
 
-def _files() -> Iterator[tuple[str, Path]]:
+def _iterate_files() -> Iterator[tuple[str, Path]]:
     for kind, folders in _FOLDERS.items():
         for folder in folders:
             for path in sorted((_DATA / folder).iterdir()):
@@ -87,20 +87,20 @@ def _files() -> Iterator[tuple[str, Path]]:
                 yield from ((name, path) for name in names if is_meant and name and name not in _DERIVED)
 
 
-_PATHS = dict(_files())
+_PATHS = dict(_iterate_files())
 NAMES = tuple(_PATHS)
 """Every recording there is."""
 
 
-def recording(name: str) -> Recording:
+def read_recording(name: str) -> Recording:
     """Read one."""
     path = _PATHS[name]
     text = path.read_text("utf-8")
     if name.startswith("timed/"):
-        return _timed(name, [json.loads(line) for line in text.splitlines()])
-    moments = _run_of(name, [*_plain(text)])
+        return _read_timed_recording(name, [json.loads(line) for line in text.splitlines()])
+    moments = _run_of(name, [*_read_plain_moments(text)])
     env = {"CLAUDE_CODE_SDK_READS_SESSION_STATE": "1"} if name in _ASKED_FOR_STATES else {}
-    return Recording(name, None, env, tuple(_own_ids(moments) if name.startswith("claude/") else moments))
+    return Recording(name, None, env, tuple(_give_own_ids(moments) if name.startswith("claude/") else moments))
 
 
 def _run_of(name: str, moments: list[Moment]) -> list[Moment]:
@@ -111,7 +111,7 @@ def _run_of(name: str, moments: list[Moment]) -> list[Moment]:
     return moments[:second] if name in _JOINED else moments[second:]
 
 
-def _own_ids(moments: list[Moment]) -> Iterator[Moment]:
+def _give_own_ids(moments: list[Moment]) -> Iterator[Moment]:
     """Give each message and tool an id of its own: the API of these recordings gave all of them the same."""
     prompt = message = 0
     begun: list[str] = []
@@ -122,7 +122,7 @@ def _own_ids(moments: list[Moment]) -> Iterator[Moment]:
         message += kind in ("user", "result")
         speaker = value.get("parent_tool_use_id") if kind == "assistant" else None
         names = {_MESSAGE: f"msg_{message}_{speaker}", _TOOL: f"tool_{prompt}"}
-        renamed = _renamed(value, names)
+        renamed = _rename_ids(value, names)
         if kind == "stream_event" and value["event"]["type"] == "message_start":
             begun.append(names[_MESSAGE])
         if kind == "result" and "begun_message_ids" in value:
@@ -130,15 +130,15 @@ def _own_ids(moments: list[Moment]) -> Iterator[Moment]:
         yield Moment(moment.kind, renamed)
 
 
-def _renamed(value: Any, names: dict[str, str]) -> Any:
+def _rename_ids(value: Any, names: dict[str, str]) -> Any:
     if isinstance(value, dict):
-        return {key: _renamed(inner, names) for key, inner in value.items()}
+        return {key: _rename_ids(inner, names) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_renamed(inner, names) for inner in value]
+        return [_rename_ids(inner, names) for inner in value]
     return names.get(value, value) if isinstance(value, str) else value
 
 
-def _plain(text: str) -> Iterator[Moment]:
+def _read_plain_moments(text: str) -> Iterator[Moment]:
     if text.startswith("{\n"):
         yield Moment("out", text.rstrip("\n"))  # one object over many lines
         return
@@ -148,31 +148,31 @@ def _plain(text: str) -> Iterator[Moment]:
         elif line.startswith("EOF rc"):
             yield from (Moment("eof"), Moment("exit", int(line.split()[2])))
         else:
-            printed = _value(line.removeprefix("<< "))
+            printed = _parse_line(line.removeprefix("<< "))
             sent = printed.get(">>") if isinstance(printed, dict) else None
             yield Moment("out", printed) if sent is None else Moment("in", sent)
 
 
-def _value(line: str) -> Any:
+def _parse_line(line: str) -> Any:
     with contextlib.suppress(ValueError):
         return json.loads(line)
     return line
 
 
-def _timed(name: str, entries: list[dict[str, Any]]) -> Recording:
+def _read_timed_recording(name: str, entries: list[dict[str, Any]]) -> Recording:
     spawn = entries[0]["line"]
     argv = spawn["argv"][2:] if spawn["argv"][0] == "node" else spawn["argv"][1:]
     found: list[Moment] = []
     for entry in entries[1:]:
         line = entry["line"]
         if entry["dir"] == "!!":
-            found += _note(line)
+            found += _read_note(line)
         else:
             found.append(Moment("out" if entry["dir"] == "<<" else "in", line))
     return Recording(name, argv, spawn["env_extra"], tuple(found))
 
 
-def _note(line: dict[str, Any]) -> list[Moment]:
+def _read_note(line: dict[str, Any]) -> list[Moment]:
     """Read one action or sight of the recorder."""
     if "stderr" in line:
         return [Moment("stderr", line["stderr"])]
@@ -190,12 +190,12 @@ def _note(line: dict[str, Any]) -> list[Moment]:
         "recorder SIGKILL": [Moment("kill", line.get("pid"))],
         "recorder killpg cleaned leftovers": [Moment("clean")],
         "WAIT TIMEOUT": [Moment("wait", line.get("after_s"))],
-        "ps": [Moment("ps", [_process(shown) for shown in line.get("procs", ())])],
+        "ps": [Moment("ps", [_parse_process(shown) for shown in line.get("procs", ())])],
     }
     return known.get(event, [])
 
 
-def _process(shown: str) -> tuple[int, int, int, int]:
+def _parse_process(shown: str) -> tuple[int, int, int, int]:
     """Give pid, parent, group and session."""
     pid, parent, group, session = (int(word.partition("=")[2]) for word in shown.split()[:4])
     return pid, parent, group, session

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock import VirtualClock
     from tests.mirrors.recordings import Moment, Recording
 
-__all__ = ["Seen", "replay", "shape"]
+__all__ = ["Seen", "describe_shape", "replay"]
 
 _LIMIT = 1 << 24
 _PATIENCE = 100_000.0
@@ -48,7 +48,7 @@ class _Replay:
         self.out = BufferedByteReceiveStream(process.stdout)
         self.named: dict[int, int] = {}
 
-    async def go(self, moments: tuple[Moment, ...]) -> Seen:
+    async def replay_moments(self, moments: tuple[Moment, ...]) -> Seen:
         """Go through the moments; a moment without a method here needs none."""
         for moment in moments:
             does = getattr(self, f"_on_{moment.kind}", None)
@@ -64,7 +64,7 @@ class _Replay:
         """Take the next line; a fake that has none is asked no more."""
         try:
             if isinstance(value, str) and "\n" in value:
-                line = await self._rest()
+                line = await self._read_rest()
             else:
                 with anyio.fail_after(_PATIENCE):
                     line = (await self.out.receive_until(b"\n", _LIMIT)).decode()
@@ -72,7 +72,7 @@ class _Replay:
             return
         self.seen.lines.append(line if isinstance(value, str) else json.loads(line))
 
-    async def _rest(self) -> str:
+    async def _read_rest(self) -> str:
         data = b""
         try:
             while True:
@@ -82,9 +82,9 @@ class _Replay:
 
     async def _on_in(self, value: Any) -> None:
         assert self.process.stdin is not None
-        await self.process.stdin.send(json.dumps(self._addressed(value)).encode() + b"\n")
+        await self.process.stdin.send(json.dumps(self._replace_session_id(value)).encode() + b"\n")
 
-    def _addressed(self, value: Any) -> Any:
+    def _replace_session_id(self, value: Any) -> Any:
         """Send a session's message to the session that the fake made: a client repeats the id that it was given."""
         params = value.get("params")
         if not isinstance(params, dict) or "sessionId" not in params:
@@ -120,8 +120,8 @@ class _Replay:
 
     async def _on_ps(self, rows: list[Row]) -> None:
         await anyio.sleep(0.001)
-        own = [row for pid in self.pids() if (row := _row(pid)) is not None]
-        self.seen.shapes.append(shape(own))
+        own = [row for pid in self.pids() if (row := _read_row(pid)) is not None]
+        self.seen.shapes.append(describe_shape(own))
         self.named.update({recorded[0]: mine[0] for recorded, mine in zip(rows, own, strict=False)})
 
     async def _on_exit(self, _code: int) -> None:
@@ -130,7 +130,7 @@ class _Replay:
 
     async def _on_end(self, _value: Any) -> None:
         """Take every line until the end of stdout: lines beyond the recording are reported too."""
-        rest = await self._rest()
+        rest = await self._read_rest()
         self.seen.lines += rest.splitlines()
 
 
@@ -143,13 +143,13 @@ def replay(virtual_clock: VirtualClock, argv: list[str], recording: Recording) -
         recording: what to do, and what to wait for.
     """
 
-    def pids() -> list[int]:
+    def list_living_pids() -> list[int]:
         """Give the pids of the fake's processes that live, in the order of their birth."""
         return [
             participant.pid for participant in virtual_clock.hub.registry.list_in_spawn_order() if participant.is_alive
         ]
 
-    seen: Seen = virtual_clock.run(_replay, argv, recording, pids)
+    seen: Seen = virtual_clock.run(_replay, argv, recording, list_living_pids)
     return seen
 
 
@@ -157,13 +157,13 @@ async def _replay(argv: list[str], recording: Recording, pids: Callable[[], list
     env = {**os.environ, **recording.env}
     async with await anyio.open_process(argv, env=env, start_new_session=True) as process:
         try:
-            return await _Replay(process, pids).go(recording.moments)
+            return await _Replay(process, pids).replay_moments(recording.moments)
         finally:
             for pid in pids():
                 os.kill(pid, signal.SIGKILL)
 
 
-def _row(pid: int) -> Row | None:
+def _read_row(pid: int) -> Row | None:
     """Ask the kernel for a process; None: it has ended, or is a zombie."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
@@ -173,7 +173,7 @@ def _row(pid: int) -> Row | None:
     return None if state == "Z" else (pid, int(parent), int(group), int(session))
 
 
-def shape(rows: list[Row]) -> list[tuple[Any, ...]]:
+def describe_shape(rows: list[Row]) -> list[tuple[Any, ...]]:
     """Say of each process which of them is its parent and leads its group and session; 'gone' for none of them."""
     places = {row[0]: index for index, row in enumerate(rows)}
     return [tuple(places.get(pid, "gone") for pid in row[1:]) for row in rows]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.scenario import load
-from tests.mirrors.recordings import NAMES, Recording, recording
-from tests.mirrors.replaying import replay, shape
-from tests.mirrors.varies import Names, as_cut, normal, until_cut
+from tests.mirrors.recordings import NAMES, Recording, read_recording
+from tests.mirrors.replaying import describe_shape, replay
+from tests.mirrors.varies import Names, cut_like_recorder, keep_until_cut, normalize_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SCENARIOS = Path(__file__).parent / "scenarios"
 
 
-def mirror_of(name: str) -> Path:
+def find_mirror(name: str) -> Path:
     """Give the scenario that mirrors a recording."""
     return SCENARIOS / f"{name}.scenario.yaml"
 
@@ -32,7 +32,7 @@ def test_the_fake_prints_what_the_real_cli_printed(
     name: str, fake_agent: Callable[[Any], FakeAgent], virtual_clock: VirtualClock
 ) -> None:
     """Every line, key and word in order, but for what `varies` names; and the exit code, if it was recorded."""
-    scenario, recorded = load(str(mirror_of(name))), recording(name)
+    scenario, recorded = load(str(find_mirror(name))), read_recording(name)
     fake = fake_agent(scenario)
     argv = [fake.path, *recorded.argv] if recorded.argv is not None else fake.argv
 
@@ -40,12 +40,12 @@ def test_the_fake_prints_what_the_real_cli_printed(
     ours, theirs = Names(), Names()
     for number, (made, real) in enumerate(zip_longest(seen.lines, recorded.printed), 1):
         if isinstance(real, str) and real.endswith("..."):
-            assert (number, made[: len(until_cut(real))]) == (number, until_cut(real))
+            assert (number, made[: len(keep_until_cut(real))]) == (number, keep_until_cut(real))
             continue
-        own = normal(scenario.dialect, as_cut(made, real), ours)
-        assert (number, own) == (number, normal(scenario.dialect, real, theirs))
-    assert seen.code in codes(recorded)
-    assert seen.shapes == [shape(moment.value) for moment in recorded.moments if moment.kind == "ps"]
+        own = normalize_line(scenario.dialect, cut_like_recorder(made, real), ours)
+        assert (number, own) == (number, normalize_line(scenario.dialect, real, theirs))
+    assert seen.code in list_exit_codes(recorded)
+    assert seen.shapes == [describe_shape(moment.value) for moment in recorded.moments if moment.kind == "ps"]
 
 
 def test_nothing_is_mirrored_that_was_not_recorded() -> None:
@@ -55,6 +55,6 @@ def test_nothing_is_mirrored_that_was_not_recorded() -> None:
     } == {*NAMES}
 
 
-def codes(recorded: Recording) -> list[int | None]:
+def list_exit_codes(recorded: Recording) -> list[int | None]:
     """Give the exit code of the real one; where none was kept, none."""
     return [moment.value for moment in recorded.moments if moment.kind == "exit"] or [None]

@@ -19,8 +19,8 @@ from pytest_agentproc.capture import (
 from pytest_agentproc.record import Event
 from pytest_agentproc.scenario import Scenario, load
 from pytest_agentproc.subjects import reference_supervisor
-from tests.mirrors.recordings import NAMES, Recording, recording
-from tests.mirrors.test_mirrors import mirror_of
+from tests.mirrors.recordings import NAMES, Recording, read_recording
+from tests.mirrors.test_mirrors import find_mirror
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +46,7 @@ IN_BYTES = {
 written in bytes, and say so. A recording that leaves this list is a step forward."""
 
 
-def given(recorded: Recording) -> list[AgentInput]:
+def build_input(recorded: Recording) -> list[AgentInput]:
     """Give the real CLI's input, each part after the lines that the CLI had printed."""
     found, lines = [], 0
     for moment in recorded.moments:
@@ -61,32 +61,32 @@ def given(recorded: Recording) -> list[AgentInput]:
     return found
 
 
-def played(scenario: Scenario, argv: list[str] | None, what: list[AgentInput]) -> list[Event]:
+def play_recorded(scenario: Scenario, argv: list[str] | None, what: list[AgentInput]) -> list[Event]:
     """Play a scenario, with the agent's recorded input, and record it."""
     bound = scenario.bind(scenario.request_limits(reference_supervisor()))
     done = replay_agent(bound, argv or [], scenario.prompt, what)
     return [Event(*event) for event in done.events]
 
 
-def normal(events: list[Event]) -> tuple[list[Any], list[int]]:
+def normalize_events(events: list[Event]) -> tuple[list[Any], list[int]]:
     """Give what happened, without what varies, and when."""
     found = sorted(list_recorded_moments(events, by_line=True), key=lambda moment: moment.at)
     shown = [
-        (moment.kind, normalize_output_line(moment.data) if moment.kind == "out" else _plain(moment.data))
+        (moment.kind, normalize_output_line(moment.data) if moment.kind == "out" else _drop_instant(moment.data))
         for moment in found
     ]
     return shown, [moment.at for moment in found]
 
 
-def _plain(data: Any) -> Any:
+def _drop_instant(data: Any) -> Any:
     return {key: value for key, value in data.items() if key != "met"} if isinstance(data, dict) else data
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_second_recording_equals_the_first(name: str, tmp_path: Path) -> None:
     """The scenario that is made of a recording does the same, at the same times, in the dialect's words if it can."""
-    recorded, mirror = recording(name), load(mirror_of(name))
-    first = played(mirror, recorded.argv, given(recorded))
+    recorded, mirror = read_recording(name), load(find_mirror(name))
+    first = play_recorded(mirror, recorded.argv, build_input(recorded))
     speaker = AgentIdentity(
         mirror.dialect,
         mirror.mode,
@@ -98,8 +98,8 @@ def test_the_second_recording_equals_the_first(name: str, tmp_path: Path) -> Non
     )
     out = tmp_path / "made.scenario.yaml"
     made = draft_scenario_from_recording(out, first, speaker, [], "as it was recorded")
-    second = played(load(out), recorded.argv, list_agent_input(first))
-    assert normal(second)[0] == normal(first)[0]
-    for instant, other in zip(normal(first)[1], normal(second)[1], strict=True):
+    second = play_recorded(load(out), recorded.argv, list_agent_input(first))
+    assert normalize_events(second)[0] == normalize_events(first)[0]
+    for instant, other in zip(normalize_events(first)[1], normalize_events(second)[1], strict=True):
         assert abs(instant - other) <= _DROPPED + instant // 50
     assert bool(made.notes) == (name in IN_BYTES), made.notes

@@ -13,7 +13,7 @@ import re
 from itertools import zip_longest
 from typing import Any
 
-__all__ = ["Names", "as_cut", "normal", "until_cut"]
+__all__ = ["Names", "cut_like_recorder", "keep_until_cut", "normalize_line"]
 
 ID, TIME, COST, HOST, COUNT, CUT = "id", "time", "cost", "host", "count", "cut"
 
@@ -71,16 +71,16 @@ class Names:
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
 
-    def of(self, value: Any) -> str:
+    def name_value(self, value: Any) -> str:
         """Name one."""
         return self._names.setdefault(str(value), f"#{len(self._names) + 1}")
 
-    def within(self, text: str) -> str:
+    def replace_ids(self, text: str) -> str:
         """Give a text with the ids that stand in it, and the paths of the host, taken out."""
         return _WORD.sub(lambda found: self._names.get(found[0], found[0]), _PATH.sub(_HOST, text))
 
 
-def as_cut(made: Any, real: Any) -> Any:
+def cut_like_recorder(made: Any, real: Any) -> Any:
     """Cut each long text of the fake as the recorder cut the real one: a beginning, then the length of the rest.
 
     One recorder kept only some keys of claude's answer to `initialize`, and put empty lists after them.
@@ -88,9 +88,9 @@ def as_cut(made: Any, real: Any) -> Any:
     if isinstance(made, dict) and isinstance(real, dict):
         is_short = real.get("commands") == real.get("agents") == real.get("models") == []
         kept = {key: inner for key, inner in made.items() if key in real} if is_short else made
-        return {key: as_cut(inner, real.get(key)) for key, inner in kept.items()}
+        return {key: cut_like_recorder(inner, real.get(key)) for key, inner in kept.items()}
     if isinstance(made, list) and isinstance(real, list):
-        return [as_cut(*pair) for pair in zip_longest(made, real)][: len(made)]
+        return [cut_like_recorder(*pair) for pair in zip_longest(made, real)][: len(made)]
     if not isinstance(made, str) or not isinstance(real, str):
         return made
     made, found = _PATH.sub(_HOST, made), _CUT_TEXT.search(_PATH.sub(_HOST, real))
@@ -99,7 +99,7 @@ def as_cut(made: Any, real: Any) -> Any:
     return f"{made[: found.start()]}...[+{len(made) - found.start()}]"
 
 
-def until_cut(line: str) -> str:
+def keep_until_cut(line: str) -> str:
     """Give the kept part of a line of JSON that the recorder cut: all before the list, or the text, with the cut."""
     kept = line.removesuffix("...")
     lists: list[int] = []
@@ -114,33 +114,33 @@ def until_cut(line: str) -> str:
     return kept[: min([*lists, len(kept) if text is None else text])]
 
 
-def normal(dialect: str, line: Any, names: Names) -> Any:
+def normalize_line(dialect: str, line: Any, names: Names) -> Any:
     """Give a line with its keys in their order, and what varies taken out; a `system` line is known by its subtype.
 
     An object over many lines differs from an object in another layout.
     """
     if isinstance(line, str) and line.startswith("{\n"):
         value = json.loads(line)
-        return line == json.dumps(value, indent=2, ensure_ascii=False), normal(dialect, value, names)
+        return line == json.dumps(value, indent=2, ensure_ascii=False), normalize_line(dialect, value, names)
     kind = line.get("subtype", line.get("type")) if isinstance(line, dict) else None
-    return _normal(VARIES[dialect], (str(kind),), line, names)
+    return _normalize_value(VARIES[dialect], (str(kind),), line, names)
 
 
-def _normal(table: dict[str, str], path: tuple[str, ...], value: Any, names: Names) -> Any:
-    why = _why(table, path)
+def _normalize_value(table: dict[str, str], path: tuple[str, ...], value: Any, names: Names) -> Any:
+    why = _find_reason(table, path)
     if why == ID and isinstance(value, list):
-        return [names.of(inner) for inner in value]
+        return [names.name_value(inner) for inner in value]
     if why is not None and value not in (None, ""):
-        return names.of(value) if why == ID and not isinstance(value, dict) else f"<{why}>"
+        return names.name_value(value) if why == ID and not isinstance(value, dict) else f"<{why}>"
     if isinstance(value, dict):
-        inners = [(key, inner) for key, inner in value.items() if _why(table, (*path, key)) != CUT]
-        return [(key, _normal(table, (*path, key), inner, names)) for key, inner in inners]
+        inners = [(key, inner) for key, inner in value.items() if _find_reason(table, (*path, key)) != CUT]
+        return [(key, _normalize_value(table, (*path, key), inner, names)) for key, inner in inners]
     if isinstance(value, list):
-        return [_normal(table, path, inner, names) for inner in value]
-    return names.within(value) if isinstance(value, str) else value
+        return [_normalize_value(table, path, inner, names) for inner in value]
+    return names.replace_ids(value) if isinstance(value, str) else value
 
 
-def _why(table: dict[str, str], path: tuple[str, ...]) -> str | None:
+def _find_reason(table: dict[str, str], path: tuple[str, ...]) -> str | None:
     for length in range(1, len(path) + 1):
         found = table.get("/".join(path[-length:]))
         if found is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pytest_agentproc.scenario import Scenario, loads
 
-__all__ = ["CASES", "case", "pairs"]
+__all__ = ["CASES", "load_case", "load_pairs"]
 
 _HEAD = "scenario: {claim}\nagent: {{dialect: raw, prompt: stdin}}\n"
 _POLICY = "policy: {inactivity_timeout: 3s, kill_grace: 1s}\n"
@@ -176,18 +176,18 @@ script:
 }
 
 
-def case(claim: str) -> Scenario:
+def load_case(claim: str) -> Scenario:
     """Load one case."""
     text = CASES[claim].lstrip()
     policy = "" if text.startswith("policy") else _POLICY
     return loads(_HEAD.format(claim=claim) + policy + text + "expect: {outcome: completed}\n", claim)
 
 
-def pairs() -> list[tuple[Scenario, Scenario]]:
+def load_pairs() -> list[tuple[Scenario, Scenario]]:
     """Give cases to be run two at a time under one clock."""
     talk, trap, both = (
-        case("a parent and its child talk at the same instants"),
-        case("a child that traps a signal while another dies of it"),
-        case("both streams and a reader of stdin at one instant"),
+        load_case("a parent and its child talk at the same instants"),
+        load_case("a child that traps a signal while another dies of it"),
+        load_case("both streams and a reader of stdin at one instant"),
     )
     return [(talk, both), (both, talk), (trap, trap)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pytest_agentproc.scenario import Scenario, loads
 
-__all__ = ["ENDS", "KINDS", "kind"]
+__all__ = ["ENDS", "KINDS", "load_kind"]
 
 _HEAD = "scenario: {claim}\nagent: raw\npolicy: {{inactivity_timeout: 3s, kill_grace: 1s}}\nscript:\n"
 
@@ -53,7 +53,7 @@ ENDS = {
 }
 
 
-def kind(claim: str, end: str) -> Scenario:
+def load_kind(claim: str, end: str) -> Scenario:
     """Load one kind under one end."""
     name = f"{claim}, the agent {end}"
     return loads(f"{_HEAD.format(claim=name)}  - spawn: {{id: k, {KINDS[claim]}}}\n{ENDS[end]}", name)

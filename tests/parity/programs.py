@@ -15,7 +15,7 @@ from pytest_agentproc.scenario import Scenario, loads
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["program"]
+__all__ = ["draw_program"]
 
 _TIMES = ("0s", "1s", "1s", "2s", "3s", "kill_grace", "inactivity_timeout", "inactivity_timeout - 1ns")
 _SIZES = ("1 B", "3000 B", "4096 B", "5000 B", "64 KiB", "70000 B", "150 KiB")
@@ -42,62 +42,71 @@ class _Dice:
         """Draw a list of steps; deeper lists are shorter."""
         made: list[Any] = []
         for _ in range(self.random.randint(1, most)):
-            draw = self.random.choice(self._kinds(depth))
+            draw = self.random.choice(self._list_draws(depth))
             made.append(draw(depth))
         return made
 
-    def _kinds(self, depth: int) -> list[Callable[[int], Any]]:
-        plain = [self._say, self._say, self._raw, self._drip, self._drip, self._silence, self._silence, self._flood]
-        rare = [self._close, self._stdin, self._answer, self._eof]
-        deep = [self._when, self._meanwhile, self._spawn, self._spawn] if depth < 2 else []
+    def _list_draws(self, depth: int) -> list[Callable[[int], Any]]:
+        plain = [
+            self._draw_say,
+            self._draw_say,
+            self._draw_raw,
+            self._draw_drip,
+            self._draw_drip,
+            self._draw_silence,
+            self._draw_silence,
+            self._draw_flood,
+        ]
+        rare = [self._close, self._draw_stdin, self._answer, self._draw_eof]
+        deep = [self._draw_when, self._draw_meanwhile, self._spawn, self._spawn] if depth < 2 else []
         return [*plain, *rare, *deep]
 
-    def _time(self) -> str:
+    def _draw_time(self) -> str:
         return self.random.choice(_TIMES)
 
-    def _stream(self) -> str:
+    def _draw_stream(self) -> str:
         return self.random.choice(_STREAMS)
 
-    def _say(self, depth: int) -> Any:
+    def _draw_say(self, depth: int) -> Any:
         return {"say": self.random.choice(("a", "bb", "ü", "long " * 1000))}
 
     def _answer(self, depth: int) -> Any:
         return {"answer": "done"}
 
-    def _raw(self, depth: int) -> Any:
-        return {"raw": {"text": "0123456789", "repeat": self.random.choice((1, 300, 500)), "to": self._stream()}}
+    def _draw_raw(self, depth: int) -> Any:
+        return {"raw": {"text": "0123456789", "repeat": self.random.choice((1, 300, 500)), "to": self._draw_stream()}}
 
-    def _drip(self, depth: int) -> Any:
+    def _draw_drip(self, depth: int) -> Any:
         every = self.random.choice(("1s", "1s", "500ms", "2s"))
-        return {"drip": {self._stream(): ".", "every": every, "for": self.random.choice(("2s", "3s", "4s"))}}
+        return {"drip": {self._draw_stream(): ".", "every": every, "for": self.random.choice(("2s", "3s", "4s"))}}
 
-    def _flood(self, depth: int) -> Any:
-        return {"flood": {self._stream(): self.random.choice(_SIZES)}}
+    def _draw_flood(self, depth: int) -> Any:
+        return {"flood": {self._draw_stream(): self.random.choice(_SIZES)}}
 
-    def _silence(self, depth: int) -> Any:
-        return {"silence": self._time()}
+    def _draw_silence(self, depth: int) -> Any:
+        return {"silence": self._draw_time()}
 
     def _close(self, depth: int) -> Any:
-        return {"close": self._stream()}
+        return {"close": self._draw_stream()}
 
-    def _stdin(self, depth: int) -> Any:
+    def _draw_stdin(self, depth: int) -> Any:
         return {"stdin": self.random.choice(("stop", "read"))}
 
-    def _eof(self, depth: int) -> Any:
+    def _draw_eof(self, depth: int) -> Any:
         return self.random.choice(({"wait_for": "eof"}, {"linger": "until signal"}, {"linger": "2s"}))
 
-    def _when(self, depth: int) -> Any:
+    def _draw_when(self, depth: int) -> Any:
         steps = [] if self.random.random() < 0.3 else self.steps(depth + 1, 3)
         if steps and self.random.random() < 0.5:
             steps.append({"exit": self.random.choice((0, 3, 143))})
         return {"when": {"signal": "TERM"}, "do": steps}
 
-    def _meanwhile(self, depth: int) -> Any:
+    def _draw_meanwhile(self, depth: int) -> Any:
         return {"meanwhile": self.steps(depth + 1, 3)}
 
     def _spawn(self, depth: int) -> Any:
         self.spawned += 1
-        made: dict[str, Any] = {"id": f"kid{self.spawned}", **self._kind()}
+        made: dict[str, Any] = {"id": f"kid{self.spawned}", **self._draw_kind()}
         drawn = self.random.choice(([], ["stdout"], ["stdout", "stderr"]))
         above, self.held = self.held, tuple(stream for stream in drawn if stream in self.held)
         made["inherits"] = list(self.held)
@@ -106,27 +115,27 @@ class _Dice:
         if self.random.random() < 0.7:
             made["script"] = self.steps(depth + 1, 3)
         elif self.random.random() < 0.5:
-            made["for"] = self._time()
+            made["for"] = self._draw_time()
         if made["how"] == "refork":
             made.pop("script", None)
         self.held = above
         return {"spawn": made}
 
-    def _kind(self) -> dict[str, Any]:
+    def _draw_kind(self) -> dict[str, Any]:
         how = self.kinds.choice(("same_group", "same_group", *_HOWS))
         made: dict[str, Any] = {"how": how} | {flag: "true" for flag in _FLAGS if self.kinds.random() < 0.15}
         if how == "refork":
             made |= {"every": self.kinds.choice(("500ms", "1s", "2s")), "heads": self.kinds.choice((1, 2))}
         return {name: value for name, value in made.items() if name not in _NOT_WITH.get(how, ())}
 
-    def ending(self) -> Any:
+    def draw_ending(self) -> Any:
         """Draw how the script ends."""
         return self.random.choice(
             ({"exit": 0}, {"exit": 3}, {"die": "KILL"}, {"linger": "for ever"}, {"silence": "inactivity_timeout"})
         )
 
 
-def program(seed: int) -> Scenario:
+def draw_program(seed: int) -> Scenario:
     """Make the scenario of a seed."""
     dice = _Dice(seed)
     size = dice.random.choice(("1 B", "1 B", "70000 B", "150 KiB"))
@@ -142,7 +151,7 @@ def program(seed: int) -> Scenario:
             "max_runtime": "40s",
         },
         "drive": [{"prompt": {"repeat": "y", "size": size}}],
-        "script": [*dice.steps(0, 7), dice.ending()],
+        "script": [*dice.steps(0, 7), dice.draw_ending()],
         "expect": {"outcome": "completed"},
     }
     return loads(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), f"program-{seed}")

@@ -11,16 +11,16 @@ from pytest_agentproc.harness import ScenarioRunner, run_in_model
 from pytest_agentproc.record import compute_normal_form
 from pytest_agentproc.scenario import Scenario, loads
 from pytest_agentproc.subjects import reference_supervisor
-from tests.benchmarks._together import bind_all, model_together, play_together
-from tests.bundled import all_bundled
-from tests.parity.cases import CASES, case, pairs
-from tests.parity.kinds import ENDS, KINDS, kind
-from tests.parity.programs import program
+from tests.benchmarks._together import bind_all, play_together, play_together_in_model
+from tests.bundled import load_all_bundled
+from tests.parity.cases import CASES, load_case, load_pairs
+from tests.parity.kinds import ENDS, KINDS, load_kind
+from tests.parity.programs import draw_program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-_KEPT = [scenario for scenario in all_bundled() if scenario.asks_for_artifacts]
+_KEPT = [scenario for scenario in load_all_bundled() if scenario.asks_for_artifacts]
 _BATCH = 25
 _BATCHES = [pytest.param(number, marks=pytest.mark.once if number >= 5 else ()) for number in range(20)]
 
@@ -38,7 +38,7 @@ def backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def _difference(lab: ScenarioRunner, scenario: Scenario, backend: str) -> str:
+def _find_difference(lab: ScenarioRunner, scenario: Scenario, backend: str) -> str:
     """Play for real and in the model; return the first difference, or nothing."""
     foretold = compute_normal_form(run_in_model(scenario, reference_supervisor()).record)
     happened = compute_normal_form(lab.play(scenario, reference_supervisor(), backend=backend).record)
@@ -50,13 +50,13 @@ def _difference(lab: ScenarioRunner, scenario: Scenario, backend: str) -> str:
     return ""
 
 
-@pytest.mark.parametrize("scenario", all_bundled(), ids=lambda scenario: scenario.id)
+@pytest.mark.parametrize("scenario", load_all_bundled(), ids=lambda scenario: scenario.id)
 def test_the_model_foretells_the_corpus(lab: ScenarioRunner, backend: str, scenario: Scenario) -> None:
     """A verdict is only as true as the order of the events that it is drawn from."""
-    assert _difference(lab, scenario, backend) == ""
+    assert _find_difference(lab, scenario, backend) == ""
 
 
-def _told(files: Mapping[str, bytes] | None) -> dict[str, Any] | None:
+def _select_comparable_artifacts(files: Mapping[str, bytes] | None) -> dict[str, Any] | None:
     """Give the artifacts without what no two runs share: their name, their folder, the date."""
     if files is None:
         return None
@@ -72,17 +72,19 @@ def _told(files: Mapping[str, bytes] | None) -> dict[str, Any] | None:
 @pytest.mark.parametrize("scenario", _KEPT, ids=lambda scenario: scenario.id)
 def test_the_model_foretells_the_artifacts(lab: ScenarioRunner, backend: str, scenario: Scenario) -> None:
     """The bytes on a disk, or the leftovers of a failing one, equal the bytes in memory."""
-    foretold = _told(run_in_model(scenario, reference_supervisor()).artifacts)
+    foretold = _select_comparable_artifacts(run_in_model(scenario, reference_supervisor()).artifacts)
     assert foretold is not None
     if scenario.cannot_spawn is not None:  # only the words name the missing file
         foretold["result.json"][1]["error"] = lab.play(scenario, reference_supervisor()).answer.error  # type: ignore[union-attr]
-    assert _told(lab.play(scenario, reference_supervisor(), backend=backend).artifacts) == foretold
+    assert (
+        _select_comparable_artifacts(lab.play(scenario, reference_supervisor(), backend=backend).artifacts) == foretold
+    )
 
 
 @pytest.mark.parametrize("claim", CASES)
 def test_the_model_foretells_the_cases_of_the_tie_rules(lab: ScenarioRunner, backend: str, claim: str) -> None:
     """These show a broken tie rule where most scenarios do not."""
-    assert _difference(lab, case(claim), backend) == ""
+    assert _find_difference(lab, load_case(claim), backend) == ""
 
 
 @pytest.mark.parametrize("deed", ["{cancel: {}}", "{stop: {}}", "{close: {}}", "{prompt: two}"])
@@ -95,21 +97,23 @@ def test_the_model_foretells_an_answer_at_the_instant_of_something_else(
         f"drive: [{{prompt: one}}, {{wait: 10s}}, {deed}]\n"
         "script: [{wait_for: prompt 1}, {ask: {permission: Edit}}, {answer: first}]\n"
     )
-    assert _difference(lab, scenario, backend) == ""
+    assert _find_difference(lab, scenario, backend) == ""
 
 
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("claim", KINDS)
 def test_the_model_foretells_every_kind_of_descendant(lab: ScenarioRunner, backend: str, claim: str, end: str) -> None:
     """The kinds differ only in the processes found by a supervisor, the kernel's signals, and the processes left."""
-    assert _difference(lab, kind(claim, end), backend) == ""
+    assert _find_difference(lab, load_kind(claim, end), backend) == ""
 
 
-@pytest.mark.parametrize("number", range(len(pairs())))
+@pytest.mark.parametrize("number", range(len(load_pairs())))
 def test_the_model_foretells_two_agents_at_once(lab: ScenarioRunner, backend: str, number: int) -> None:
     """Several runs under one clock go one at a time, by declaration."""
-    bounds = bind_all(pairs()[number])
-    assert compute_normal_form(play_together(lab, bounds, backend)[0]) == compute_normal_form(model_together(bounds)[0])
+    bounds = bind_all(load_pairs()[number])
+    assert compute_normal_form(play_together(lab, bounds, backend)[0]) == compute_normal_form(
+        play_together_in_model(bounds)[0]
+    )
 
 
 @pytest.mark.slow
@@ -117,4 +121,4 @@ def test_the_model_foretells_two_agents_at_once(lab: ScenarioRunner, backend: st
 def test_the_model_foretells_random_programs(lab: ScenarioRunner, backend: str, batch: int) -> None:
     """Five hundred programs in all, made of few instants, so that nearly everything happens at once."""
     seeds = range(batch * _BATCH, (batch + 1) * _BATCH)
-    assert [text for seed in seeds if (text := _difference(lab, program(seed), backend))] == []
+    assert [text for seed in seeds if (text := _find_difference(lab, draw_program(seed), backend))] == []

@@ -11,10 +11,10 @@ from pytest_agentproc.errors import ClockError
 from pytest_agentproc.harness import InMemoryModel, run_in_model
 from pytest_agentproc.record import compute_normal_form
 from pytest_agentproc.subjects import reference_supervisor
-from tests.benchmarks._together import bind_all, model_together
-from tests.bundled import all_bundled
+from tests.benchmarks._together import bind_all, play_together_in_model
+from tests.bundled import load_all_bundled
 from tests.parity.broken import BROKEN, UNSEEN
-from tests.parity.cases import CASES, case, pairs
+from tests.parity.cases import CASES, load_case, load_pairs
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
@@ -23,20 +23,20 @@ pytestmark = pytest.mark.once
 
 
 @cache
-def _scenarios() -> tuple[Scenario, ...]:
-    corpus = all_bundled()
-    return (*(case(claim) for claim in CASES), *corpus)
+def _load_scenarios() -> tuple[Scenario, ...]:
+    corpus = load_all_bundled()
+    return (*(load_case(claim) for claim in CASES), *corpus)
 
 
 @cache
-def _told(name: str = "") -> dict[str, object]:
+def _describe_plays(name: str = "") -> dict[str, object]:
     model = BROKEN[name] if name else InMemoryModel
     told: dict[str, object] = {}
-    for scenario in _scenarios():
+    for scenario in _load_scenarios():
         told[scenario.id] = compute_normal_form(run_in_model(scenario, reference_supervisor(), model=model).record)
-    for number, pair in enumerate(pairs()):
+    for number, pair in enumerate(load_pairs()):
         try:
-            told[f"pair {number}"] = compute_normal_form(model_together(bind_all(pair), model)[0])
+            told[f"pair {number}"] = compute_normal_form(play_together_in_model(bind_all(pair), model)[0])
         except ClockError as error:
             told[f"pair {number}"] = error.reason
     return told
@@ -46,7 +46,7 @@ def _told(name: str = "") -> dict[str, object]:
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_tie_rule_changes_a_timeline(name: str) -> None:
     """The equality of model and reality does not prove a rule that no case can show."""
-    true, false = _told(), _told(name)
+    true, false = _describe_plays(), _describe_plays(name)
     assert [claim for claim in true if true[claim] != false[claim]]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pytest_agentproc.corpus import split_agent
 from tests.architecture.sources import ROOT
-from tests.bundled import all_bundled
+from tests.bundled import load_all_bundled
 
 __all__ = ["BROKEN", "CORPUS", "EXPLAINED", "GREEN", "RED"]
 
@@ -14,7 +14,7 @@ _FOLDER = ROOT / "scenarios"
 CORPUS = [
     f"{Path(scenario.path).relative_to(_FOLDER).as_posix()}::{split_agent(scenario.id)[0]}"
     f"[{'-'.join(filter(None, (scenario.agent_name, 'asyncio')))}]"
-    for scenario in all_bundled()
+    for scenario in load_all_bundled()
 ]
 """The node ids of the bundled ones, below their folder."""
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LONGEST_CONFTEST = 10
 
 
-def _required() -> set[str]:
+def _list_required_distributions() -> set[str]:
     """Name the distributions that this one requires, without its extras, and those that they require."""
     names, left = {"pytest-agentproc"}, ["pytest-agentproc"]
     while left:
@@ -38,7 +38,7 @@ def _is_there(name: str) -> bool:
     return next(iter(metadata.Distribution.discover(name=name)), None) is not None
 
 
-def _link(distribution: metadata.Distribution, place: Path) -> None:
+def _link_distribution(distribution: metadata.Distribution, place: Path) -> None:
     """Have a virtual environment see what is installed in this one."""
     tops = {file.parts[0] for file in distribution.files or () if file.parts[0] not in ("..", "__pycache__")}
     for top in tops:
@@ -52,8 +52,8 @@ def test_a_conftest_of_ten_lines_is_all_that_an_empty_directory_needs(tmp_path: 
     home = tmp_path / "venv"
     venv.create(home, symlinks=True, with_pip=False)
     [place] = home.glob("lib/python*/site-packages")
-    for name in _required():
-        _link(metadata.distribution(name), place)
+    for name in _list_required_distributions():
+        _link_distribution(metadata.distribution(name), place)
     place.joinpath("here.pth").write_text(f"{ROOT}\n", "utf-8")
     project = tmp_path / "project"
     project.mkdir()

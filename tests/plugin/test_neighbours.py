@@ -38,20 +38,20 @@ async def dies(order):
 """
 
 
-def load(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+def load_plugins(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     """Have the inner run load these plugins, which the others go without."""
     others = os.environ["PYTEST_ADDOPTS"].split()
     kept = [f"-p {word}" for word in others if word.startswith("no:") and word[3:] not in names]
     monkeypatch.setenv("PYTEST_ADDOPTS", " ".join(kept))
 
 
-def scenarios(pytester: pytest.Pytester, **texts: str) -> None:
+def write_scenarios(pytester: pytest.Pytester, **texts: str) -> None:
     """Write each as a file of its name."""
     for name, text in texts.items():
         pytester.path.joinpath(f"{name}.scenario.yaml").write_text(text)
 
 
-def outputs(folder: Path) -> dict[str, Any]:
+def read_outputs(folder: Path) -> dict[str, Any]:
     """Read what a session left: results without what the machine took, known failures, pages."""
     found = json.loads(folder.joinpath("results.json").read_text("utf-8"))
     for result in found["results"]:
@@ -77,25 +77,25 @@ FILES = ["--agentproc-results=results.json", "--agentproc-report=pages", "--agen
 @pytest.mark.slow
 def test_every_way_to_share_the_work_leaves_the_same_files(pytester: pytest.Pytester) -> None:
     """Other processes run the scenarios; the findings are the same, with a group after an id or without."""
-    scenarios(pytester, one=GREEN, two=f"covers: [A1]\n{RED}")
+    write_scenarios(pytester, one=GREEN, two=f"covers: [A1]\n{RED}")
     pytester.makepyfile(test_own=OWN, mine=MINE)
     pytester.makeconftest(GROUPED)
     arguments = [*FILES, "--agentproc-subject=mine:supervise,reference"]
     pytester.runpytest(*arguments).assert_outcomes(passed=4, xfailed=2)
-    alone = outputs(pytester.path)
+    alone = read_outputs(pytester.path)
     assert len(alone["results"]) == 4
     assert len(alone["pages"]) == 5
     for mode in ("load", "loadscope", "loadfile", "loadgroup", "worksteal"):
         outcomes = pytester.runpytest("-n", "2", f"--dist={mode}", *arguments).parseoutcomes()
         assert outcomes == {"passed": 4, "xfailed": 2}, mode
-        assert outputs(pytester.path) == alone, mode
+        assert read_outputs(pytester.path) == alone, mode
 
 
 @pytest.mark.once
 @pytest.mark.slow
 def test_a_scenario_whose_worker_dies_is_missing_from_nobodys_count(pytester: pytest.Pytester) -> None:
     """A scenario that was not judged must not look like one that was not asked for; its known failures stay listed."""
-    scenarios(pytester, one=GREEN, die=f"level: should\ncovers: [A1]\n{GREEN.replace('raw', 'gemini')}")
+    write_scenarios(pytester, one=GREEN, die=f"level: should\ncovers: [A1]\n{GREEN.replace('raw', 'gemini')}")
     pytester.makepyfile(mine=ENDINGS)
     known = pytester.path / "agentproc-baseline.yaml"
     known.write_text("- {scenario: die, check: text, reason: it says nothing}\n")
@@ -142,8 +142,8 @@ def test_twice(agent_run):
 @pytest.mark.slow
 def test_rerunfailures_plays_a_red_scenario_again(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last attempt is the one that counts, in summary, properties and pages; fixtures are made anew for it."""
-    load(monkeypatch, "rerunfailures")
-    scenarios(pytester, one=GREEN)
+    load_plugins(monkeypatch, "rerunfailures")
+    write_scenarios(pytester, one=GREEN)
     pytester.makeconftest(FLAKY)
     pytester.makepyfile(test_twice=TWICE)
     result = pytester.runpytest("--reruns=1", "--agentproc-report=pages")
@@ -165,8 +165,8 @@ def pytest_collection_modifyitems(items):
 @pytest.mark.slow
 def test_timeout_ends_a_supervisor_that_blocks(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """A marker is for scenarios, too; the next test has the lab as it was."""
-    load(monkeypatch, "timeout")
-    scenarios(pytester, one=GREEN)
+    load_plugins(monkeypatch, "timeout")
+    write_scenarios(pytester, one=GREEN)
     pytester.makepyfile(mine=ENDINGS, test_own=OWN)
     pytester.makeconftest(LIMITED)
     result = pytester.runpytest("--timeout=300", "--agentproc-subject=mine:hangs")
@@ -207,8 +207,8 @@ def test_async_tests_of_others_use_the_fixtures(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, plugin: str, mode: str, mark: str, sleep: str
 ) -> None:
     """Their event loops run their tests, ours run what is supervised, and neither is in the other's way."""
-    load(monkeypatch, plugin)
-    scenarios(pytester, one=GREEN)
+    load_plugins(monkeypatch, plugin)
+    write_scenarios(pytester, one=GREEN)
     pytester.makepyfile(test_own=OWN, test_beside=BESIDE.format(mark=mark, sleep=sleep))
     if plugin == "anyio":
         pytester.makeconftest("import pytest\n\n@pytest.fixture\ndef anyio_backend():\n    return 'trio'\n")
@@ -221,8 +221,8 @@ def test_async_tests_of_others_use_the_fixtures(
 @pytest.mark.slow
 def test_orders_of_others_are_kept(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """Chance, what failed last and where it stopped decide which scenario is played when; a plan plays none."""
-    load(monkeypatch, "random_order")
-    scenarios(pytester, one=GREEN, two=RED, zzz=GREEN)
+    load_plugins(monkeypatch, "random_order")
+    write_scenarios(pytester, one=GREEN, two=RED, zzz=GREEN)
     pytester.makepyfile(test_own=OWN)
     strict = ["--strict-markers", "--strict-config", "-v"]
 
@@ -258,7 +258,7 @@ async def litters(order):
 @pytest.mark.slow
 def test_what_a_supervisor_leaves_to_the_collector_is_gone_before_the_next_test(pytester: pytest.Pytester) -> None:
     """A warning that it gives as it goes would fail a later test, which is innocent."""
-    scenarios(pytester, one=GREEN)
+    write_scenarios(pytester, one=GREEN)
     pytester.makepyfile(mine=LITTER)
     pytester.makepyfile(test_own="import gc, mine\ngc.enable()\ndef test_own(): assert mine.GONE == ['litter'] * 2\n")
     pytester.makeconftest("import gc\ndef pytest_collection_finish(): gc.disable()")
@@ -270,7 +270,7 @@ def test_what_a_supervisor_leaves_to_the_collector_is_gone_before_the_next_test(
 @pytest.mark.parametrize(("done", "is_aside"), [("gc.freeze()", True), ("pass", False)])
 def test_what_a_test_run_put_aside_stays_aside(pytester: pytest.Pytester, done: str, is_aside: bool) -> None:
     """Objects from before a run are put aside during the collection, and come back unless other code froze them."""
-    scenarios(pytester, one=GREEN)
+    write_scenarios(pytester, one=GREEN)
     pytester.makepyfile(mine=LITTER)
     own = f"assert mine.GONE and (gc.get_freeze_count() > 1000) == {is_aside}"
     pytester.makepyfile(test_own=f"import gc, mine\ndef test_own(): {own}\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.architecture.sources import ROOT
-from tests.docs.blocks import blocks
+from tests.docs.blocks import find_blocks
 
 pytestmark = pytest.mark.once
 
@@ -16,18 +16,18 @@ COMMANDS = [
 README = (ROOT / "README.md").read_text("utf-8")
 
 
-def _texts(language: str) -> list[str]:
-    return [block.text for block in blocks(README) if block.language == language]
+def _find_blocks(language: str) -> list[str]:
+    return [block.text for block in find_blocks(README) if block.language == language]
 
 
 def test_the_first_screen_has_the_two_commands() -> None:
     """A user who clones the project pastes these; .ci/run does the same."""
-    assert _texts("sh") == COMMANDS
+    assert _find_blocks("sh") == COMMANDS
 
 
 def test_the_scenario_fits_on_a_postcard() -> None:
     """The first example decides whether a QA person reads on."""
-    [scenario] = _texts("yaml")
+    [scenario] = _find_blocks("yaml")
     assert len(scenario.splitlines()) <= 12
 
 

@@ -14,7 +14,7 @@ from tests.process.stand import CEILING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["ends_of", "follower_of"]
+__all__ = ["await_ends", "start_follower"]
 
 FOLLOWER = """
 import os, select, sys
@@ -26,7 +26,7 @@ poll.poll()
 
 
 @contextmanager
-def follower_of(pid: int) -> Iterator[int]:
+def start_follower(pid: int) -> Iterator[int]:
     """Start a process that ends when another one does, and does nothing else; give its pid once it waits."""
     command = [sys.executable, "-IS", "-c", FOLLOWER, str(pid)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
@@ -38,7 +38,7 @@ def follower_of(pid: int) -> Iterator[int]:
             process.kill()
 
 
-def ends_of(pidfds: set[int]) -> dict[int, float]:
+def await_ends(pidfds: set[int]) -> dict[int, float]:
     """Say when each of some processes ended, as it happens, within the ceiling."""
     poll = select.poll()
     for pidfd in pidfds:

@@ -12,7 +12,7 @@ from tests.process.stand import CEILING
 if TYPE_CHECKING:
     from pytest_agentproc.tree import AgentChild
 
-__all__ = ["HYDRA", "WAYS", "await_alone", "await_exit", "escape", "program", "read_line"]
+__all__ = ["HYDRA", "WAYS", "await_alone", "await_exit", "build_escape_command", "build_program_command", "read_line"]
 
 WAYS = {
     "same group": "",
@@ -82,17 +82,17 @@ After 1000 hops each head ends by itself: a test that fails must not fill the ma
 """
 
 
-def program(script: str, *arguments: str) -> list[str]:
+def build_program_command(script: str, *arguments: str) -> list[str]:
     """Give the command of a small script."""
     return [getattr(sys, "_base_executable", sys.executable), "-I", "-S", "-c", script, *arguments]
 
 
-def escape(*ways: str) -> list[str]:
+def build_escape_command(*ways: str) -> list[str]:
     """Give the command of a program that prints the pids of the processes that leave it.
 
     It lives until its stdin ends, or for ever if "stay" is among the ways.
     """
-    return program(_ESCAPE, *ways)
+    return build_program_command(_ESCAPE, *ways)
 
 
 def read_line(child: AgentChild) -> bytes:

@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import RunRequest
 
 
-def glue(supervise: Callable[[RunRequest], Awaitable[Any]]) -> Callable[[RunRequest], Awaitable[Any]]:
+def wrap_supervise_function(
+    supervise: Callable[[RunRequest], Awaitable[Any]],
+) -> Callable[[RunRequest], Awaitable[Any]]:
     """Give an adapter of a supervisor."""
 
     async def adapter(order: RunRequest) -> Any:

@@ -16,12 +16,12 @@ from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.subjects import ReferenceSupervisor
 from pytest_agentproc.supervisor import Deciders, SessionDeciders
 from pytest_agentproc.verdict import Verdict, judge_all_expectations
-from tests.bundled import all_bundled
+from tests.bundled import load_all_bundled
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
 
-__all__ = ["red_keys", "table"]
+__all__ = ["format_matrix", "list_failed_keys"]
 
 _REFERENCE = {False: Deciders(), True: SessionDeciders()}
 _HEAD = """\
@@ -29,7 +29,7 @@ Defects x scenarios: the expect keys that a defect turns red, * where the scenar
 """
 
 
-def red_keys(scenario: Scenario, name: str) -> list[str]:
+def list_failed_keys(scenario: Scenario, name: str) -> list[str]:
     """Play a scenario against a defect in the model, and list the keys that failed."""
     made = defects.find_defect(name)
     if (made.session_deciders if scenario.is_session else made.deciders) == _REFERENCE[scenario.is_session]:
@@ -38,29 +38,29 @@ def red_keys(scenario: Scenario, name: str) -> list[str]:
     return [row.key for row in judge_all_expectations(played) if row.verdict is Verdict.FAILED]
 
 
-def _block(name: str) -> str:
+def _format_defect(name: str) -> str:
     """Write what one defect turns red."""
     defect = defects.find_defect(name)
-    width = max(len(scenario.id) for scenario in all_bundled())
+    width = max(len(scenario.id) for scenario in load_all_bundled())
     lines = [f"\n{defect.name} ({defect.breaks}): {defect.story}\n"]
-    for scenario in all_bundled():
+    for scenario in load_all_bundled():
         claim = scenario.catches.get(name)
-        keys = [f"{key}*" if key == claim else key for key in red_keys(scenario, name)]
+        keys = [f"{key}*" if key == claim else key for key in list_failed_keys(scenario, name)]
         if keys:
             lines.append(f"  {scenario.id:{width}}  {' '.join(keys)}\n")
     return "".join(lines)
 
 
-def table() -> str:
+def format_matrix() -> str:
     """Write the whole matrix, on every core."""
     with ProcessPoolExecutor() as workers:
-        blocks = list(workers.map(_block, defects.DEFECT_NAMES))
-    return "".join([_HEAD, f"{len(defects.DEFECT_NAMES)} defects, {len(all_bundled())} scenarios\n", *blocks])
+        blocks = list(workers.map(_format_defect, defects.DEFECT_NAMES))
+    return "".join([_HEAD, f"{len(defects.DEFECT_NAMES)} defects, {len(load_all_bundled())} scenarios\n", *blocks])
 
 
 def main() -> int:
     """Print the table."""
-    sys.stdout.write(table())
+    sys.stdout.write(format_matrix())
     return 0
 
 

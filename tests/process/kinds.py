@@ -10,7 +10,17 @@ if TYPE_CHECKING:
     from pytest_agentproc.harness import FakeAgent
     from pytest_agentproc.record import Record
 
-__all__ = ["HOWS", "Who", "ends", "kinship", "leaks", "living", "look", "pids", "read"]
+__all__ = [
+    "HOWS",
+    "Who",
+    "describe_kinship",
+    "drop_zombies",
+    "list_ends_by_name",
+    "list_leaks",
+    "list_pids_by_name",
+    "read_process_facts",
+    "read_record",
+]
 
 HOWS = ("same_group", "own_group", "new_session", "double_fork", "daemon", "launcher", "refork")
 KITS_OWN = 200
@@ -30,7 +40,7 @@ class Who:
     open: frozenset[str]
 
 
-def look(pid: int) -> Who:
+def read_process_facts(pid: int) -> Who:
     """Read it."""
     folder = Path(f"/proc/{pid}")
     state, parent, group, session = (folder / "stat").read_text("ascii").rpartition(")")[2].split()[:4]
@@ -40,23 +50,23 @@ def look(pid: int) -> Who:
     return Who(pid, int(parent), int(group), int(session), state, environ, opened)
 
 
-def pids(record: Record) -> dict[str, int]:
+def list_pids_by_name(record: Record) -> dict[str, int]:
     """Give the pid of each process that was seen, by name."""
     return {event.data["process"]: event.data["pid"] for event in record.events if event.data.get("seen")}
 
 
-def ends(record: Record) -> dict[str, Any]:
+def list_ends_by_name(record: Record) -> dict[str, Any]:
     """Give the end of each process that ended, by name, as the agents report it."""
     told = [event for event in record.events if event.code == "x" and "by" not in event.data]
     return {event.data["process"]: event.data.get("signal", event.data.get("code")) for event in told}
 
 
-def living(found: dict[str, Who]) -> dict[str, Who]:
+def drop_zombies(found: dict[str, Who]) -> dict[str, Who]:
     """Leave out the dead for whom their parent, init perhaps, has yet to wait."""
     return {name: who for name, who in found.items() if who.state not in "ZX"}
 
 
-def kinship(found: dict[str, Who], child: str, above: str) -> tuple[str, str, str]:
+def describe_kinship(found: dict[str, Who], child: str, above: str) -> tuple[str, str, str]:
     """Say whose child the process is, and in which group and session; a process of none of these is outside."""
     names = {who.pid: name for name, who in found.items()}
     leaders = {**names, found[child].pid: "own", found["agent"].pid: "agent"}
@@ -66,12 +76,12 @@ def kinship(found: dict[str, Who], child: str, above: str) -> tuple[str, str, st
     return parent, leaders.get(process.group, "outside"), leaders.get(process.session, "outside")
 
 
-def leaks(record: Record) -> dict[str, str]:
+def list_leaks(record: Record) -> dict[str, str]:
     """Give the processes that were left, and their states."""
     return {event.data["process"]: event.data["leaked"] for event in record.events if "leaked" in event.data}
 
 
-def read(fake: FakeAgent) -> Record:
+def read_record(fake: FakeAgent) -> Record:
     """Give the record of a fake, up to now, with the processes left."""
     record: Record = fake.record
     fake.watch.collect(record)

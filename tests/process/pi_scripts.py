@@ -4,40 +4,55 @@ from __future__ import annotations
 
 import json
 
-__all__ = ["ENDS", "GREETS", "PI", "hears", "prints", "says", "settles", "takes"]
+__all__ = [
+    "ENDS",
+    "GREETS",
+    "PI",
+    "answer_abort_step",
+    "await_intent_step",
+    "end_message_step",
+    "print_line_step",
+    "take_prompt_steps",
+]
 
 
-def prints(value: dict[str, object]) -> str:
+def print_line_step(value: dict[str, object]) -> str:
     """Give the step that prints a JSON line."""
     return f"- raw: {json.dumps(json.dumps(value) + chr(10))}\n"
 
 
-def hears(name: str) -> str:
+def await_intent_step(name: str) -> str:
     """Give the step that waits for an intent, by a part of its id."""
     return f"- wait_for: {{stdin: '*\"{name}*'}}\n"
 
 
-def _responds(name: str, command: str) -> str:
-    return prints({"id": name, "type": "response", "command": command, "success": True})
+def _build_response_step(name: str, command: str) -> str:
+    return print_line_step({"id": name, "type": "response", "command": command, "success": True})
 
 
-GREETS = hears("greet-0") + _responds("greet-0", "get_state")
-ENDS = prints({"type": "agent_end"})
+GREETS = await_intent_step("greet-0") + _build_response_step("greet-0", "get_state")
+ENDS = print_line_step({"type": "agent_end"})
 
 
-def takes(number: int) -> str:
+def take_prompt_steps(number: int) -> str:
     """Give the steps that take a prompt."""
-    return hears(f"prompt-{number}") + _responds(f"prompt-{number}", "prompt") + prints({"type": "agent_start"})
+    return (
+        await_intent_step(f"prompt-{number}")
+        + _build_response_step(f"prompt-{number}", "prompt")
+        + print_line_step({"type": "agent_start"})
+    )
 
 
-def says(text: str, stop: str = "stop") -> str:
+def end_message_step(text: str, stop: str = "stop") -> str:
     """Give the step that ends a message."""
-    return prints({"type": "message_end", "message": {"role": "assistant", "content": text, "stopReason": stop}})
+    return print_line_step(
+        {"type": "message_end", "message": {"role": "assistant", "content": text, "stopReason": stop}}
+    )
 
 
-def settles(number: int) -> str:
+def answer_abort_step(number: int) -> str:
     """Give the step that answers an abort."""
-    return _responds(f"abort-{number}", "abort")
+    return _build_response_step(f"abort-{number}", "abort")
 
 
 PI = """

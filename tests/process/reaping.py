@@ -19,7 +19,7 @@ from pytest_agentproc.supervisor import Policy, run_once
 COMMANDS = ("sleep 0.1; exit 3", "sleep 50 & sleep 51 & sleep 52")
 
 
-def _reap(*_: object) -> None:
+def _reap_all(*_: object) -> None:
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -27,13 +27,13 @@ def _reap(*_: object) -> None:
         return
 
 
-async def _run(command: str, containment: str) -> list[object]:
+async def _supervise_command(command: str, containment: str) -> list[object]:
     policy = Policy(inactivity_timeout=0.5, kill_grace=0.3, containment=containment)
     result = await run_once(["bash", "-c", command], policy=policy)
     return [result.outcome.value, result.exit_code, result.agent_status]
 
 
-def _zombies() -> int:
+def _count_zombies() -> int:
     return sum(_is_zombie(file) for file in Path("/proc").glob("[0-9]*/stat"))
 
 
@@ -49,12 +49,12 @@ def main() -> None:
     """Make the runs."""
     how, containment = sys.argv[1:]
     if how != "nobody":
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN if how == "ignored" else _reap)
-    found = [anyio.run(_run, command, containment) for command in (*COMMANDS, *COMMANDS)]
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN if how == "ignored" else _reap_all)
+    found = [anyio.run(_supervise_command, command, containment) for command in (*COMMANDS, *COMMANDS)]
     before = len(list(Path("/proc/self/fd").iterdir()))
-    anyio.run(_run, COMMANDS[0], containment)
+    anyio.run(_supervise_command, COMMANDS[0], containment)
     kept = len(list(Path("/proc/self/fd").iterdir())) - before
-    sys.stdout.write(json.dumps({"runs": found[2:], "kept": kept, "zombies": _zombies()}))
+    sys.stdout.write(json.dumps({"runs": found[2:], "kept": kept, "zombies": _count_zombies()}))
 
 
 if __name__ == "__main__":

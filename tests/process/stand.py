@@ -29,13 +29,13 @@ __all__ = [
     "CEILING",
     "SECOND",
     "Stand",
-    "descriptors",
+    "build_scenario",
+    "format_line_of",
     "is_gone",
-    "line_in",
+    "list_open_descriptors",
     "make_spinning",
-    "reuse",
-    "scenario_of",
     "start_and_wait",
+    "start_with_used_pid",
 ]
 
 SECOND = 1_000_000_000
@@ -43,18 +43,18 @@ CEILING = 20.0
 """Real seconds that anything here may take at most, on a machine with every core burnt."""
 
 
-def scenario_of(script: str, agent: str = "raw") -> Scenario:
+def build_scenario(script: str, agent: str = "raw") -> Scenario:
     """Make a scenario of a script's steps alone."""
     steps = textwrap.indent(textwrap.dedent(script).strip(), "  ")
     return loads(f"scenario: an agent of a test\nagent: {agent}\nscript:\n{steps}\n")
 
 
-def descriptors() -> list[str]:
+def list_open_descriptors() -> list[str]:
     """List the descriptors that this process has open."""
     return sorted(file.name for file in Path("/proc/self/fd").iterdir())
 
 
-def line_in(function: Callable[..., Any], number: int = 1) -> str:
+def format_line_of(function: Callable[..., Any], number: int = 1) -> str:
     """Write a line of a test's function as messages do, counted from its `def`."""
     code = function.__code__
     return f"{shorten_path(code.co_filename)}:{code.co_firstlineno + number}"
@@ -80,7 +80,7 @@ async def start_and_wait(argv: list[str]) -> None:
         process.kill()
 
 
-def reuse(pid: int, start: Callable[[], subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
+def start_with_used_pid(pid: int, start: Callable[[], subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
     """Start a process with a pid that another process had; skip the test if the kernel does not allow that."""
     last = Path("/proc/sys/kernel/ns_last_pid")
     greatest = last.read_text("ascii")
@@ -116,7 +116,7 @@ class Stand:
 
     def fake(self, script: str, agent: str = "raw", name: str = "agent") -> list[str]:
         """Make a fake and give its command."""
-        fake = self._lab.make_fake(scenario_of(script, agent), clock=self.clock, name=name)
+        fake = self._lab.make_fake(build_scenario(script, agent), clock=self.clock, name=name)
         self.fakes.append(fake)
         return fake.argv
 

@@ -21,7 +21,7 @@ class Stepwise:
 
     def __init__(self, runs: Coroutine[Any, Any, Any], step: Callable[[], None]) -> None:
         self._runs = runs
-        self._step = step
+        self._measure_step = step
 
     def __await__(self) -> Generator[Any, Any, Any]:
         """Pass on each wait of the coroutine, and its result."""
@@ -31,7 +31,7 @@ class Stepwise:
                 awaited = go_on()
             except StopIteration as end:
                 return end.value
-            self._step()
+            self._measure_step()
             try:
                 go_on = partial(self._runs.send, (yield awaited))
             except BaseException as error:  # noqa: BLE001  # a cancellation above all, which the coroutine is to see

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["CELLS", "ENDINGS", "KINDS", "SUBJECTS", "Cell", "Kind", "scenario_of_cell", "subject_of", "verdict_of"]
+__all__ = ["CELLS", "ENDINGS", "KINDS", "SUBJECTS", "Cell", "Kind", "build_supervisor", "judge_cell", "write_scenario"]
 
 
 class Kind(NamedTuple):
@@ -145,7 +145,7 @@ _SOUND = (
 )
 
 
-def scenario_of_cell(cell: Cell) -> Scenario:
+def write_scenario(cell: Cell) -> Scenario:
     """Write the scenario of a cell; every scenario expects that no process is left."""
     containment = cell.subject if cell.subject in SUBJECTS[:3] else "group"
     return loads(
@@ -161,7 +161,7 @@ script:
     )
 
 
-def subject_of(cell: Cell) -> Subject:
+def build_supervisor(cell: Cell) -> Subject:
     """Give the supervisor of a cell."""
     if cell.is_real:
         program = _FAULTY if cell.subject == "faulty command" else _SOUND
@@ -172,9 +172,9 @@ def subject_of(cell: Cell) -> Subject:
     return reference_supervisor()
 
 
-def verdict_of(lab: ScenarioRunner, cell: Cell) -> tuple[Verdict, tuple[str, ...]]:
+def judge_cell(lab: ScenarioRunner, cell: Cell) -> tuple[Verdict, tuple[str, ...]]:
     """Run a cell; give the verdict on its tree, and the processes that were left."""
-    scenario, subject = scenario_of_cell(cell), subject_of(cell)
+    scenario, subject = write_scenario(cell), build_supervisor(cell)
     played = lab.play_real(scenario, subject) if cell.is_real else lab.play(scenario, subject)
     rows = {row.key: row.verdict for row in judge_all_expectations(played)}
     return rows["leaks"], tuple(sorted(leak.process for leak in list_leaks(played.record)))

@@ -29,7 +29,7 @@ _CLEAN = {
 _LIMIT = 300
 
 
-def _file() -> str:
+def _write_test_file() -> str:
     clean = [(f"{name}_{index}", body) for index in range(3) for name, body in _CLEAN.items()]
     tests = [f"def test_clean_{name}(process_tree):\n    {body}\n" for name, body in clean]
     head, *ways = WAYS.source.split("\ndef test_")
@@ -38,7 +38,7 @@ def _file() -> str:
     return "\n".join([head, *tests])
 
 
-def _run(folder: Path) -> Counter[str]:
+def _run_tests(folder: Path) -> Counter[str]:
     report = folder / "report.xml"
     options = ["-q", "-n", "2", "-p", "no:cacheprovider", "-p", "no:asyncio", f"--junitxml={report}"]
     command = [sys.executable, "-m", "pytest", *options, str(folder)]
@@ -67,9 +67,9 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="trials-") as name:
         folder = Path(name)
         folder.joinpath("pytest.ini").write_text("[pytest]\n", "utf-8")
-        folder.joinpath("test_trials.py").write_text(_file(), "utf-8")
+        folder.joinpath("test_trials.py").write_text(_write_test_file(), "utf-8")
         for _ in range(runs):
-            total += _run(folder)
+            total += _run_tests(folder)
     seen = ", ".join(f"{count} {what}" for what, count in sorted(total.items()))
     sys.stdout.write(f"{runs} runs on two workers at once: {seen}\n")
     return int(set(total) != {"clean tests that are green", "leaks that are red"})

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.fake_agents.player import ScriptPlayer
-from tests.unit.encoders import encoder
+from tests.unit.encoders import make_encoder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -110,9 +110,9 @@ class Play:
     """A player with its book; steps are (op, arguments...), or there is a whole program."""
 
     def __init__(self, *steps: tuple[Any, ...], program: Program | None = None, **stage: Any) -> None:
-        program = program or {"dialect": "raw", "code": 0, "steps": script(*steps)}
+        program = program or {"dialect": "raw", "code": 0, "steps": number_steps(*steps)}
         self.book = Book(**stage)
-        self.player = ScriptPlayer(program, self.book, encoder(program))
+        self.player = ScriptPlayer(program, self.book, make_encoder(program))
 
     def grant(self, now: int, *signals: int, stdin: bytes | None = None) -> list[tuple[Any, ...]]:
         """Let it continue, with bytes on stdin or without; give what it did."""
@@ -126,21 +126,21 @@ class Play:
         return self.book.done
 
 
-def script(*steps: tuple[Any, ...]) -> list[Step]:
+def number_steps(*steps: tuple[Any, ...]) -> list[Step]:
     """Number steps by line."""
     return [(line, step[0], step[1:]) for line, step in enumerate(steps, 1)]
 
 
-def say(text: str) -> tuple[str, str, None]:
+def say_step(text: str) -> tuple[str, str, None]:
     """Make the step that prints a line."""
     return ("say", text, None)
 
 
-def out(*texts: str) -> list[tuple[str, bytes]]:
+def expect_output(*texts: str) -> list[tuple[str, bytes]]:
     """Give what is done where lines are printed."""
     return [("stdout", text.encode() + b"\n") for text in texts]
 
 
-def reacts(*steps: tuple[Any, ...], to: int = TERM) -> tuple[Any, ...]:
+def react_step(*steps: tuple[Any, ...], to: int = TERM) -> tuple[Any, ...]:
     """Make the step that reacts to a signal."""
-    return ("when", "signal", to, script(*steps))
+    return ("when", "signal", to, number_steps(*steps))

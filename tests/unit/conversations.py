@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.unit.encoders import encoder
+from tests.unit.encoders import make_encoder
 
 if TYPE_CHECKING:
     from pytest_agentproc.fake_agents.questions import ClientQuestion
 
-__all__ = ["ENCODER_METHODS_BY_STEP", "Conversation", "keys", "seen", "told"]
+__all__ = ["ENCODER_METHODS_BY_STEP", "Conversation", "list_key_paths", "read_recorded_events", "read_recorded_input"]
 
 TRANSCRIPTS = Path(__file__).parents[1] / "data" / "transcripts" / "sessions"
 ENCODER_METHODS_BY_STEP = {
@@ -26,17 +26,17 @@ ENCODER_METHODS_BY_STEP = {
 _TIMED = TRANSCRIPTS.with_name("timed")
 
 
-def told(name: str) -> list[bytes]:
+def read_recorded_input(name: str) -> list[bytes]:
     """Give the lines that the real CLI was sent, in order."""
-    return [json.dumps(line).encode() for line in _lines(name, ">>")]
+    return [json.dumps(line).encode() for line in _read_lines(name, ">>")]
 
 
-def seen(name: str) -> list[dict[str, Any]]:
+def read_recorded_events(name: str) -> list[dict[str, Any]]:
     """Give the events that the real CLI printed, in order."""
-    return _lines(name, "<<")
+    return _read_lines(name, "<<")
 
 
-def _lines(name: str, direction: str) -> list[Any]:
+def _read_lines(name: str, direction: str) -> list[Any]:
     file = TRANSCRIPTS / f"{name}.jsonl"
     lines = (file if file.exists() else _TIMED / file.name).read_text("utf-8").splitlines()
     return [entry["line"] for entry in map(json.loads, lines) if entry["dir"] == direction]
@@ -46,11 +46,11 @@ class Conversation:
     """A fake's side of a conversation, without a player: requests go in, events come out."""
 
     def __init__(self, dialect: str, mode: str, **program: Any) -> None:
-        self.host: Any = encoder({"dialect": dialect, "mode": mode, "serves": True, **program})
+        self.host: Any = make_encoder({"dialect": dialect, "mode": mode, "serves": True, **program})
         self.events: list[str] = []
         self._data = b""
 
-    def hear(self, *requests: bytes) -> None:
+    def send_requests(self, *requests: bytes) -> None:
         """Send requests."""
         for request in requests:
             reply, event = self.host.handle_request(request, 0)
@@ -78,16 +78,20 @@ class Conversation:
         self._data += data
         return question
 
-    def printed(self) -> list[dict[str, Any]]:
+    def take_printed(self) -> list[dict[str, Any]]:
         """Give what was printed since the last call."""
         data, self._data = self._data, b""
         return [json.loads(line) for line in data.splitlines()]
 
 
-def keys(value: Any) -> set[str]:
+def list_key_paths(value: Any) -> set[str]:
     """Name every key of an event with its way there."""
     if isinstance(value, dict):
-        return {name + below for name, inner in value.items() for below in ("", *("." + key for key in keys(inner)))}
+        return {
+            name + below
+            for name, inner in value.items()
+            for below in ("", *("." + key for key in list_key_paths(inner)))
+        }
     if isinstance(value, list):
-        return {"[]." + key for inner in value for key in keys(inner)}
+        return {"[]." + key for inner in value for key in list_key_paths(inner)}
     return set()

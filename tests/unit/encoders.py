@@ -8,7 +8,7 @@ from pytest_agentproc.fake_agents.dialects import make_encoder as made_encoder
 from pytest_agentproc.vocabulary import DIALECTS
 
 
-def encoder(program: Any) -> Any:
+def make_encoder(program: Any) -> Any:
     """Make the encoder of a program that does not name its modules."""
     record = DIALECTS[program["dialect"]]
     mode = program.get("mode") or record.default_mode

@@ -12,7 +12,7 @@ from pytest_agentproc.vocabulary import Policy, RunReport
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["SECOND", "BoundScenario", "Events", "Expected", "PlayResult", "Script", "judge", "judged"]
+__all__ = ["SECOND", "BoundScenario", "Events", "Expected", "PlayResult", "Script", "judge_events", "judge_one_key"]
 
 SECOND = 1_000_000_000
 Events = list[tuple[int, str, dict[str, Any]]]
@@ -95,7 +95,7 @@ class Unstated:
     varied_results: Mapping[str, tuple[PlayResult, ...]]
 
 
-def judged(
+def judge_events(
     *expected: Expected,
     events: Events = (),  # type: ignore[assignment]
     fault: Exception | None = None,
@@ -112,8 +112,8 @@ def judged(
     )
 
 
-def judge(key: str, wanted: Any, *, events: Events = (), **answer: Any) -> tuple[str, str, str, str]:  # type: ignore[assignment]
+def judge_one_key(key: str, wanted: Any, *, events: Events = (), **answer: Any) -> tuple[str, str, str, str]:  # type: ignore[assignment]
     """Compare one key: its verdict, wanted and seen in words, hint."""
-    (row,) = judged(Expected(key, wanted), events=events, **answer)
+    (row,) = judge_events(Expected(key, wanted), events=events, **answer)
     assert (row.key, row.line) == (key, 9)
     return row.verdict.value, row.wanted, row.seen, row.hint

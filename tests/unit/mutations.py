@@ -122,7 +122,7 @@ def replace_a_word(lines: list[str], random: Random) -> None:
         lines[place] = lines[place][: word.start()] + random.choice(ODD) + lines[place][word.end() :]
 
 
-def misspell(lines: list[str], random: Random) -> None:
+def change_one_character(lines: list[str], random: Random) -> None:
     """Lose, double or change a character."""
     place = random.randrange(len(lines))
     line = lines[place]
@@ -181,7 +181,7 @@ MUTATIONS: tuple[Callable[[list[str], Random], None], ...] = (
     indent_otherwise,
     replace_a_value,
     replace_a_word,
-    misspell,
+    change_one_character,
     insert_something,
     make_a_long_word,
     nest_deeply,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from typing import NamedTuple
 
-__all__ = ["Element", "Reading", "read"]
+__all__ = ["Element", "Reading", "read_page"]
 
 _VOID = frozenset({"br", "meta"})
 
@@ -58,11 +58,11 @@ class Reading(HTMLParser):
         for element in self._open:
             element.texts.append(data)
 
-    def all(self, tag: str, name: str = "") -> list[Element]:
+    def list_elements(self, tag: str, name: str = "") -> list[Element]:
         """List the elements with a tag and a class."""
         return [element for element in self.elements if element.tag == tag and (not name or name in element.classes)]
 
-    def rows(self) -> list[tuple[Element, list[Element]]]:
+    def list_rows(self) -> list[tuple[Element, list[Element]]]:
         """List the rows of the diagram, each with what is drawn in it."""
         found: list[tuple[Element, list[Element]]] = []
         for element in self.elements:
@@ -73,6 +73,6 @@ class Reading(HTMLParser):
         return found
 
 
-def read(html: str) -> Reading:
+def read_page(html: str) -> Reading:
     """Read a page."""
     return Reading(html)

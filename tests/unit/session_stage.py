@@ -157,12 +157,12 @@ class Stage:
         task = SessionTask(["agent"], dialect, "", policy or Policy(), setting, has_handler=handler)
         self.machine = Conversation(task, deciders)
         self.session = Session(self.machine, SystemClock(), None)
-        self.driver = SessionDriver(self.machine, self._spawn, self.wakeup, lambda: self.now, self._hear)
+        self.driver = SessionDriver(self.machine, self._spawn, self.wakeup, lambda: self.now, self._receive_event)
         self._count = 0
         self._read = 0
         self.look()
 
-    def _hear(self, event: SessionEvent) -> None:
+    def _receive_event(self, event: SessionEvent) -> None:
         self.events.append(event)
         self.session.receive_event(event)
 
@@ -187,7 +187,7 @@ class Stage:
                 return
         raise AssertionError("the session looks for ever")
 
-    def until(self, seconds: float) -> None:
+    def advance_to(self, seconds: float) -> None:
         """Turn the clock to an instant, firing what is due on the way."""
         goal = round(seconds * SECOND)
         while not self.is_over and (deadline := self.machine.deadline) is not None and deadline <= goal:
@@ -202,17 +202,17 @@ class Stage:
         """The agent of the day."""
         return self.agents[-1]
 
-    def says(self, *values: dict[str, Any]) -> None:
+    def print_lines(self, *values: dict[str, Any]) -> None:
         """Have the agent print JSON lines, in one chunk."""
         self.agent.output["stdout"] += b"".join(json.dumps(value).encode() + b"\n" for value in values)
         self.look()
 
-    def exits(self, status: int) -> None:
+    def exit_agent(self, status: int) -> None:
         """Have the agent exit."""
         self.agent.exit = status
         self.look()
 
-    def sent(self) -> list[dict[str, Any]]:
+    def take_sent(self) -> list[dict[str, Any]]:
         """Give what was written to the agent of the day since the last call."""
         data = bytes(self.agent.stdin[self._read :])
         self._read += len(data)
@@ -220,7 +220,7 @@ class Stage:
 
     # The caller.
 
-    def tells(self, *intents: to.CallerIntent) -> None:
+    def send_intents(self, *intents: to.CallerIntent) -> None:
         """Have the caller say something."""
         for intent in intents:
             self.driver.queue_intent(intent)
@@ -229,7 +229,7 @@ class Stage:
     def prompt(self, text: str = "ask") -> int:
         """Ask; give the turn's number."""
         self._count += 1
-        self.tells(to.QueuePrompt(self._count, text))
+        self.send_intents(to.QueuePrompt(self._count, text))
         return self._count
 
     @property
@@ -242,7 +242,7 @@ class Stage:
         """Whether a cancel is unacknowledged."""
         return self.machine.turns.unacknowledged is not None
 
-    def ended(self, number: int) -> tuple[str, float, str | None] | None:
+    def describe_end(self, number: int) -> tuple[str, float, str | None] | None:
         """Give a turn's outcome, its instant in seconds and its text; None while it has none."""
         for event in self.events:
             if event.kind == "outcome" and event.turn == number:
@@ -250,35 +250,35 @@ class Stage:
                 return event.text, event.at / SECOND, event.result.text
         return None
 
-    def background(self) -> list[str | None]:
+    def list_background_texts(self) -> list[str | None]:
         """Give the texts of the background turns."""
         return [event.result.text for event in self.events if event.kind == "background" and event.result]
 
-    def statuses(self) -> list[str]:
+    def list_statuses(self) -> list[str]:
         """Give every status after the first, in order."""
         return [event.text for event in self.events if event.kind == "status"]
 
     # pi, as it speaks.
 
-    def greet(self) -> None:
+    def greet_as_pi(self) -> None:
         """Have pi answer the handshake."""
-        assert self.sent() == [{"id": "greet-0", "type": "get_state"}]
-        self.says({"id": "greet-0", "type": "response", "command": "get_state", "success": True, "data": {}})
+        assert self.take_sent() == [{"id": "greet-0", "type": "get_state"}]
+        self.print_lines({"id": "greet-0", "type": "response", "command": "get_state", "success": True, "data": {}})
 
-    def takes(self, number: int) -> None:
+    def accept_prompt(self, number: int) -> None:
         """Have pi take a prompt."""
         taken = {"id": f"prompt-{number}", "type": "response", "command": "prompt", "success": True}
-        self.says(taken, {"type": "agent_start"})
+        self.print_lines(taken, {"type": "agent_start"})
 
-    def message(self, text: str, stop: str = "stop") -> None:
+    def end_message(self, text: str, stop: str = "stop") -> None:
         """Have pi end a message of the assistant."""
-        self.says({"type": "message_end", "message": {"role": "assistant", "content": text, "stopReason": stop}})
+        self.print_lines({"type": "message_end", "message": {"role": "assistant", "content": text, "stopReason": stop}})
 
-    def answers(self, text: str, stop: str = "stop") -> None:
+    def answer_and_settle(self, text: str, stop: str = "stop") -> None:
         """Have pi answer and end its run."""
-        self.message(text, stop)
-        self.says({"type": "agent_end"})
+        self.end_message(text, stop)
+        self.print_lines({"type": "agent_end"})
 
-    def settles(self, number: int) -> None:
+    def answer_abort(self, number: int) -> None:
         """Have pi answer the abort of a turn."""
-        self.says({"id": f"abort-{number}", "type": "response", "command": "abort", "success": True})
+        self.print_lines({"id": f"abort-{number}", "type": "response", "command": "abort", "success": True})

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock.preload import find_coordinator
-from tests.benchmarks._figures import Samples, ratios, summary
+from tests.benchmarks._figures import Samples, compute_ratios, summarize_values
 from tests.benchmarks._plain import ENVIRONMENT
 
 if TYPE_CHECKING:
@@ -42,30 +42,30 @@ class BelowPart:
         taken: dict[str, list[float]] = {name: [] for name in self._taken}
         time_command = [str(find_coordinator())]
         for _ in range(_TIMES):
-            taken["bare"].append(_seconds(["node", "-e", "0"]))
-            taken["below"].append(_seconds([*time_command, "node", "-e", "0"]))
+            taken["bare"].append(_measure_seconds(["node", "-e", "0"]))
+            taken["below"].append(_measure_seconds([*time_command, "node", "-e", "0"]))
         supervisor = [*time_command, "node", str(_SUPERVISOR), self._interpreter, "-ISc"]
-        start, run = (_seconds([*supervisor, _DRIP.format(count)]) for count in (0, _STEPS))
+        start, run = (_measure_seconds([*supervisor, _DRIP.format(count)]) for count in (0, _STEPS))
         taken["run"].append(run)
         taken["step"].append((run - start) / _STEPS)
-        taken["trip"].append(_round_trip(_STEPS))
+        taken["trip"].append(_measure_round_trip(_STEPS))
         for name, samples in self._taken.items():
             samples.add(taken[name])
 
     def report(self) -> dict[str, Any]:
         taken = self._taken
         return {
-            "below_start_ratio": summary(ratios(taken["below"], taken["bare"])),
-            "below_step_ratio": summary(ratios(taken["step"], taken["trip"])),
-            "below_step_us": summary([seconds * 1e6 for seconds in taken["step"].rounds]),
-            "below_1000_s": summary(taken["run"].rounds),
+            "below_start_ratio": summarize_values(compute_ratios(taken["below"], taken["bare"])),
+            "below_step_ratio": summarize_values(compute_ratios(taken["step"], taken["trip"])),
+            "below_step_us": summarize_values([seconds * 1e6 for seconds in taken["step"].rounds]),
+            "below_1000_s": summarize_values(taken["run"].rounds),
         }
 
     def close(self) -> None:
         """Nothing is kept."""
 
 
-def _round_trip(count: int) -> float:
+def _measure_round_trip(count: int) -> float:
     """Give the seconds of one round trip between this process and Node."""
     pipe = subprocess.PIPE
     with subprocess.Popen(["node", "-e", _PONG], bufsize=0, stdin=pipe, stdout=pipe, env=ENVIRONMENT) as node:
@@ -80,7 +80,7 @@ def _round_trip(count: int) -> float:
         return (time.perf_counter() - begin) / count
 
 
-def _seconds(words: Sequence[str]) -> float:
+def _measure_seconds(words: Sequence[str]) -> float:
     begin = time.perf_counter()
     subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, env=ENVIRONMENT, check=True)
     return time.perf_counter() - begin

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_agentproc.corpus import SCENARIO_FILE_SUFFIX, list_corpus_files
-from tests.benchmarks._figures import Samples, ratios, summary
+from tests.benchmarks._figures import Samples, compute_ratios, summarize_values
 
 __all__ = ["CollectionPart"]
 
@@ -115,13 +115,13 @@ class CollectionPart:
 
     def report(self) -> dict[str, Any]:
         taken = self._taken
-        over = {name: summary(ratios(taken[name], taken["compose"])) for name in taken}
+        over = {name: summarize_values(compute_ratios(taken[name], taken["compose"])) for name in taken}
         return {
             "collection_ratio": over["kit"],
             "collection_floor_ratio": over["floor"],
             "check_ratio": over["check"],
             "collection_ms": {
-                name: summary([seconds * 1e3 for seconds in samples.rounds]) for name, samples in taken.items()
+                name: summarize_values([seconds * 1e3 for seconds in samples.rounds]) for name, samples in taken.items()
             },
         }
 

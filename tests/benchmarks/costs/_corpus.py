@@ -10,8 +10,8 @@ import tempfile
 import time
 from typing import Any
 
-from tests.benchmarks._figures import Samples, ratios, summary
-from tests.benchmarks._plain import spawns
+from tests.benchmarks._figures import Samples, compute_ratios, summarize_values
+from tests.benchmarks._plain import measure_spawns
 
 __all__ = ["CorpusPart"]
 
@@ -47,9 +47,9 @@ class CorpusPart:
         self._calls += 1
         if self._calls % _EVERY != 1:
             return
-        taken = spawns(self._interpreter, 10, "asyncio")
+        taken = measure_spawns(self._interpreter, 10, "asyncio")
         wall = self._play()
-        self._spawns.add(taken + spawns(self._interpreter, 10, "asyncio"))
+        self._spawns.add(taken + measure_spawns(self._interpreter, 10, "asyncio"))
         self._walls.add([wall])
         self._shares.add([wall * self._cores / self._scenarios])
 
@@ -71,13 +71,16 @@ class CorpusPart:
         return taken
 
     def report(self) -> dict[str, Any]:
-        wall, spawn = summary(self._walls.rounds), summary([seconds * 1e3 for seconds in self._spawns.rounds])
+        wall, spawn = (
+            summarize_values(self._walls.rounds),
+            summarize_values([seconds * 1e3 for seconds in self._spawns.rounds]),
+        )
         formula = (
             f"{wall['median']:g} s of wall time * {self._cores} cores / {self._scenarios} scenarios"
             f" / {spawn['median']:g} ms of a plain spawn"
         )
         return {
-            "corpus_spawns": {**summary(ratios(self._shares, self._spawns)), "formula": formula},
+            "corpus_spawns": {**summarize_values(compute_ratios(self._shares, self._spawns)), "formula": formula},
             "corpus_wall_s": wall,
             "corpus_spawn_ms": spawn,
         }

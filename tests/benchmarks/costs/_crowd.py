@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND
-from tests.benchmarks._figures import Samples, ratios, summary
+from tests.benchmarks._figures import Samples, compute_ratios, summarize_values
 from tests.benchmarks._plain import BareSteps
 from tests.benchmarks._together import bind_all, play_together
 from tests.benchmarks.costs._virtual import DRIP, WARM_UP, Stopwatch
@@ -49,23 +49,25 @@ class AgentsPart:
             scenario = loads(DRIP.format(seconds=steps + WARM_UP + 1), "drip")
             _, answers = play_together(self._lab, bind_all([scenario] * size), "asyncio", watch.trace)
             assert all(answer is not None and answer.outcome == "completed" for answer in answers)
-            samples.add([watch.taken / steps / size])
+            samples.add([watch.elapsed / steps / size])
             if size in self._bare:
                 bare = BareSteps(self._interpreter, "free", size)
-                self._bare[size].add([bare.step(self.agent_steps)])
+                self._bare[size].add([bare.measure_step(self.agent_steps)])
                 bare.close()
 
     def report(self) -> dict[str, Any]:
         return {
-            "agent_step_us": _microseconds(self._taken),
-            "floor_agent_step_us": _microseconds(self._bare),
-            "agents_100_over_5": summary(ratios(self._taken[100], self._taken[5])),
-            "floor_100_over_5": summary(ratios(self._bare[100], self._bare[5])),
+            "agent_step_us": _summarize_microseconds(self._taken),
+            "floor_agent_step_us": _summarize_microseconds(self._bare),
+            "agents_100_over_5": summarize_values(compute_ratios(self._taken[100], self._taken[5])),
+            "floor_100_over_5": summarize_values(compute_ratios(self._bare[100], self._bare[5])),
         }
 
     def close(self) -> None:
         """Nothing is left."""
 
 
-def _microseconds(taken: Mapping[int, Samples]) -> dict[str, Any]:
-    return {str(size): summary([seconds * 1e6 for seconds in samples.rounds]) for size, samples in taken.items()}
+def _summarize_microseconds(taken: Mapping[int, Samples]) -> dict[str, Any]:
+    return {
+        str(size): summarize_values([seconds * 1e6 for seconds in samples.rounds]) for size, samples in taken.items()
+    }

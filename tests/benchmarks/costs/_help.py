@@ -7,7 +7,7 @@ import sys
 import time
 from typing import Any
 
-from tests.benchmarks._figures import Samples, ratios, summary
+from tests.benchmarks._figures import Samples, compute_ratios, summarize_values
 
 __all__ = ["HelpPart"]
 
@@ -25,16 +25,16 @@ class HelpPart:
 
     def sample(self) -> None:
         for name, code in _STARTS.items():
-            self._taken[name].add([_seconds(code) for _ in range(_TIMES)])
+            self._taken[name].add([_measure_seconds(code) for _ in range(_TIMES)])
 
     def report(self) -> dict[str, Any]:
-        return {"help_ratio": summary(ratios(self._taken["help"], self._taken["bare"]))}
+        return {"help_ratio": summarize_values(compute_ratios(self._taken["help"], self._taken["bare"]))}
 
     def close(self) -> None:
         """Nothing is kept."""
 
 
-def _seconds(code: str) -> float:
+def _measure_seconds(code: str) -> float:
     begin = time.perf_counter()
     subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, check=True)
     return time.perf_counter() - begin

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.tree import AgentChild, Keeper
 from pytest_agentproc.tree._keeper import find_interpreter
-from tests.benchmarks._figures import Samples, ratios, summary
+from tests.benchmarks._figures import Samples, compute_ratios, summarize_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,18 +37,18 @@ class KeeperPart:
 
     def sample(self) -> None:
         """Take each in turn."""
-        self._bare.add([_timed(_spawn_bare) for _ in range(_REPETITIONS)])
-        self._keeper.add([_keeper_start() for _ in range(_REPETITIONS)])
+        self._bare.add([_measure_work(_spawn_bare) for _ in range(_REPETITIONS)])
+        self._keeper.add([_measure_keeper_start() for _ in range(_REPETITIONS)])
         for containment, samples in self._held.items():
-            samples.add([_timed(partial(_hold, containment)) for _ in range(_REPETITIONS)])
+            samples.add([_measure_work(partial(_hold_agent, containment)) for _ in range(_REPETITIONS)])
 
     def report(self) -> dict[str, Any]:
         """Give the ratios, and the keeper's start in milliseconds."""
         return {
-            "keeper_start_ratio": summary(ratios(self._keeper, self._bare)),
-            "keeper_start_ms": summary([1e3 * seconds for seconds in self._keeper.rounds]),
-            "subreaper_over_group": summary(ratios(self._held["subreaper"], self._held["group"])),
-            "keeper_over_group": summary(ratios(self._held["keeper"], self._held["group"])),
+            "keeper_start_ratio": summarize_values(compute_ratios(self._keeper, self._bare)),
+            "keeper_start_ms": summarize_values([1e3 * seconds for seconds in self._keeper.rounds]),
+            "subreaper_over_group": summarize_values(compute_ratios(self._held["subreaper"], self._held["group"])),
+            "keeper_over_group": summarize_values(compute_ratios(self._held["keeper"], self._held["group"])),
         }
 
     def close(self) -> None:
@@ -59,7 +59,7 @@ def _spawn_bare() -> None:
     subprocess.run(_BARE, check=True)
 
 
-def _keeper_start() -> float:
+def _measure_keeper_start() -> float:
     start = time.perf_counter()
     keeper = Keeper()
     taken = time.perf_counter() - start
@@ -67,13 +67,13 @@ def _keeper_start() -> float:
     return taken
 
 
-def _hold(containment: str) -> None:
+def _hold_agent(containment: str) -> None:
     child = AgentChild(_AGENT, containment=containment)
     assert child.containment == containment
     child.kill_and_reap()
 
 
-def _timed(work: Callable[[], object]) -> float:
+def _measure_work(work: Callable[[], object]) -> float:
     start = time.perf_counter()
     work()
     return time.perf_counter() - start

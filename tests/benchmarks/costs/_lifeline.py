@@ -16,7 +16,7 @@ from pytest_agentproc.subjects import reference_supervisor
 from pytest_agentproc.verdict import Verdict
 from pytest_agentproc.verdict._agent_checks import check_stray_signals
 from pytest_agentproc.verdict._checks import check_leaks
-from tests.benchmarks._figures import Samples, ratios, summary
+from tests.benchmarks._figures import Samples, compute_ratios, summarize_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,10 +55,10 @@ class LifelinePart:
         self._verdicts, self._watches, self._settles, self._calls = Samples(), Samples(), Samples(), Samples()
 
     def sample(self) -> None:
-        self._calls.add(_timed(_hundred_calls))
-        self._settles.add(_timed(self._clock.hub.settle_participants))
-        self._verdicts.add(_timed(self._verdict))
-        self._watches.add(_timed(self._watch))
+        self._calls.add(_measure_work(_call_getppid_100_times))
+        self._settles.add(_measure_work(self._clock.hub.settle_participants))
+        self._verdicts.add(_measure_work(self._verdict))
+        self._watches.add(_measure_work(self._watch))
 
     def _verdict(self) -> None:
         self._fake.watch.collect(self._played.record)
@@ -66,35 +66,35 @@ class LifelinePart:
         assert [check.verdict for check in found] == [Verdict.PASSED, Verdict.PASSED]
 
     def _watch(self) -> None:
-        with guard_signals(_unwanted, make_participant_finder(self._clock)):
+        with guard_signals(_refuse_event, make_participant_finder(self._clock)):
             os.kill(os.getpid(), signal.SIGURG)
 
     def report(self) -> dict[str, Any]:
         return {
-            "lifeline_verdict_us": _in_microseconds(self._verdicts),
-            "signals_watched_us": _in_microseconds(self._watches),
-            "settle_poll_us": _in_microseconds(self._settles),
-            "lifeline_verdict_over_100_calls": summary(ratios(self._verdicts, self._calls)),
+            "lifeline_verdict_us": _summarize_microseconds(self._verdicts),
+            "signals_watched_us": _summarize_microseconds(self._watches),
+            "settle_poll_us": _summarize_microseconds(self._settles),
+            "lifeline_verdict_over_100_calls": summarize_values(compute_ratios(self._verdicts, self._calls)),
         }
 
     def close(self) -> None:
         self._clock.close()
 
 
-def _unwanted(data: dict[str, Any]) -> None:
+def _refuse_event(data: dict[str, Any]) -> None:
     raise AssertionError(data)
 
 
-def _in_microseconds(samples: Samples) -> dict[str, Any]:
-    return summary([1e6 * seconds for seconds in samples.rounds])
+def _summarize_microseconds(samples: Samples) -> dict[str, Any]:
+    return summarize_values([1e6 * seconds for seconds in samples.rounds])
 
 
-def _hundred_calls() -> None:
+def _call_getppid_100_times() -> None:
     for _ in range(100):
         os.getppid()
 
 
-def _timed(work: Callable[[], object]) -> list[float]:
+def _measure_work(work: Callable[[], object]) -> list[float]:
     taken = []
     for _ in range(_REPETITIONS):
         start = time.perf_counter()

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.subjects import reference_supervisor
-from tests.benchmarks._figures import Samples, ratios, summary
-from tests.benchmarks._plain import spawns
-from tests.bundled import all_bundled
+from tests.benchmarks._figures import Samples, compute_ratios, summarize_values
+from tests.benchmarks._plain import measure_spawns
+from tests.bundled import load_all_bundled
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
@@ -31,12 +31,12 @@ class ModelPart:
 
     def __init__(self, interpreter: str) -> None:
         self._interpreter = interpreter
-        loaded = list(all_bundled())
+        loaded = list(load_all_bundled())
         self._scenarios = [scenario for scenario in loaded if _is_playable(scenario)]
         self._by_cpu, self._by_wall, self._by_cores = Samples(), Samples(), Samples()
         self._cost, self._spawn = Samples(), Samples()
         self._cores = len(os.sched_getaffinity(0))
-        self._pool = get_context("fork").Pool(self._cores, _keep, (self._scenarios,))
+        self._pool = get_context("fork").Pool(self._cores, _start_player, (self._scenarios,))
 
     def sample(self) -> None:
         """Play the corpus once here, and once on each core at the same time."""
@@ -46,7 +46,7 @@ class ModelPart:
         self._by_cpu.add([count / taken])
         self._by_wall.add([count / (time.perf_counter() - wall)])
         self._cost.add([taken / count])
-        self._spawn.add(spawns(self._interpreter, 10, "asyncio"))
+        self._spawn.add(measure_spawns(self._interpreter, 10, "asyncio"))
         wall = time.perf_counter()
         self._pool.map(_play_kept, range(self._cores), chunksize=1)
         self._by_cores.add([count * self._cores / (time.perf_counter() - wall)])
@@ -55,11 +55,11 @@ class ModelPart:
         """Give the rates, of how many scenarios, and on how many cores the last of them."""
         return {
             "model_scenarios": len(self._scenarios),
-            "model_per_cpu_second": summary(self._by_cpu.rounds),
-            "model_per_second": summary(self._by_wall.rounds),
-            "model_per_second_on_all_cores": summary(self._by_cores.rounds),
+            "model_per_cpu_second": summarize_values(self._by_cpu.rounds),
+            "model_per_second": summarize_values(self._by_wall.rounds),
+            "model_per_second_on_all_cores": summarize_values(self._by_cores.rounds),
             "model_cores": self._cores,
-            "model_spawns": summary(ratios(self._cost, self._spawn)),
+            "model_spawns": summarize_values(compute_ratios(self._cost, self._spawn)),
         }
 
     def close(self) -> None:
@@ -71,7 +71,7 @@ class ModelPart:
 _kept: list[Scenario] = []
 
 
-def _keep(scenarios: list[Scenario]) -> None:
+def _start_player(scenarios: list[Scenario]) -> None:
     """Begin a process that plays."""
     _kept[:] = scenarios
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.architecture.sources import ROOT
-from tests.benchmarks._figures import Samples, ratios, summary
+from tests.benchmarks._figures import Samples, compute_ratios, summarize_values
 
 __all__ = ["PluginPart"]
 
@@ -105,10 +105,13 @@ class PluginPart:
     def report(self) -> dict[str, Any]:
         taken = self._taken
         return {
-            "plugin_import_ratio": summary(ratios(taken["with"], taken["without"])),
-            "plugin_import_ratio_with_system": summary(ratios(taken["with_all"], taken["without_all"])),
+            "plugin_import_ratio": summarize_values(compute_ratios(taken["with"], taken["without"])),
+            "plugin_import_ratio_with_system": summarize_values(
+                compute_ratios(taken["with_all"], taken["without_all"])
+            ),
             "plugin_import_ms": {
-                name: summary([seconds * 1e3 for seconds in taken[name].rounds]) for name in ("without", "with")
+                name: summarize_values([seconds * 1e3 for seconds in taken[name].rounds])
+                for name in ("without", "with")
             },
             "plugin_loads": {"heavy": self.loaded, "own_modules": self.own_modules, "must_not_load": list(_HEAVY)},
         }

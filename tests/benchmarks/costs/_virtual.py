@@ -14,8 +14,16 @@ import anyio
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import reference_supervisor
 from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND
-from tests.benchmarks._figures import Samples, ratios, summary
-from tests.benchmarks._plain import ENVIRONMENT, PLACEMENTS, BareSteps, PingPong, first_byte, placed, spawns
+from tests.benchmarks._figures import Samples, compute_ratios, summarize_values
+from tests.benchmarks._plain import (
+    ENVIRONMENT,
+    PLACEMENTS,
+    BareSteps,
+    PingPong,
+    measure_first_byte,
+    measure_spawns,
+    pin_to_cores,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -103,7 +111,7 @@ class Stopwatch:
             self.stopped = time.perf_counter()
 
     @property
-    def taken(self) -> float:
+    def elapsed(self) -> float:
         """The seconds."""
         assert self._started
         assert self.stopped
@@ -157,9 +165,9 @@ class ScenarioPart:
 
     def sample(self) -> None:
         for backend in BACKENDS:
-            taken = spawns(self._interpreter, 5, backend)
+            taken = measure_spawns(self._interpreter, 5, backend)
             plays = [self._play(backend) for _ in range(10)]
-            self._spawns[backend].add(taken + spawns(self._interpreter, 5, backend))
+            self._spawns[backend].add(taken + measure_spawns(self._interpreter, 5, backend))
             self._plays[backend].add(plays)
             self._same[backend].add([self._run(backend) for _ in range(10)])
 
@@ -186,14 +194,18 @@ class ScenarioPart:
 
     def report(self) -> dict[str, Any]:
         return {
-            "scenario_ratio": {name: summary(ratios(self._plays[name], self._spawns[name])) for name in BACKENDS},
+            "scenario_ratio": {
+                name: summarize_values(compute_ratios(self._plays[name], self._spawns[name])) for name in BACKENDS
+            },
             "scenario_over_same_agent": {
-                name: summary(ratios(self._plays[name], self._same[name])) for name in BACKENDS
+                name: summarize_values(compute_ratios(self._plays[name], self._same[name])) for name in BACKENDS
             },
             "scenario_ms": {
-                name: summary([seconds * 1e3 for seconds in self._plays[name].rounds]) for name in BACKENDS
+                name: summarize_values([seconds * 1e3 for seconds in self._plays[name].rounds]) for name in BACKENDS
             },
-            "spawn_ms": {name: summary([seconds * 1e3 for seconds in self._spawns[name].rounds]) for name in BACKENDS},
+            "spawn_ms": {
+                name: summarize_values([seconds * 1e3 for seconds in self._spawns[name].rounds]) for name in BACKENDS
+            },
         }
 
     def close(self) -> None:
@@ -225,25 +237,25 @@ class StepPart:
             bare: dict[str, list[float]] = {kind: [] for kind in _BARE}
             for backend in BACKENDS:
                 for kind, taken in bare.items():
-                    taken.append(self._round_trip(place, kind))
-                self._steps[place, backend].add([self._step(place, backend)])
+                    taken.append(self._measure_round_trip(place, kind))
+                self._steps[place, backend].add([self._measure_step(place, backend)])
             for kind, taken in bare.items():
-                taken.append(self._round_trip(place, kind))
+                taken.append(self._measure_round_trip(place, kind))
                 self._bare[place, kind].add(taken)
 
-    def _round_trip(self, place: str, kind: str) -> float:
+    def _measure_round_trip(self, place: str, kind: str) -> float:
         """Measure with a pair of its own: where the kernel put it once, it stays."""
         if kind == "floor":
             bare = BareSteps(self._interpreter, place)
-            taken = bare.step(self.steps)
+            taken = bare.measure_step(self.steps)
             bare.close()
             return taken
         pair = PingPong(self._interpreter, place, polls=kind == "polling")
-        taken = pair.round_trip(self.steps)
+        taken = pair.measure_round_trip(self.steps)
         pair.close()
         return taken
 
-    def _step(self, place: str, backend: str) -> float:
+    def _measure_step(self, place: str, backend: str) -> float:
         here, there = PLACEMENTS[place]
         begin = WARM_UP * NANOSECONDS_PER_SECOND
         watch = Stopwatch(begin, begin + self.steps * NANOSECONDS_PER_SECOND)
@@ -253,24 +265,24 @@ class StepPart:
                 os.sched_setaffinity(0, here)  # the agent, just born, stays where it is
             watch.trace(at, code, data)
 
-        with placed(there):
+        with pin_to_cores(there):
             self._lab.play(self._scenario, _Traced(trace), backend=backend)
-        return watch.taken / self.steps
+        return watch.elapsed / self.steps
 
     def report(self) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for place in PLACEMENTS:
             for kind, name in (("polling", "step_ratio"), ("blocking", "step_ratio_to_blocking")):
                 found[name if place == _PRIMARY else f"{name}_{place}"] = {
-                    backend: summary(ratios(self._steps[place, backend], self._bare[place, kind]))
+                    backend: summarize_values(compute_ratios(self._steps[place, backend], self._bare[place, kind]))
                     for backend in BACKENDS
                 }
-            floor = ratios(self._bare[place, "floor"], self._bare[place, "polling"])
-            found["step_floor_ratio" if place == _PRIMARY else f"step_floor_ratio_{place}"] = summary(floor)
+            floor = compute_ratios(self._bare[place, "floor"], self._bare[place, "polling"])
+            found["step_floor_ratio" if place == _PRIMARY else f"step_floor_ratio_{place}"] = summarize_values(floor)
         times = {**self._steps, **self._bare}
         for place in PLACEMENTS:
             found[f"step_us_{place}"] = {
-                key[1]: summary([seconds * 1e6 for seconds in taken.rounds])
+                key[1]: summarize_values([seconds * 1e6 for seconds in taken.rounds])
                 for key, taken in times.items()
                 if key[0] == place
             }
@@ -301,14 +313,14 @@ class StartPart:
     def sample(self) -> None:
         taken: dict[str, list[float]] = {name: [] for name in self._taken}
         for _ in range(5):
-            taken["bare"].append(first_byte(self._bare))
+            taken["bare"].append(measure_first_byte(self._bare))
             for name, fake in self._fakes.items():
-                taken[name].append(first_byte(fake.argv, {**ENVIRONMENT, "PATH": fake.folder}))
-            taken["lockstep"].append(self._in_lockstep())
+                taken[name].append(measure_first_byte(fake.argv, {**ENVIRONMENT, "PATH": fake.folder}))
+            taken["lockstep"].append(self._measure_start_in_lockstep())
         for name, samples in self._taken.items():
             samples.add(taken[name])
 
-    def _in_lockstep(self) -> float:
+    def _measure_start_in_lockstep(self) -> float:
         watch = Stopwatch(0, 0)
         subject = _Traced(watch.trace)
         self._lab.play(self._scenario, subject)
@@ -317,10 +329,12 @@ class StartPart:
     def report(self) -> dict[str, Any]:
         taken = self._taken
         return {
-            "fake_start_ratio": {name: summary(ratios(taken[name], taken["bare"])) for name in self._fakes},
-            "fake_start_in_lockstep_ratio": summary(ratios(taken["lockstep"], taken["bare"])),
+            "fake_start_ratio": {
+                name: summarize_values(compute_ratios(taken[name], taken["bare"])) for name in self._fakes
+            },
+            "fake_start_in_lockstep_ratio": summarize_values(compute_ratios(taken["lockstep"], taken["bare"])),
             "start_ms": {
-                name: summary([seconds * 1e3 for seconds in samples.rounds]) for name, samples in taken.items()
+                name: summarize_values([seconds * 1e3 for seconds in samples.rounds]) for name, samples in taken.items()
             },
         }
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.scenario import loads
-from tests.clients.findings import finding
-from tests.clients.reports import acp_program
+from tests.clients.findings import mark_finding
+from tests.clients.reports import build_acp_program
 from tests.clients.running import IGNORES_EOF
 
 if TYPE_CHECKING:
@@ -36,30 +36,30 @@ def hold(lab: ScenarioRunner) -> Hold:
     def hold(version: str, script: str, drive: str = "[{prompt: hi}]", handler: str = "") -> PlayResult:
         steps = textwrap.indent(textwrap.dedent(script).strip(), "  ")
         head = f"scenario: its claude\nagent: {{dialect: claude, mode: session}}\n{handler}drive: {drive}\n"
-        return lab.play(loads(f"{head}script:\n{steps}\nexpect: {{spawns: [0s]}}\n"), acp_program(version))
+        return lab.play(loads(f"{head}script:\n{steps}\nexpect: {{spawns: [0s]}}\n"), build_acp_program(version))
 
     return hold
 
 
-def turns(played: PlayResult) -> list[tuple[str | None, str | None]]:
+def list_turns(played: PlayResult) -> list[tuple[str | None, str | None]]:
     """Give the stop reason and the text of each turn."""
     assert played.answer is not None
     return [(turn.stop_reason, turn.text) for turn in played.answer.turns or ()]
 
 
-def error(played: PlayResult) -> str:
+def get_error(played: PlayResult) -> str:
     """Give the error that was the answer to the one prompt."""
     assert played.answer is not None
     (turn,) = played.answer.turns or ()
     return str(turn.error)
 
 
-def stderr(played: PlayResult) -> str:
+def get_stderr(played: PlayResult) -> str:
     """Give what the program printed on stderr."""
     return next(str(event.data["stderr"]) for event in played.record.events if "program" in event.data)
 
 
-def end(played: PlayResult) -> dict[str, object]:
+def get_agent_end(played: PlayResult) -> dict[str, object]:
     """Give how claude ended."""
     ends = [event.data for event in played.record.events if event.code == "x" and event.data["process"] == "agent"]
     return {key: ends[0][key] for key in ("code", "signal", "leaked") if key in ends[0]}
@@ -88,39 +88,42 @@ LATE = """
 """
 
 
-@finding(
+@mark_finding(
     "@zed-industries/claude-agent-acp 0.20.2",
     "goes on before it is idle, as a background task has ended",
     "answers the next prompt by that late output, and the prompt's own answer is not shown",
 )
 def test_before_the_fix_the_next_prompt_is_answered_by_stale_output(hold: Hold) -> None:
     """A result in the queue is taken for the one of the prompt that has just been sent."""
-    held = turns(hold(BEFORE, SEED, PROMPTS))
+    held = list_turns(hold(BEFORE, SEED, PROMPTS))
     assert held == [("end_turn", "may I go on?"), ("end_turn", "I still wait for your answer")]
 
 
-@finding(
+@mark_finding(
     "@zed-industries/claude-agent-acp 0.23.1",
     "goes on before it is idle, as a background task has ended",
     "holds the turn until it is idle and shows the output there, and the next prompt has its own answer",
 )
 def test_after_the_fix_the_next_prompt_has_its_own_answer(hold: Hold) -> None:
     """The same agent, the same prompts."""
-    held = turns(hold(AFTER, SEED, PROMPTS))
+    held = list_turns(hold(AFTER, SEED, PROMPTS))
     assert held == [("end_turn", "may I go on?I still wait for your answer"), ("end_turn", "the files are written")]
 
 
-@finding(
+@mark_finding(
     "@zed-industries/claude-agent-acp 0.20.2",
     "says idle, and goes on when a background task ends",
     "answers the next prompt by that late output, and the prompt's own answer is not shown",
 )
 def test_before_the_fix_late_output_is_stale_too(hold: Hold) -> None:
     """The state of the session means nothing to it."""
-    assert [text for _, text in turns(hold(BEFORE, LATE, PROMPTS))] == ["may I go on?", "I still wait for your answer"]
+    assert [text for _, text in list_turns(hold(BEFORE, LATE, PROMPTS))] == [
+        "may I go on?",
+        "I still wait for your answer",
+    ]
 
 
-@finding(
+@mark_finding(
     "@zed-industries/claude-agent-acp 0.23.1",
     "says idle, and goes on when a background task ends, as claude 2.1.330 does",
     "answers the next prompt by that late output, and the prompt's own answer is not shown",
@@ -128,8 +131,8 @@ def test_before_the_fix_late_output_is_stale_too(hold: Hold) -> None:
 def test_after_the_fix_late_output_is_stale_still(hold: Hold) -> None:
     """It drops the late result, and reads the late idle as the end of the prompt's turn."""
     held = hold(AFTER, LATE, PROMPTS)
-    assert "consuming background task result" in stderr(held)
-    assert [text for _, text in turns(held)] == ["may I go on?", "I still wait for your answer"]
+    assert "consuming background task result" in get_stderr(held)
+    assert [text for _, text in list_turns(held)] == ["may I go on?", "I still wait for your answer"]
 
 
 CANCELLED = """
@@ -143,20 +146,22 @@ CANCELLED = """
 CANCELS = "[{prompt: first}, {wait_for: status prompting}, {cancel: {turn: 1}, after: 1s}, {prompt: second}]"
 
 
-@finding("@zed-industries/claude-agent-acp 0.20.2", "is told to cancel", "gives the stop reason, and the next answer")
+@mark_finding(
+    "@zed-industries/claude-agent-acp 0.20.2", "is told to cancel", "gives the stop reason, and the next answer"
+)
 def test_before_the_fix_a_cancel_leaves_the_session(hold: Hold) -> None:
     """The error result ends the turn."""
-    assert turns(hold(BEFORE, CANCELLED, CANCELS)) == [("cancelled", "well"), ("end_turn", "two")]
+    assert list_turns(hold(BEFORE, CANCELLED, CANCELS)) == [("cancelled", "well"), ("end_turn", "two")]
 
 
-@finding(
+@mark_finding(
     "@zed-industries/claude-agent-acp 0.23.1",
     "is told to cancel",
     "gives the stop reason, and ends the next prompt at once without an answer",
 )
 def test_after_the_fix_the_prompt_after_a_cancel_has_no_answer(hold: Hold) -> None:
     """The error result ends the turn, and the idle after it ends the next one."""
-    assert turns(hold(AFTER, CANCELLED, CANCELS)) == [("cancelled", "well"), ("end_turn", "")]
+    assert list_turns(hold(AFTER, CANCELLED, CANCELS)) == [("cancelled", "well"), ("end_turn", "")]
 
 
 @pytest.fixture(params=[BEFORE, AFTER])
@@ -165,7 +170,7 @@ def version(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@finding(
+@mark_finding(
     "@zed-industries/claude-agent-acp 0.20.2 and 0.23.1",
     "asks for a permission",
     "asks its client, and its answer decides what the agent does",
@@ -180,11 +185,11 @@ def test_a_permission_is_the_clients(hold: Hold, version: str) -> None:
         - answer: done
     """
     held = hold(version, script, handler="handler: {permission: allow}\n")
-    assert turns(held) == [("end_turn", "it maydone")]
-    assert end(held) == {"code": 0}
+    assert list_turns(held) == [("end_turn", "it maydone")]
+    assert get_agent_end(held) == {"code": 0}
 
 
-@finding(
+@mark_finding(
     "@zed-industries/claude-agent-acp 0.20.2 and 0.23.1",
     "calls the hook of a tool before the tool is shown",
     "complains on stderr that nobody waits for it: the callback comes with the tool",
@@ -199,18 +204,18 @@ def test_a_hook_before_its_tool_has_no_callback(hold: Hold, version: str) -> Non
         - answer: done
     """
     held = hold(version, script)
-    assert "No onPostToolUseHook found for tool use ID: toolu_asked_1" in stderr(held)
-    assert turns(held) == [("end_turn", "done")]
+    assert "No onPostToolUseHook found for tool use ID: toolu_asked_1" in get_stderr(held)
+    assert list_turns(held) == [("end_turn", "done")]
 
 
-@finding(
+@mark_finding(
     "@zed-industries/claude-agent-acp 0.20.2 and 0.23.1", "dies in the middle of a prompt", "answers it by an error"
 )
 def test_a_crash_is_an_error_of_the_prompt(hold: Hold, version: str) -> None:
     """Its code is on stderr only."""
     held = hold(version, "- wait_for: prompt 1\n- say: well\n- exit: 3")
-    assert "The Claude Agent process exited unexpectedly. Please start a new session." in error(held)
-    assert "Claude Code process exited with code 3" in stderr(held)
+    assert "The Claude Agent process exited unexpectedly. Please start a new session." in get_error(held)
+    assert "Claude Code process exited with code 3" in get_stderr(held)
 
 
 @pytest.mark.parametrize(
@@ -222,17 +227,17 @@ def test_a_crash_is_an_error_of_the_prompt(hold: Hold, version: str) -> None:
     ],
     ids=["exit", "error", "noise"],
 )
-@finding(
+@mark_finding(
     "@zed-industries/claude-agent-acp 0.20.2 and 0.23.1",
     "exits 0 without a result, reports an error result, or prints a line that is no JSON",
     "answers the prompt by an error that says so",
 )
 def test_what_is_no_answer_is_an_error_of_the_prompt(hold: Hold, version: str, script: str, told: str) -> None:
     """The SDK inside drops lines that are no JSON by now, and threw at that time."""
-    assert told in error(hold(version, f"- wait_for: prompt 1\n{script}"))
+    assert told in get_error(hold(version, f"- wait_for: prompt 1\n{script}"))
 
 
-@finding(
+@mark_finding(
     "@zed-industries/claude-agent-acp 0.20.2 and 0.23.1",
     "dies before the handshake",
     "answers session/new by an error that does not tell why",
@@ -240,11 +245,11 @@ def test_what_is_no_answer_is_an_error_of_the_prompt(hold: Hold, version: str, s
 def test_a_death_before_the_handshake_is_an_error_without_a_cause(hold: Hold, version: str) -> None:
     """Claude's words on stderr are nowhere."""
     held = hold(version, "- raw: {text: no licence, to: stderr}\n- exit: 1")
-    assert "Query closed before response received" in error(held)
-    assert "no licence" not in stderr(held)
+    assert "Query closed before response received" in get_error(held)
+    assert "no licence" not in get_stderr(held)
 
 
-@finding(
+@mark_finding(
     "@zed-industries/claude-agent-acp 0.20.2 and 0.23.1",
     "serves a client that closes its stdin",
     "lives on, and claude with it",
@@ -256,7 +261,7 @@ def test_the_end_of_stdin_is_not_noticed(hold: Hold, version: str) -> None:
     assert [event.at for event in held.record.events if event.code == "i" and event.data.get("eof")] == [5_250_000_000]
 
 
-@finding(
+@mark_finding(
     "@zed-industries/claude-agent-acp 0.20.2 and 0.23.1",
     "ignores the end of stdin, and the client ends the agent by TERM",
     "goes without a word to claude, which lives on",

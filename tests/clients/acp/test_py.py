@@ -8,8 +8,8 @@ import anyio
 import pytest
 
 from pytest_agentproc.errors import Deadlock
-from tests.clients.endings import COOPERATES, IGNORES_ALL, IGNORES_EOF, heard
-from tests.clients.findings import finding
+from tests.clients.endings import COOPERATES, IGNORES_ALL, IGNORES_EOF, read_stdin_bytes
+from tests.clients.findings import mark_finding
 
 if TYPE_CHECKING:
     from tests.clients.acp_py import AcpPy
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 SECOND = 1_000_000_000
 
 
-@finding(
+@mark_finding(
     "agent-client-protocol",
     "streams, thinks, plans and uses a tool for half an hour",
     "gives every update at its instant",
 )
 def test_a_rich_turn_is_given_whole(acp_client: AcpPy) -> None:
     """No limit is on a turn."""
-    acp_client.plays("""
+    acp_client.play_script("""
         - wait_for: prompt 1
         - think: hm
         - plan: [{content: look, status: in_progress}, mend]
@@ -49,13 +49,13 @@ def test_a_rich_turn_is_given_whole(acp_client: AcpPy) -> None:
     ("choice", "words"),
     [("allow-once", ["0 s: says removed"]), ("reject-once", ["0 s: says kept"]), (None, ["0 s: says kept"])],
 )
-@finding(
+@mark_finding(
     "agent-client-protocol", "asks for a permission", "asks its caller, and sends the option or that it was cancelled"
 )
 def test_a_permission_is_the_callers(acp_client: AcpPy, choice: str | None, words: list[str]) -> None:
     """A question that was cancelled allows nothing."""
     acp_client.host.choice = choice
-    acp_client.plays("""
+    acp_client.play_script("""
         - wait_for: prompt 1
         - ask:
             permission: rm
@@ -66,10 +66,10 @@ def test_a_permission_is_the_callers(acp_client: AcpPy, choice: str | None, word
     assert acp_client.ask() == [*words, "0 s: says on", "0 s: end_turn"]
 
 
-@finding("agent-client-protocol", "reads a file, changes it and runs a command", "has its caller do all of it")
+@mark_finding("agent-client-protocol", "reads a file, changes it and runs a command", "has its caller do all of it")
 def test_files_and_terminals_are_the_callers(acp_client: AcpPy) -> None:
     """Each call is answered before the agent makes the next."""
-    acp_client.plays("""
+    acp_client.play_script("""
         - wait_for: prompt 1
         - request: {method: fs/read_text_file, params: {path: /w/notes.txt, line: 1}}
         - request: {method: fs/write_text_file, params: {path: /w/new.txt, content: three}}
@@ -81,26 +81,26 @@ def test_files_and_terminals_are_the_callers(acp_client: AcpPy) -> None:
     """)
     assert acp_client.ask() == ["0 s: runs make", "0 s: releases it", "0 s: says done", "0 s: end_turn"]
     assert acp_client.host.files["/w/new.txt"] == "three"
-    assert b'"content":"one\\ntwo\\n"' in heard(acp_client.record)
+    assert b'"content":"one\\ntwo\\n"' in read_stdin_bytes(acp_client.record)
     assert [event.data["answer"] for event in acp_client.record.events if "answered" in event.data] == ["answered"] * 7
 
 
-@finding("agent-client-protocol", "asks for what its caller lacks or cannot do", "answers with an error at once")
+@mark_finding("agent-client-protocol", "asks for what its caller lacks or cannot do", "answers with an error at once")
 def test_what_the_caller_cannot_do_is_refused(acp_client: AcpPy) -> None:
     """A file that is not there, and a method that is unknown."""
-    acp_client.plays("""
+    acp_client.play_script("""
         - wait_for: prompt 1
         - request: {method: fs/read_text_file, params: {path: /nowhere}, refused: [{say: no file}]}
         - request: {method: fs/delete, params: {path: /w/notes.txt}, refused: [{answer: no such method}]}
     """)
     assert acp_client.ask() == ["0 s: says no file", "0 s: says no such method", "0 s: end_turn"]
-    assert b'"code":-32601' in heard(acp_client.record)
+    assert b'"code":-32601' in read_stdin_bytes(acp_client.record)
 
 
-@finding("agent-client-protocol", "loads a session with a past", "gives its history before session/load returns")
+@mark_finding("agent-client-protocol", "loads a session with a past", "gives its history before session/load returns")
 def test_a_loaded_session_has_its_history(acp_client: AcpPy) -> None:
     """The questions and the answers."""
-    acp_client.plays(
+    acp_client.play_script(
         "- handshake: {history: [{prompt: hi}, {think: hm}, {answer: hello}]}\n- wait_for: prompt 1\n- answer: again"
     )
 
@@ -114,14 +114,14 @@ def test_a_loaded_session_has_its_history(acp_client: AcpPy) -> None:
     assert acp_client.connect(caller) == [f"0 s: {word}" for word in words]
 
 
-@finding(
+@mark_finding(
     "agent-client-protocol",
     "acknowledges a cancel after two seconds",
     "gives the stop reason cancelled then; the session lives on",
 )
 def test_a_cancelled_turn_ends_when_the_agent_says_so(acp_client: AcpPy) -> None:
     """The tool that ran has failed."""
-    acp_client.plays("""
+    acp_client.play_script("""
         - wait_for: prompt 1
         - tool: {id: t, name: make}
         - wait_for: cancel
@@ -147,10 +147,10 @@ def test_a_cancelled_turn_ends_when_the_agent_says_so(acp_client: AcpPy) -> None
     ]
 
 
-@finding("agent-client-protocol", "never acknowledges a cancel", "waits for the turn's end for ever")
+@mark_finding("agent-client-protocol", "never acknowledges a cancel", "waits for the turn's end for ever")
 def test_a_cancel_that_is_not_acknowledged_is_waited_for(acp_client: AcpPy) -> None:
     """No timer runs."""
-    acp_client.plays("- wait_for: prompt 1\n- linger: for ever")
+    acp_client.play_script("- wait_for: prompt 1\n- linger: for ever")
 
     async def caller(connection: Any, session: str) -> None:
         async with anyio.create_task_group() as group:
@@ -163,57 +163,57 @@ def test_a_cancel_that_is_not_acknowledged_is_waited_for(acp_client: AcpPy) -> N
     assert acp_client.clock.now_ns == SECOND
 
 
-@finding("agent-client-protocol", "never answers initialize", "waits for ever")
+@mark_finding("agent-client-protocol", "never answers initialize", "waits for ever")
 def test_a_handshake_is_waited_for_for_ever(acp_client: AcpPy) -> None:
     """There is no limit on any request."""
-    acp_client.plays("- handshake: never")
+    acp_client.play_script("- handshake: never")
     with pytest.raises(Deadlock, match="no timer of it runs"):
         acp_client.ask()
 
 
-@finding(
+@mark_finding(
     "agent-client-protocol", "speaks version 2 of the protocol", "returns the number: to refuse it is the caller's"
 )
 def test_a_version_is_the_callers_to_refuse(acp_client: AcpPy) -> None:
     """The turn continues as if nothing had happened."""
-    acp_client.plays("- handshake: {version: 2}\n- wait_for: prompt 1\n- answer: done")
+    acp_client.play_script("- handshake: {version: 2}\n- wait_for: prompt 1\n- answer: done")
     assert acp_client.ask()[-1] == "0 s: end_turn"
 
 
-@finding("agent-client-protocol", "answers a prompt with an error", "raises RequestError with its code and words")
+@mark_finding("agent-client-protocol", "answers a prompt with an error", "raises RequestError with its code and words")
 def test_an_error_result_is_raised(acp_client: AcpPy) -> None:
     """The earlier messages were given."""
-    acp_client.plays("- wait_for: prompt 1\n- say: half\n- result: {text: no credit, is_error: true}")
+    acp_client.play_script("- wait_for: prompt 1\n- say: half\n- result: {text: no credit, is_error: true}")
     with pytest.raises(acp_client.acp.RequestError, match=r"^no credit$") as raised:
         acp_client.ask()
     assert (raised.value.code, acp_client.given) == (-32603, ["0 s: says half"])
 
 
 @pytest.mark.parametrize("end", ["die: KILL", "exit: 0"])
-@finding(
+@mark_finding(
     "agent-client-protocol", "dies or exits in a turn", "raises ConnectionError, which tells neither code nor signal"
 )
 def test_a_death_in_a_turn_is_an_error(acp_client: AcpPy, end: str) -> None:
     """At the instant of the death."""
-    acp_client.plays(f"- wait_for: prompt 1\n- say: half\n- silence: 3s\n- {end}")
+    acp_client.play_script(f"- wait_for: prompt 1\n- say: half\n- silence: 3s\n- {end}")
     with pytest.raises(ConnectionError, match=r"^Connection closed$"):
         acp_client.ask()
     assert (acp_client.given, acp_client.clock.now_ns) == (["0 s: says half"], 3 * SECOND)
 
 
-@finding("agent-client-protocol", "tells an update that the protocol does not know", "drops it")
+@mark_finding("agent-client-protocol", "tells an update that the protocol does not know", "drops it")
 def test_an_unknown_update_is_dropped(acp_client: AcpPy) -> None:
     """The turn continues."""
-    acp_client.plays("- wait_for: prompt 1\n- event: {sessionUpdate: dance, steps: 3}\n- answer: done")
+    acp_client.play_script("- wait_for: prompt 1\n- event: {sessionUpdate: dance, steps: 3}\n- answer: done")
     assert acp_client.ask() == ["0 s: says done", "0 s: end_turn"]
 
 
-@finding(
+@mark_finding(
     "agent-client-protocol", "prints lines that are no JSON, and one of 3 MiB", "skips the first, and takes the other"
 )
 def test_noise_is_skipped_and_a_long_line_taken(acp_client: AcpPy) -> None:
     """No limit is on the length of a line."""
-    acp_client.plays(r"""
+    acp_client.play_script(r"""
         - wait_for: prompt 1
         - raw: "npm warn old\n{not json}\n"
         - raw: {text: " ", size: 3 MiB}
@@ -222,33 +222,33 @@ def test_noise_is_skipped_and_a_long_line_taken(acp_client: AcpPy) -> None:
     assert acp_client.ask() == ["0 s: says done", "0 s: end_turn"]
 
 
-@finding(
+@mark_finding(
     "agent-client-protocol", "writes 400 KiB to stderr", "never reads it: the agent blocks, and the turn waits for ever"
 )
 def test_an_stderr_that_nobody_reads_blocks_the_agent(acp_client: AcpPy) -> None:
     """192 KiB still pass: asyncio's read-ahead and the pipe hold that much."""
     script = "- wait_for: prompt 1\n- flood: {{stderr: {} KiB}}\n- answer: done"
-    assert acp_client.plays(script.format(192)).ask()[-1] == "0 s: end_turn"
+    assert acp_client.play_script(script.format(192)).ask()[-1] == "0 s: end_turn"
     with pytest.raises(Deadlock, match=r"room in stderr \(descriptor 2\), last at line \d+ \(flood\)"):
-        acp_client.plays(script.format(400)).ask()
+        acp_client.play_script(script.format(400)).ask()
 
 
-@finding("agent-client-protocol", "exits at the end of its stdin", "returns from close at once")
+@mark_finding("agent-client-protocol", "exits at the end of its stdin", "returns from close at once")
 def test_close_ends_an_agent_that_cooperates(acp_client: AcpPy) -> None:
     """No signal."""
-    assert acp_client.closed(COOPERATES) == [(0, "EOF"), (0, "exits 0"), (0, "returns")]
+    assert acp_client.close_after(COOPERATES) == [(0, "EOF"), (0, "exits 0"), (0, "returns")]
 
 
-@finding("agent-client-protocol", "ignores the end of its stdin", "sends TERM after exactly 2 s")
+@mark_finding("agent-client-protocol", "ignores the end of its stdin", "sends TERM after exactly 2 s")
 def test_close_terminates_after_two_seconds(acp_client: AcpPy) -> None:
     """To the nanosecond."""
-    assert acp_client.closed(IGNORES_EOF) == [(0, "EOF"), (2 * SECOND, "dies of TERM"), (2 * SECOND, "returns")]
+    assert acp_client.close_after(IGNORES_EOF) == [(0, "EOF"), (2 * SECOND, "dies of TERM"), (2 * SECOND, "returns")]
 
 
-@finding("agent-client-protocol", "ignores TERM, too", "sends KILL exactly 2 s later, 4 s in all")
+@mark_finding("agent-client-protocol", "ignores TERM, too", "sends KILL exactly 2 s later, 4 s in all")
 def test_close_kills_after_four_seconds(acp_client: AcpPy) -> None:
     """To the nanosecond."""
-    assert acp_client.closed(IGNORES_ALL) == [
+    assert acp_client.close_after(IGNORES_ALL) == [
         (0, "EOF"),
         (2 * SECOND, "TERM"),
         (4 * SECOND, "dies of KILL"),

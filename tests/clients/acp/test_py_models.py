@@ -71,22 +71,24 @@ SCRIPT = """
 
 def test_every_line_is_what_the_models_say(acp_client: AcpPy) -> None:
     """A conversation with all messages of a script: each is read by its model and comes out as it went in."""
-    acp_client.plays(SCRIPT)
-    acp_client.connect(lambda connection: everything(acp_client, connection))
+    acp_client.play_script(SCRIPT)
+    acp_client.connect(lambda connection: call_every_method(acp_client, connection))
     record = acp_client.record
     asked = {
-        request["id"]: request["method"] for request in messages(record, "i") if "id" in request and "method" in request
+        request["id"]: request["method"]
+        for request in list_messages(record, "i")
+        if "id" in request and "method" in request
     }
     told = set()
-    for message in messages(record, "o"):
-        name, body = which(message, asked)
+    for message in list_messages(record, "o"):
+        name, body = validate_with_model(message, asked)
         told.add(name)
         model = getattr(acp_client.acp.schema, name).model_validate(body)
         assert model.model_dump(mode="json", by_alias=True, exclude_unset=True) == body
     assert told == {*NOTIFICATIONS.values(), *REQUESTS.values(), *RESPONSES.values(), "Error"}
 
 
-async def everything(acp_client: AcpPy, connection: Any) -> None:
+async def call_every_method(acp_client: AcpPy, connection: Any) -> None:
     """Call every method that the fake knows."""
     await connection.initialize(protocol_version=1)
     await connection.authenticate(method_id="key")
@@ -106,13 +108,13 @@ async def everything(acp_client: AcpPy, connection: Any) -> None:
     await connection.close_session(session_id=session)
 
 
-def messages(record: Record, code: str) -> list[dict[str, Any]]:
+def list_messages(record: Record, code: str) -> list[dict[str, Any]]:
     """Give the messages in one direction: `o` from the agent, `i` to it."""
     data = b"".join(event.data.get("bytes", b"") for event in record.events if event.code == code)
     return [json.loads(line) for line in data.splitlines()]
 
 
-def which(message: dict[str, Any], asked: dict[Any, str]) -> tuple[str, Any]:
+def validate_with_model(message: dict[str, Any], asked: dict[Any, str]) -> tuple[str, Any]:
     """Give the name of a message's model, and what that reads."""
     assert message["jsonrpc"] == "2.0"
     if "method" in message:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.clients.findings import finding
+from tests.clients.findings import mark_finding
 from tests.clients.running import IGNORES_EOF
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def client(programs: Programs) -> Client:
     return programs.node("acp_sdk.mjs", "acp-sdk", "acp")
 
 
-@finding(
+@mark_finding(
     "@agentclientprotocol/sdk", "answers its prompts", "gives its updates to the handlers, and its stop reasons back"
 )
 def test_prompts_are_answered(client: Client) -> None:
@@ -37,7 +37,7 @@ def test_prompts_are_answered(client: Client) -> None:
         - answer: two
     """
     ran = client("prompts", script)
-    assert ran.all("update", "kind") == [
+    assert ran.list_values("update", "kind") == [
         "agent_thought_chunk",
         "plan",
         "tool_call",
@@ -45,13 +45,15 @@ def test_prompts_are_answered(client: Client) -> None:
         "agent_message_chunk",
         "agent_message_chunk",
     ]
-    assert ran.all("update", "text") == ["hm", "one", "two"]
-    assert ran.all("turn", "stop") == ["end_turn", "end_turn"]
+    assert ran.list_values("update", "text") == ["hm", "one", "two"]
+    assert ran.list_values("turn", "stop") == ["end_turn", "end_turn"]
     assert ran.errors == ""
     assert ran.ends == [{"code": 0}]
 
 
-@finding("@agentclientprotocol/sdk", "asks for a permission", "gives its handler's answer, by which the agent goes on")
+@mark_finding(
+    "@agentclientprotocol/sdk", "asks for a permission", "gives its handler's answer, by which the agent goes on"
+)
 def test_a_permission_is_answered(client: Client) -> None:
     """The handler takes the first option."""
     script = """
@@ -62,11 +64,11 @@ def test_a_permission_is_answered(client: Client) -> None:
         - answer: done
     """
     ran = client("prompt", script)
-    assert ran.all("asked", "tool") == ["Bash"]
-    assert ran.all("update", "text") == ["it may", "done"]
+    assert ran.list_values("asked", "tool") == ["Bash"]
+    assert ran.list_values("update", "text") == ["it may", "done"]
 
 
-@finding("@agentclientprotocol/sdk", "is told to cancel", "gives the stop reason, and the next prompt is answered")
+@mark_finding("@agentclientprotocol/sdk", "is told to cancel", "gives the stop reason, and the next prompt is answered")
 def test_a_cancelled_prompt_leaves_the_session(client: Client) -> None:
     """The answer to a cancel is the prompt's own."""
     script = """
@@ -79,21 +81,21 @@ def test_a_cancelled_prompt_leaves_the_session(client: Client) -> None:
         - answer: two
     """
     ran = client("cancels", script)
-    assert ran.all("turn", "stop") == ["cancelled", "end_turn"]
-    assert ran.all("update", "status") == ["in_progress", "failed"]
-    assert ran.all("update", "text") == ["well", "two"]
+    assert ran.list_values("turn", "stop") == ["cancelled", "end_turn"]
+    assert ran.list_values("update", "status") == ["in_progress", "failed"]
+    assert ran.list_values("update", "text") == ["well", "two"]
 
 
-@finding("@agentclientprotocol/sdk", "is asked to load a session", "prompts it by the id that it had")
+@mark_finding("@agentclientprotocol/sdk", "is asked to load a session", "prompts it by the id that it had")
 def test_a_loaded_session_is_prompted(client: Client) -> None:
     """The id is the client's, not one of the agent's."""
     ran = client("loads", "- wait_for: prompt 1\n- answer: done")
     assert '"method":"session/load"' in ran.stdin
-    assert ran.all("turn", "stop") == ["end_turn"]
-    assert ran.all("update", "text") == ["done"]
+    assert ran.list_values("turn", "stop") == ["end_turn"]
+    assert ran.list_values("update", "text") == ["done"]
 
 
-@finding(
+@mark_finding(
     "@agentclientprotocol/sdk", "dies in the middle of a prompt", "throws that the connection is closed, and no cause"
 )
 def test_a_crash_closes_the_connection(client: Client) -> None:
@@ -103,7 +105,9 @@ def test_a_crash_closes_the_connection(client: Client) -> None:
     assert ran["exit"]["code"] == 3
 
 
-@finding("@agentclientprotocol/sdk", "dies before the handshake", "throws that the connection is closed, and no cause")
+@mark_finding(
+    "@agentclientprotocol/sdk", "dies before the handshake", "throws that the connection is closed, and no cause"
+)
 def test_a_death_before_the_handshake_closes_the_connection(client: Client) -> None:
     """The client learns of it at once."""
     script = """
@@ -117,7 +121,7 @@ def test_a_death_before_the_handshake_closes_the_connection(client: Client) -> N
     assert ran.errors == "no licence"
 
 
-@finding("@agentclientprotocol/sdk", "prints a line that is no JSON", "writes a parse error back, and goes on")
+@mark_finding("@agentclientprotocol/sdk", "prints a line that is no JSON", "writes a parse error back, and goes on")
 def test_noise_is_answered_by_a_parse_error(client: Client) -> None:
     """An agent must bear a response without an id."""
     script = """
@@ -128,10 +132,10 @@ def test_noise_is_answered_by_a_parse_error(client: Client) -> None:
     """
     ran = client("prompt", script)
     assert '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}' in ran.stdin
-    assert ran.all("turn", "stop") == ["end_turn"]
+    assert ran.list_values("turn", "stop") == ["end_turn"]
 
 
-@finding("@agentclientprotocol/sdk", "sends an update that nobody knows", "prints an error on stderr, and goes on")
+@mark_finding("@agentclientprotocol/sdk", "sends an update that nobody knows", "prints an error on stderr, and goes on")
 def test_an_unknown_update_is_dropped(client: Client) -> None:
     """The handler never sees it."""
     script = """
@@ -143,19 +147,19 @@ def test_an_unknown_update_is_dropped(client: Client) -> None:
         - answer: done
     """
     ran = client("prompt", script)
-    assert ran.all("update", "kind") == ["agent_message_chunk"]
+    assert ran.list_values("update", "kind") == ["agent_message_chunk"]
     assert "Error handling notification" in ran.errors
-    assert ran.all("turn", "stop") == ["end_turn"]
+    assert ran.list_values("turn", "stop") == ["end_turn"]
 
 
-@finding("@agentclientprotocol/sdk", "answers a prompt by an error", "throws its text, and the connection stays")
+@mark_finding("@agentclientprotocol/sdk", "answers a prompt by an error", "throws its text, and the connection stays")
 def test_a_refused_prompt_is_thrown(client: Client) -> None:
     """An error of the protocol ends the prompt, not the connection."""
     ran = client("prompt", "- wait_for: prompt 1\n- result: {text: no credit, is_error: true}")
     assert ran["threw"]["message"] == "no credit"
 
 
-@finding(
+@mark_finding(
     "@agentclientprotocol/sdk", "lingers after the last prompt", "returns, and leaves it: its end is its user's affair"
 )
 def test_an_agent_that_lingers_is_left(client: Client) -> None:
@@ -171,7 +175,7 @@ def test_an_agent_that_lingers_is_left(client: Client) -> None:
     assert ran.signals == []
 
 
-@finding(
+@mark_finding(
     "@agentclientprotocol/sdk",
     "reads and writes files and runs a command by its client",
     "calls its handlers, and gives their answers back",
@@ -206,12 +210,14 @@ def test_files_and_terminals_are_the_clients(client: Client) -> None:
     assert ran["reads"]["path"] == "/w/a"
     assert (ran["writes"]["path"], ran["writes"]["content"]) == ("/w/b", "new")
     assert ran["terminal"]["command"] == "make"
-    assert ran.all("update", "text") == ["read", "written", "started", "ended", "released", "done"]
+    assert ran.list_values("update", "text") == ["read", "written", "started", "ended", "released", "done"]
     assert '"content":"its text"' in ran.stdin
     assert '"exitCode":0' in ran.stdin
 
 
-@finding("@agentclientprotocol/sdk", "calls a method without a handler", "answers that it is not found, and goes on")
+@mark_finding(
+    "@agentclientprotocol/sdk", "calls a method without a handler", "answers that it is not found, and goes on"
+)
 def test_a_method_without_a_handler_is_refused(client: Client) -> None:
     """The agent must not wait for ever for a method without a handler."""
     script = """
@@ -224,4 +230,4 @@ def test_a_method_without_a_handler_is_refused(client: Client) -> None:
     """
     ran = client("prompt", script)
     assert '"code":-32601' in ran.stdin
-    assert ran.all("update", "text") == ["refused", "done"]
+    assert ran.list_values("update", "text") == ["refused", "done"]

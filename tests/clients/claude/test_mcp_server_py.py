@@ -8,7 +8,7 @@ import sys
 
 from pytest_agentproc.harness import ScenarioRunner
 from pytest_agentproc.scenario import loads
-from tests.clients.packages import from_pypi
+from tests.clients.packages import install_from_pypi
 
 _SERVER = """
 from mcp.server.mcpserver import MCPServer
@@ -36,7 +36,7 @@ _LIMIT = 60
 
 def test_a_server_of_the_official_package_is_called() -> None:
     """Its result and its error are the ends of the two tools."""
-    server = {"command": sys.executable, "args": ["-c", _SERVER], "env": {"PYTHONPATH": str(from_pypi())}}
+    server = {"command": sys.executable, "args": ["-c", _SERVER], "env": {"PYTHONPATH": str(install_from_pypi())}}
     servers = json.dumps({"mcpServers": {"calc": server}})
     with ScenarioRunner() as runner:
         fake = runner.make_fake(loads(_SCENARIO, "x"))

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from tests.clients.endings import heard
-from tests.clients.findings import finding
+from tests.clients.endings import read_stdin_bytes
+from tests.clients.findings import mark_finding
 
 if TYPE_CHECKING:
     from tests.clients.claude_py import ClaudePy
 
 
 @pytest.mark.parametrize(("answer", "told"), [("Allow", "tool ends built"), ("Deny", "tool fails not so")])
-@finding("claude-agent-sdk, ClaudeSDKClient", "asks for a permission", "asks can_use_tool and sends its answer")
+@mark_finding("claude-agent-sdk, ClaudeSDKClient", "asks for a permission", "asks can_use_tool and sends its answer")
 def test_a_permission_is_the_callbacks(claude: ClaudePy, answer: str, told: str) -> None:
     """However long the callback thinks: here a quarter of an hour."""
-    claude.plays("""
+    claude.play_script("""
         - wait_for: prompt 1
         - tool: {id: t, name: Bash, input: {command: make}}
         - ask:
@@ -33,28 +33,28 @@ def test_a_permission_is_the_callbacks(claude: ClaudePy, answer: str, told: str)
         await anyio.sleep(900)
         return getattr(claude.sdk, f"PermissionResult{answer}")()
 
-    given = claude.talk(lambda client: claude.turn(client, "build"), can_use_tool=can_use_tool)
+    given = claude.talk(lambda client: claude.run_turn(client, "build"), can_use_tool=can_use_tool)
     assert given[1:] == ["0 s: tool Bash", f"900 s: {told}", "900 s: says done", "900 s: result done"]
 
 
-@finding(
+@mark_finding(
     "claude-agent-sdk, ClaudeSDKClient", "asks for a permission nobody was named for", "answers with an error at once"
 )
 def test_a_permission_without_a_callback_is_an_error(claude: ClaudePy) -> None:
     """The agent reads it as a denial."""
-    claude.plays("- wait_for: prompt 1\n- ask: {permission: Bash, denied: [{answer: not allowed}]}")
-    assert claude.talk(lambda client: claude.turn(client, "build"))[-1] == "0 s: result not allowed"
-    assert b"canUseTool callback is not provided" in heard(claude.record)
+    claude.play_script("- wait_for: prompt 1\n- ask: {permission: Bash, denied: [{answer: not allowed}]}")
+    assert claude.talk(lambda client: claude.run_turn(client, "build"))[-1] == "0 s: result not allowed"
+    assert b"canUseTool callback is not provided" in read_stdin_bytes(claude.record)
 
 
-@finding(
+@mark_finding(
     "claude-agent-sdk, ClaudeSDKClient",
     "calls PreToolUse and PostToolUse hooks",
     "calls both callbacks, with what the tool got and gave",
 )
 def test_hooks_are_called_around_a_tool(claude: ClaudePy) -> None:
     """The first is `hook_0`, the second `hook_1`."""
-    claude.plays("""
+    claude.play_script("""
         - wait_for: prompt 1
         - tool: {id: t, name: Bash, input: {command: make}}
         - ask: {hook: hook_0}
@@ -72,17 +72,17 @@ def test_hooks_are_called_around_a_tool(claude: ClaudePy) -> None:
 
     matcher = claude.sdk.HookMatcher(matcher="Bash", hooks=[hook])
     hooks = {"PreToolUse": [matcher], "PostToolUse": [matcher]}
-    assert claude.talk(lambda client: claude.turn(client, "build"), hooks=hooks)[-1] == "5 s: result done"
+    assert claude.talk(lambda client: claude.run_turn(client, "build"), hooks=hooks)[-1] == "5 s: result done"
     (before, after) = called
     assert (before, after[:2], after[2]["stdout"]) == ((0, "PreToolUse", None), (5, "PostToolUse"), "built")
 
 
-@finding(
+@mark_finding(
     "claude-agent-sdk, ClaudeSDKClient", "asks a PreToolUse hook that denies", "sends the denial; the tool does not run"
 )
 def test_a_hook_denies_a_tool(claude: ClaudePy) -> None:
     """Its words go to the agent as they are."""
-    claude.plays("""
+    claude.play_script("""
         - wait_for: prompt 1
         - tool: {id: t, name: Bash, input: {command: make}}
         - ask: {hook: hook_0, denied: [{tool_done: {id: t, error: not so}}]}
@@ -94,21 +94,21 @@ def test_a_hook_denies_a_tool(claude: ClaudePy) -> None:
         return {"hookSpecificOutput": denial}
 
     hooks = {"PreToolUse": [claude.sdk.HookMatcher(hooks=[hook])]}
-    assert "0 s: tool fails not so" in claude.talk(lambda client: claude.turn(client, "build"), hooks=hooks)
+    assert "0 s: tool fails not so" in claude.talk(lambda client: claude.run_turn(client, "build"), hooks=hooks)
 
 
-@finding(
+@mark_finding(
     "claude-agent-sdk, ClaudeSDKClient",
     "calls a hook whose callback raises",
     "answers with an error; its caller hears of nothing",
 )
 def test_a_hook_that_raises_is_an_error(claude: ClaudePy) -> None:
     """The fake continues: for it, only a hook that says no denies."""
-    claude.plays("- wait_for: prompt 1\n- ask: {hook: hook_0, allowed: [{answer: went on}]}")
+    claude.play_script("- wait_for: prompt 1\n- ask: {hook: hook_0, allowed: [{answer: went on}]}")
 
     async def hook(*_: Any) -> dict[str, Any]:
         raise LookupError("no such rule")
 
     hooks = {"PreToolUse": [claude.sdk.HookMatcher(hooks=[hook])]}
-    assert claude.talk(lambda client: claude.turn(client, "build"), hooks=hooks)[-1] == "0 s: result went on"
-    assert b"no such rule" in heard(claude.record)
+    assert claude.talk(lambda client: claude.run_turn(client, "build"), hooks=hooks)[-1] == "0 s: result went on"
+    assert b"no such rule" in read_stdin_bytes(claude.record)

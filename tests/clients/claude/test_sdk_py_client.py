@@ -9,7 +9,7 @@ import pytest
 
 from pytest_agentproc.errors import Deadlock
 from tests.clients.endings import COOPERATES, IGNORES_ALL, IGNORES_EOF
-from tests.clients.findings import finding
+from tests.clients.findings import mark_finding
 
 if TYPE_CHECKING:
     from tests.clients.claude_py import ClaudePy
@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 SECOND = 1_000_000_000
 
 
-@finding("claude-agent-sdk, ClaudeSDKClient", "answers two prompts", "gives each turn its own result, from one process")
+@mark_finding(
+    "claude-agent-sdk, ClaudeSDKClient", "answers two prompts", "gives each turn its own result, from one process"
+)
 def test_two_turns_have_two_answers(claude: ClaudePy) -> None:
     """`receive_response()` ends with the result."""
-    claude.plays("""
+    claude.play_script("""
         - wait_for: prompt 1
         - answer: one
         - wait_for: prompt 2
@@ -28,31 +30,33 @@ def test_two_turns_have_two_answers(claude: ClaudePy) -> None:
     """)
 
     async def caller(client: Any) -> None:
-        await claude.turn(client, "first")
-        await claude.turn(client, "second")
+        await claude.run_turn(client, "first")
+        await claude.run_turn(client, "second")
 
     first_turn, second_turn = ["init", "says one", "result one"], ["init", "says two", "result two"]
     assert claude.talk(caller) == [f"0 s: {words}" for words in (*first_turn, *second_turn)]
 
 
-@finding("claude-agent-sdk, ClaudeSDKClient", "runs a tool that is silent for half an hour", "waits, and gives its end")
+@mark_finding(
+    "claude-agent-sdk, ClaudeSDKClient", "runs a tool that is silent for half an hour", "waits, and gives its end"
+)
 def test_a_silent_tool_is_waited_for(claude: ClaudePy) -> None:
     """No limit is on anything inside a turn."""
-    claude.plays("""
+    claude.play_script("""
         - wait_for: prompt 1
         - tool: {id: t, name: Bash, input: {command: make}}
         - silence: 30m
         - tool_done: {id: t, output: built}
         - answer: done
     """)
-    given = claude.talk(lambda client: claude.turn(client, "build"))
+    given = claude.talk(lambda client: claude.run_turn(client, "build"))
     assert given[1:] == ["0 s: tool Bash", "1800 s: tool ends built", "1800 s: says done", "1800 s: result done"]
 
 
-@finding("claude-agent-sdk, ClaudeSDKClient", "thinks, streams its words, and has a sub-agent", "gives all of it")
+@mark_finding("claude-agent-sdk, ClaudeSDKClient", "thinks, streams its words, and has a sub-agent", "gives all of it")
 def test_a_rich_turn_is_given_whole(claude: ClaudePy) -> None:
     """Partial messages come beside the whole ones, and a sub-agent's words carry the tool that it is."""
-    claude.plays("""
+    claude.play_script("""
         - wait_for: prompt 1
         - think: hm
         - tool: {id: sub, name: Task, input: {prompt: look}}
@@ -61,7 +65,7 @@ def test_a_rich_turn_is_given_whole(claude: ClaudePy) -> None:
         - tool_done: {id: sub, output: looked}
         - answer: done
     """)
-    given = claude.talk(lambda client: claude.turn(client, "look"), include_partial_messages=True)
+    given = claude.talk(lambda client: claude.run_turn(client, "look"), include_partial_messages=True)
     told = [words.removeprefix("0 s: ") for words in given]
     assert [
         words for words in told if words not in ("status", "task_started", "task_updated", "task_notification")
@@ -78,12 +82,12 @@ def test_a_rich_turn_is_given_whole(claude: ClaudePy) -> None:
     ]
 
 
-@finding(
+@mark_finding(
     "claude-agent-sdk, ClaudeSDKClient", "is interrupted and says so", "gives an error result; the next turn is as ever"
 )
 def test_an_interrupted_turn_ends_as_an_error(claude: ClaudePy) -> None:
     """`interrupt()` returns with the control response, the turn ends with its result."""
-    claude.plays("""
+    claude.play_script("""
         - wait_for: prompt 1
         - wait_for: cancel
         - silence: 2s
@@ -93,12 +97,12 @@ def test_an_interrupted_turn_ends_as_an_error(claude: ClaudePy) -> None:
     """)
 
     async def caller(client: Any) -> None:
-        await client.query("work")
+        await client.run_query("work")
         await client.interrupt()
         assert claude.clock.now == 2
         async for message in client.receive_response():
             claude.take(message)
-        await claude.turn(client, "again")
+        await claude.run_turn(client, "again")
 
     assert claude.talk(caller) == [
         "2 s: init",
@@ -110,12 +114,12 @@ def test_an_interrupted_turn_ends_as_an_error(claude: ClaudePy) -> None:
     ]
 
 
-@finding(
+@mark_finding(
     "claude-agent-sdk, ClaudeSDKClient", "does not read an interrupt", "raises after exactly 60 s; the turn goes on"
 )
 def test_an_interrupt_that_nobody_reads_is_given_up(claude: ClaudePy) -> None:
     """The limit is that of all control requests."""
-    claude.plays("""
+    claude.play_script("""
         - wait_for: prompt 1
         - stdin: stop
         - silence: 90s
@@ -123,7 +127,7 @@ def test_an_interrupt_that_nobody_reads_is_given_up(claude: ClaudePy) -> None:
     """)
 
     async def caller(client: Any) -> None:
-        await client.query("work")
+        await client.run_query("work")
         with pytest.raises(Exception, match=r"^Control request timeout: interrupt$"):
             await client.interrupt()
         assert claude.clock.now_ns == 60 * SECOND
@@ -133,28 +137,28 @@ def test_an_interrupt_that_nobody_reads_is_given_up(claude: ClaudePy) -> None:
     assert claude.talk(caller)[-1] == "90 s: result done"
 
 
-@finding(
+@mark_finding(
     "claude-agent-sdk, ClaudeSDKClient", "floods stderr with 1 MiB, and there is a callback for it", "reads all of it"
 )
 def test_an_stderr_with_a_callback_is_read(claude: ClaudePy) -> None:
     """A line without an end comes as one line."""
-    claude.plays("- wait_for: prompt 1\n- flood: {stderr: 1 MiB}\n- answer: done")
+    claude.play_script("- wait_for: prompt 1\n- flood: {stderr: 1 MiB}\n- answer: done")
     lines: list[str] = []
-    given = claude.talk(lambda client: claude.turn(client, "build"), stderr=lines.append)
+    given = claude.talk(lambda client: claude.run_turn(client, "build"), stderr=lines.append)
     assert (given[-1], sum(map(len, lines))) == ("0 s: result done", 1 << 20)
 
 
-@finding(
+@mark_finding(
     "claude-agent-sdk, ClaudeSDKClient",
     "never acknowledges an interrupt",
     "raises after exactly 60 s, and waits for the result for ever",
 )
 def test_an_interrupt_that_ends_nothing(claude: ClaudePy) -> None:
     """Only the request itself has a limit."""
-    claude.plays("- wait_for: prompt 1\n- wait_for: cancel\n- linger: for ever")
+    claude.play_script("- wait_for: prompt 1\n- wait_for: cancel\n- linger: for ever")
 
     async def caller(client: Any) -> None:
-        await client.query("work")
+        await client.run_query("work")
         with pytest.raises(Exception, match=r"^Control request timeout: interrupt$"):
             await client.interrupt()
         async for message in client.receive_response():
@@ -165,14 +169,14 @@ def test_an_interrupt_that_ends_nothing(claude: ClaudePy) -> None:
     assert claude.clock.now_ns == 60 * SECOND
 
 
-@finding(
+@mark_finding(
     "claude-agent-sdk, ClaudeSDKClient",
     "has a background task end between two prompts",
     "gives its result as the second prompt's answer",
 )
 def test_a_background_result_answers_the_next_prompt(claude: ClaudePy) -> None:
     """The answers lag by one from there on: the real second answer stays in the stream."""
-    claude.plays("""
+    claude.play_script("""
         - wait_for: prompt 1
         - task: b
         - answer: go on?
@@ -185,23 +189,23 @@ def test_a_background_result_answers_the_next_prompt(claude: ClaudePy) -> None:
     """)
 
     async def caller(client: Any) -> None:
-        await claude.turn(client, "build")
+        await claude.run_turn(client, "build")
         await anyio.sleep(20)
-        await claude.turn(client, "yes")
-        await claude.turn(client, "thanks")
+        await claude.run_turn(client, "yes")
+        await claude.run_turn(client, "thanks")
 
     results = [words for words in claude.talk(caller) if "result" in words]
     assert results == ["0 s: result go on?", "20 s: result finished", "20 s: result went on"]
 
 
-@finding(
+@mark_finding(
     "claude-agent-sdk, ClaudeSDKClient",
     "swallows a prompt that came while a tool ran",
     "waits for a second result for ever",
 )
 def test_a_swallowed_prompt_is_waited_for_for_ever(claude: ClaudePy) -> None:
     """One result is the answer to both prompts, as the real CLI does it."""
-    claude.plays("""
+    claude.play_script("""
         - wait_for: prompt 1
         - tool: {id: t, name: Bash}
         - silence: 5s
@@ -210,9 +214,9 @@ def test_a_swallowed_prompt_is_waited_for_for_ever(claude: ClaudePy) -> None:
     """)
 
     async def caller(client: Any) -> None:
-        await client.query("first")
+        await client.run_query("first")
         await anyio.sleep(1)
-        await claude.turn(client, "second")
+        await claude.run_turn(client, "second")
         async for message in client.receive_response():
             claude.take(message)
 
@@ -221,48 +225,54 @@ def test_a_swallowed_prompt_is_waited_for_for_ever(claude: ClaudePy) -> None:
     assert claude.given[-1] == "5 s: result both"
 
 
-@finding(
+@mark_finding(
     "claude-agent-sdk, ClaudeSDKClient",
     "is killed in a turn",
     "raises ProcessError in the turn; then CLIConnectionError at a prompt",
 )
 def test_a_death_in_a_turn_is_an_error(claude: ClaudePy) -> None:
     """Nothing starts the agent anew."""
-    claude.plays("- wait_for: prompt 1\n- say: half\n- die: KILL")
+    claude.play_script("- wait_for: prompt 1\n- say: half\n- die: KILL")
 
     async def caller(client: Any) -> None:
         with pytest.raises(claude.sdk.ProcessError) as raised:
-            await claude.turn(client, "work")
+            await claude.run_turn(client, "work")
         assert raised.value.exit_code == -9
         with pytest.raises(claude.sdk.CLIConnectionError, match="terminated process"):
-            await client.query("still there?")
+            await client.run_query("still there?")
 
     claude.talk(caller)
 
 
-@finding("claude-agent-sdk, ClaudeSDKClient", "exits 0 in a turn", "ends the turn without a result, and raises nothing")
+@mark_finding(
+    "claude-agent-sdk, ClaudeSDKClient", "exits 0 in a turn", "ends the turn without a result, and raises nothing"
+)
 def test_an_exit_in_a_turn_ends_it_unsaid(claude: ClaudePy) -> None:
     """Only the missing result shows it."""
-    claude.plays("- wait_for: prompt 1\n- say: {text: half, stop: end_turn}\n- exit: 0")
-    assert claude.talk(lambda client: claude.turn(client, "work")) == ["0 s: init", "0 s: says half"]
+    claude.play_script("- wait_for: prompt 1\n- say: {text: half, stop: end_turn}\n- exit: 0")
+    assert claude.talk(lambda client: claude.run_turn(client, "work")) == ["0 s: init", "0 s: says half"]
 
 
-@finding("claude-agent-sdk, ClaudeSDKClient", "exits at the end of its stdin", "returns from close at once")
+@mark_finding("claude-agent-sdk, ClaudeSDKClient", "exits at the end of its stdin", "returns from close at once")
 def test_close_ends_an_agent_that_cooperates(claude: ClaudePy, backend: str) -> None:
     """No signal."""
-    assert claude.closed(COOPERATES, backend) == [(0, "EOF"), (0, "exits 0"), (0, "returns")]
+    assert claude.close_after(COOPERATES, backend) == [(0, "EOF"), (0, "exits 0"), (0, "returns")]
 
 
-@finding("claude-agent-sdk, ClaudeSDKClient", "ignores the end of its stdin", "sends TERM after exactly 5 s")
+@mark_finding("claude-agent-sdk, ClaudeSDKClient", "ignores the end of its stdin", "sends TERM after exactly 5 s")
 def test_close_terminates_after_five_seconds(claude: ClaudePy, backend: str) -> None:
     """To the nanosecond."""
-    assert claude.closed(IGNORES_EOF, backend) == [(0, "EOF"), (5 * SECOND, "dies of TERM"), (5 * SECOND, "returns")]
+    assert claude.close_after(IGNORES_EOF, backend) == [
+        (0, "EOF"),
+        (5 * SECOND, "dies of TERM"),
+        (5 * SECOND, "returns"),
+    ]
 
 
-@finding("claude-agent-sdk, ClaudeSDKClient", "ignores TERM, too", "sends KILL exactly 5 s later, 10 s in all")
+@mark_finding("claude-agent-sdk, ClaudeSDKClient", "ignores TERM, too", "sends KILL exactly 5 s later, 10 s in all")
 def test_close_kills_after_ten_seconds(claude: ClaudePy, backend: str) -> None:
     """To the nanosecond."""
-    assert claude.closed(IGNORES_ALL, backend) == [
+    assert claude.close_after(IGNORES_ALL, backend) == [
         (0, "EOF"),
         (5 * SECOND, "TERM"),
         (10 * SECOND, "dies of KILL"),

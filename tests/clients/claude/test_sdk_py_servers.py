@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from tests.clients.findings import finding
+from tests.clients.findings import mark_finding
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -23,12 +23,12 @@ _CALLS = """
 """
 
 
-def _options(claude: ClaudePy, add: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+def _build_options(claude: ClaudePy, add: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
     tool = claude.sdk.tool("add", "Add two numbers", {"a": int, "b": int})(add)
     return {"mcp_servers": {"calc": claude.sdk.create_sdk_mcp_server("calc", tools=[tool])}}
 
 
-@finding(
+@mark_finding(
     "claude-agent-sdk, ClaudeSDKClient",
     "calls a tool of an MCP server in the client",
     "runs the tool, and sends its result",
@@ -42,13 +42,15 @@ def test_a_tool_of_the_client_is_called(claude: ClaudePy) -> None:
         called.append(given)
         return {"content": [{"type": "text", "text": str(given["a"] + given["b"])}]}
 
-    given = claude.plays(_CALLS).talk(lambda client: claude.turn(client, "add"), **_options(claude, add))
+    given = claude.play_script(_CALLS).talk(
+        lambda client: claude.run_turn(client, "add"), **_build_options(claude, add)
+    )
     assert called == [{"a": 1, "b": 2}]
     ends = "900 s: tool ends [{'text': '3', 'type': 'text'}]"
     assert given == ["0 s: init", "0 s: tool mcp__calc__add", ends, "900 s: says done", "900 s: result done"]
 
 
-@finding(
+@mark_finding(
     "claude-agent-sdk, ClaudeSDKClient",
     "calls a tool of the client that raises",
     "sends the error as the result of the tool",
@@ -59,18 +61,20 @@ def test_a_tool_of_the_client_that_raises_is_an_error(claude: ClaudePy) -> None:
     async def add(_given: dict[str, Any]) -> dict[str, Any]:
         raise ValueError("no numbers today")
 
-    given = claude.plays(_CALLS).talk(lambda client: claude.turn(client, "add"), **_options(claude, add))
+    given = claude.play_script(_CALLS).talk(
+        lambda client: claude.run_turn(client, "add"), **_build_options(claude, add)
+    )
     assert given[2:] == ["0 s: tool fails no numbers today", "0 s: says sorry", "0 s: result sorry"]
 
 
 def test_a_tool_that_the_client_does_not_have_is_refused(claude: ClaudePy) -> None:
     """The words are those of the real CLI."""
-    given = claude.plays(_CALLS).talk(lambda client: claude.turn(client, "add"))
+    given = claude.play_script(_CALLS).talk(lambda client: claude.run_turn(client, "add"))
     error = "<tool_use_error>Error: No such tool available: mcp__calc__add</tool_use_error>"
     assert given[2:] == [f"0 s: tool fails {error}", "0 s: says sorry", "0 s: result sorry"]
 
 
-@finding(
+@mark_finding(
     "claude-agent-sdk, ClaudeSDKClient",
     "is interrupted while it calls a tool of the client",
     "cancels the tool that runs",
@@ -87,12 +91,12 @@ def test_an_interrupt_cancels_the_call(claude: ClaudePy) -> None:
         return {}
 
     async def host(client: Any) -> None:
-        await client.query("add")
+        await client.run_query("add")
         await anyio.sleep(5)
         await client.interrupt()
         async for message in client.receive_response():
             claude.take(message)
 
     script = f"{_CALLS}    - wait_for: cancel\n    - acknowledge: cancel\n"
-    given = claude.plays(script).talk(host, **_options(claude, add))
+    given = claude.play_script(script).talk(host, **_build_options(claude, add))
     assert (ended, given[-1]) == (["5 s"], "5 s: error error_during_execution")

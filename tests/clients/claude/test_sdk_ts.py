@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.clients.findings import finding
+from tests.clients.findings import mark_finding
 from tests.clients.running import IGNORES_EOF, IGNORES_TERM, TICK
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def client(programs: Programs) -> Client:
     return programs.node("claude_agent_sdk.mjs", "claude-agent-sdk", "{dialect: claude, mode: session}")
 
 
-@finding("@anthropic-ai/claude-agent-sdk, query()", "answers and exits", "yields its messages and returns")
+@mark_finding("@anthropic-ai/claude-agent-sdk, query()", "answers and exits", "yields its messages and returns")
 def test_a_query_is_answered(client: Client) -> None:
     """The fake is taken for the CLI."""
     ran = client("drain", "- wait_for: prompt 1\n- answer: done")
@@ -35,7 +35,7 @@ def test_a_query_is_answered(client: Client) -> None:
     assert ran.ends == [{"code": 0}]
 
 
-@finding("@anthropic-ai/claude-agent-sdk, query()", "gets a prompt after each result", "gives each its own answer")
+@mark_finding("@anthropic-ai/claude-agent-sdk, query()", "gets a prompt after each result", "gives each its own answer")
 def test_a_chat_has_an_answer_to_each_prompt(client: Client) -> None:
     """One process serves them all."""
     script = """
@@ -45,11 +45,11 @@ def test_a_chat_has_an_answer_to_each_prompt(client: Client) -> None:
         - answer: two
     """
     ran = client("turns", script)
-    assert ran.all("message", "text") == ["one", "one", "two", "two"]
+    assert ran.list_values("message", "text") == ["one", "one", "two", "two"]
     assert ran.ends == [{"code": 0}]
 
 
-@finding(
+@mark_finding(
     "@anthropic-ai/claude-agent-sdk, interrupt()",
     "ends the turn with an error result",
     "yields that result, and the next prompt is answered",
@@ -65,12 +65,12 @@ def test_an_interrupt_leaves_the_agent_for_the_next_prompt(client: Client) -> No
         - answer: two
     """
     ran = client("interrupt", script)
-    assert ran.all("message", "is_error") == [True, False]
-    assert ran.all("message", "text") == ["well", "two", "two"]
+    assert ran.list_values("message", "is_error") == [True, False]
+    assert ran.list_values("message", "text") == ["well", "two", "two"]
     assert ran.ends == [{"code": 0}]
 
 
-@finding(
+@mark_finding(
     "@anthropic-ai/claude-agent-sdk, query()",
     "calls hooks and asks for permissions",
     "answers each, and its answer decides what the agent does",
@@ -90,12 +90,12 @@ def test_hooks_and_permissions_are_answered(client: Client) -> None:
         - answer: done
     """
     ran = client("asks", script)
-    assert ran.all("hook", "event") == ["PreToolUse", "PostToolUse"]
-    assert ran.all("asked", "input") == [{"command": "ls"}, {"command": "rm"}]
-    assert ran.all("message", "text") == ["it may", "it may not", "done", "done"]
+    assert ran.list_values("hook", "event") == ["PreToolUse", "PostToolUse"]
+    assert ran.list_values("asked", "input") == [{"command": "ls"}, {"command": "rm"}]
+    assert ran.list_values("message", "text") == ["it may", "it may not", "done", "done"]
 
 
-@finding(
+@mark_finding(
     "@anthropic-ai/claude-agent-sdk, query()",
     "goes on by itself when a background task ends",
     "yields two results for one prompt",
@@ -114,7 +114,7 @@ def test_a_background_task_brings_a_second_result(client: Client) -> None:
     assert results == ["it is being built", "it is built"]
 
 
-@finding(
+@mark_finding(
     "@anthropic-ai/claude-agent-sdk, query()", "lingers after its result", "waits for its end, and sends it no signal"
 )
 def test_a_drain_waits_for_an_agent_that_lingers(client: Client) -> None:
@@ -132,7 +132,7 @@ def test_a_drain_waits_for_an_agent_that_lingers(client: Client) -> None:
     assert ran.ends == [{"code": 0}]
 
 
-@finding(
+@mark_finding(
     "@anthropic-ai/claude-agent-sdk, query()",
     "exits after its result, and a child of it holds stdout",
     "waits for that child",
@@ -147,10 +147,10 @@ def test_a_drain_waits_for_a_grandchild_that_holds_stdout(client: Client) -> Non
     """
     ran = client("drain", script)
     assert ran["returned"]["at"] >= 1
-    assert ran.at("x", process="agent") < ran["returned"]["at"]
+    assert ran.find_instant("x", process="agent") < ran["returned"]["at"]
 
 
-@finding(
+@mark_finding(
     "@anthropic-ai/claude-agent-sdk, break out of query()",
     "lingers after its result",
     "closes its stdin, and ends it by TERM after 2 s, for which the loop's caller waits",
@@ -168,7 +168,7 @@ def test_a_break_ends_an_agent_that_lingers(client: Client) -> None:
     assert ran["returned"]["at"] - ran.told[-2]["at"] >= 2 - TICK
 
 
-@finding(
+@mark_finding(
     "@anthropic-ai/claude-agent-sdk, break out of query()",
     "lingers after its result and ignores TERM",
     "goes on after 2 s while the agent lives, and kills it 5 s later",
@@ -187,11 +187,11 @@ def test_a_break_kills_an_agent_that_ignores_term(client: Client) -> None:
     [(name, term)] = ran.signals
     assert (name, ran.ends) == ("TERM", [{"signal": "KILL"}])
     assert term - result >= 2 - TICK
-    assert ran.at("x") - result >= 7 - 2 * TICK
-    assert ran["returned"]["at"] < ran.at("x")
+    assert ran.find_instant("x") - result >= 7 - 2 * TICK
+    assert ran["returned"]["at"] < ran.find_instant("x")
 
 
-@finding(
+@mark_finding(
     "@anthropic-ai/claude-agent-sdk, close()",
     "lingers after its result",
     "returns at once, and ends the agent by TERM after 2 s",
@@ -206,11 +206,11 @@ def test_close_ends_an_agent_that_lingers(client: Client) -> None:
     """
     ran = client("close", script)
     assert ran.ends == [{"signal": "TERM"}]
-    assert ran.at("x") - ran["closes"]["at"] >= 2 - TICK
-    assert ran["returned"]["at"] < ran.at("x")
+    assert ran.find_instant("x") - ran["closes"]["at"] >= 2 - TICK
+    assert ran["returned"]["at"] < ran.find_instant("x")
 
 
-@finding(
+@mark_finding(
     "@anthropic-ai/claude-agent-sdk, close()",
     "ignores TERM, and the program exits right after close()",
     "sends TERM once, at its exit, and leaves the agent running",
@@ -228,7 +228,7 @@ def test_an_exit_after_close_leaves_an_agent_that_ignores_term(client: Client) -
     assert [name for name, _ in ran.signals] == ["TERM"]
 
 
-@finding(
+@mark_finding(
     "@anthropic-ai/claude-agent-sdk, abortController",
     "does not end with its stdin",
     "throws after 2 s, when TERM has ended the agent",
@@ -247,41 +247,45 @@ def test_an_abort_waits_for_term(client: Client) -> None:
     assert ran.ends == [{"signal": "TERM"}]
 
 
-@finding(
+@mark_finding(
     "@anthropic-ai/claude-agent-sdk, query()", "reports an error result", "yields that result, and throws its text then"
 )
 def test_an_error_result_is_yielded_and_thrown(client: Client) -> None:
     """A reader that stops at the result never sees the error."""
     ran = client("drain", "- wait_for: prompt 1\n- result: {text: no credit, is_error: true}")
-    assert ran.all("message", "is_error") == [True]
+    assert ran.list_values("message", "is_error") == [True]
     assert ran["threw"]["message"] == "Claude Code returned an error result: no credit"
 
 
-@finding("@anthropic-ai/claude-agent-sdk, query()", "exits 3 without a result", "throws the code and the end of stderr")
+@mark_finding(
+    "@anthropic-ai/claude-agent-sdk, query()", "exits 3 without a result", "throws the code and the end of stderr"
+)
 def test_an_exit_without_a_result_is_thrown(client: Client) -> None:
     """The earlier messages are yielded."""
     ran = client("drain", "- wait_for: prompt 1\n- say: well\n- raw: {text: boom, to: stderr}\n- exit: 3")
-    assert ran.all("message", "text") == ["well"]
+    assert ran.list_values("message", "text") == ["well"]
     assert ran["threw"]["message"] == "Claude Code process exited with code 3. stderr: boom"
 
 
-@finding("@anthropic-ai/claude-agent-sdk, query()", "exits 3 after a good result", "yields the result, and throws then")
+@mark_finding(
+    "@anthropic-ai/claude-agent-sdk, query()", "exits 3 after a good result", "yields the result, and throws then"
+)
 def test_an_exit_code_after_a_good_result_is_thrown(client: Client) -> None:
     """A later act of the process turns a success into a failure."""
     ran = client("drain", "- wait_for: prompt 1\n- answer: done\n- exit: 3")
-    assert ran.all("message", "is_error") == [False]
+    assert ran.list_values("message", "is_error") == [False]
     assert ran["threw"]["message"] == "Claude Code process exited with code 3"
 
 
-@finding("@anthropic-ai/claude-agent-sdk, query()", "prints lines that are no JSON", "drops them without a word")
+@mark_finding("@anthropic-ai/claude-agent-sdk, query()", "prints lines that are no JSON", "drops them without a word")
 def test_garbage_is_dropped(client: Client) -> None:
     """Blank lines and halves of objects, too."""
     ran = client("drain", '- wait_for: prompt 1\n- raw: "garbage\\n\\n{half\\n"\n- answer: done')
-    assert ran.all("message", "text") == ["done", "done"]
+    assert ran.list_values("message", "text") == ["done", "done"]
     assert ran.errors == ""
 
 
-@finding(
+@mark_finding(
     "@anthropic-ai/claude-agent-sdk, query()",
     "dies before the handshake",
     "throws the code and what stderr said, without waiting for the handshake's limit",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.clients.findings import finding
+from tests.clients.findings import mark_finding
 
 if TYPE_CHECKING:
     from tests.clients.running import Client, Programs
@@ -20,16 +20,16 @@ def client(programs: Programs) -> Client:
     return programs.python("app_server_client_program.py", "{dialect: codex, mode: app-server}")
 
 
-@finding("codex-app-server-client", "answers two prompts", "returns both answers, from one process")
+@mark_finding("codex-app-server-client", "answers two prompts", "returns both answers, from one process")
 def test_two_turns_are_answered_by_one_process(client: Client) -> None:
     """It reads every message of the fake into its own types."""
     ran = client("run", "- wait_for: prompt 1\n- answer: one\n- wait_for: prompt 2\n- say: well\n- answer: two")
-    assert ran.all("turn", "text") == ["one", "two"]
-    assert ran.all("turn", "items") == [2, 3]
+    assert ran.list_values("turn", "text") == ["one", "two"]
+    assert ran.list_values("turn", "items") == [2, 3]
     assert len(ran.ends) == 1
 
 
-@finding("codex-app-server-client", "is interrupted", "returns the turn as interrupted")
+@mark_finding("codex-app-server-client", "is interrupted", "returns the turn as interrupted")
 def test_an_interrupt_ends_the_turn(client: Client) -> None:
     """The answer to the interrupt comes with the end of the turn."""
     ran = client("interrupt", "- wait_for: prompt 1\n- say: well\n- wait_for: cancel\n- acknowledge: cancel")

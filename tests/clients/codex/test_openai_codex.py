@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.clients.findings import finding
+from tests.clients.findings import mark_finding
 
 if TYPE_CHECKING:
     from tests.clients.running import Client, Programs
@@ -22,18 +22,18 @@ def client(programs: Programs) -> Client:
     return programs.python("openai_codex_program.py", "{dialect: codex, mode: app-server}")
 
 
-@finding("openai-codex", "answers two prompts", "returns both answers, from one process, which it ends with TERM")
+@mark_finding("openai-codex", "answers two prompts", "returns both answers, from one process, which it ends with TERM")
 def test_two_turns_are_answered_by_one_process(client: Client) -> None:
     """It reads every message of the fake into its generated types."""
     ran = client("run", "- wait_for: prompt 1\n- answer: one\n- wait_for: prompt 2\n- say: well\n- answer: two")
     assert ran["thread"]["id"] == THREAD
-    assert ran.all("turn", "text") == ["one", "two"]
-    assert ran.all("turn", "items") == [2, 3]
+    assert ran.list_values("turn", "text") == ["one", "two"]
+    assert ran.list_values("turn", "items") == [2, 3]
     assert ran.argv == [["app-server", "--listen", "stdio://"]]
     assert len(ran.ends) == 1
 
 
-@finding("openai-codex", "thinks, plans and uses tools", "yields each notification in its generated type")
+@mark_finding("openai-codex", "thinks, plans and uses tools", "yields each notification in its generated type")
 def test_every_notification_has_its_type(client: Client) -> None:
     """A message that did not fit its type would be an unknown one."""
     script = """
@@ -49,12 +49,12 @@ def test_every_notification_has_its_type(client: Client) -> None:
         - answer: done
     """
     ran = client("stream", script)
-    assert "UnknownNotification" not in ran.all("event", "typed")
-    assert ran.all("event", "method")[-1] == "turn/completed"
-    assert "item/agentMessage/delta" in ran.all("event", "method")
+    assert "UnknownNotification" not in ran.list_values("event", "typed")
+    assert ran.list_values("event", "method")[-1] == "turn/completed"
+    assert "item/agentMessage/delta" in ran.list_values("event", "method")
 
 
-@finding("openai-codex", "asks for an approval, and the caller has no handler", "accepts it at once")
+@mark_finding("openai-codex", "asks for an approval, and the caller has no handler", "accepts it at once")
 def test_a_command_is_accepted_without_a_handler(client: Client) -> None:
     """No caller was asked."""
     script = """
@@ -67,19 +67,21 @@ def test_a_command_is_accepted_without_a_handler(client: Client) -> None:
         - wait_for: prompt 2
         - answer: two
     """
-    assert client("run", script).all("turn", "text") == ["removed", "two"]
+    assert client("run", script).list_values("turn", "text") == ["removed", "two"]
 
 
-@finding("openai-codex", "is interrupted", "returns when the interrupt is answered, and yields the end of the turn")
+@mark_finding(
+    "openai-codex", "is interrupted", "returns when the interrupt is answered, and yields the end of the turn"
+)
 def test_an_interrupt_ends_the_turn(client: Client) -> None:
     """The answer to the interrupt comes with the end of the turn."""
     ran = client("interrupt", "- wait_for: prompt 1\n- say: well\n- wait_for: cancel\n- acknowledge: cancel")
     assert '"turn/interrupt"' in ran.stdin
     assert ran["interrupted"]["at"] > 0
-    assert ran.all("event", "method")[-1] == "turn/completed"
+    assert ran.list_values("event", "method")[-1] == "turn/completed"
 
 
-@finding("openai-codex", "refuses a prompt as overloaded", "raises its error, and does not ask again")
+@mark_finding("openai-codex", "refuses a prompt as overloaded", "raises its error, and does not ask again")
 def test_an_overloaded_server_is_not_asked_again(client: Client) -> None:
     """The next prompt is answered."""
     script = """
@@ -93,7 +95,7 @@ def test_an_overloaded_server_is_not_asked_again(client: Client) -> None:
     assert ran["turn"]["text"] == "two"
 
 
-@finding("openai-codex", "fails in a turn", "raises the error of turn/completed")
+@mark_finding("openai-codex", "fails in a turn", "raises the error of turn/completed")
 def test_a_failed_turn_is_thrown(client: Client) -> None:
     """The next prompt is answered."""
     script = "- wait_for: prompt 1\n- result: {text: boom, is_error: true}\n- wait_for: prompt 2\n- answer: two"
@@ -101,7 +103,7 @@ def test_a_failed_turn_is_thrown(client: Client) -> None:
     assert (ran["threw"]["message"], ran["turn"]["text"]) == ("boom", "two")
 
 
-@finding("openai-codex", "resumes a thread", "asks for it by its id, and returns the answer")
+@mark_finding("openai-codex", "resumes a thread", "asks for it by its id, and returns the answer")
 def test_a_thread_is_resumed(client: Client) -> None:
     """The fake knows one thread."""
     ran = client("resume", "- wait_for: prompt 1\n- answer: done")
@@ -109,7 +111,9 @@ def test_a_thread_is_resumed(client: Client) -> None:
     assert '"thread/resume"' in ran.stdin
 
 
-@finding("openai-codex", "loses the end of a turn after a compaction", "waits until the agent is gone, and raises then")
+@mark_finding(
+    "openai-codex", "loses the end of a turn after a compaction", "waits until the agent is gone, and raises then"
+)
 def test_a_lost_end_is_waited_for(client: Client) -> None:
     """It has no limit of its own."""
     script = """
@@ -121,4 +125,4 @@ def test_a_lost_end_is_waited_for(client: Client) -> None:
     """
     ran = client("run", script)
     assert ran["threw"]["at"] >= 2
-    assert ran.all("turn", "text") == []
+    assert ran.list_values("turn", "text") == []

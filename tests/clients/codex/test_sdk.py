@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.clients.findings import finding
+from tests.clients.findings import mark_finding
 from tests.clients.running import IGNORES_TERM
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def client(programs: Programs) -> Client:
     return programs.node("codex_sdk.mjs", "codex-sdk", "{dialect: codex, prompt: stdin}")
 
 
-@finding("@openai/codex-sdk, run()", "answers and exits", "returns the last message and the usage")
+@mark_finding("@openai/codex-sdk, run()", "answers and exits", "returns the last message and the usage")
 def test_a_run_is_answered(client: Client) -> None:
     """The prompt comes on stdin, which is closed after it."""
     ran = client("run", "- wait_for: eof\n- say: well\n- answer: done")
@@ -31,7 +31,7 @@ def test_a_run_is_answered(client: Client) -> None:
     assert ran.ends == [{"code": 0}]
 
 
-@finding("@openai/codex-sdk, runStreamed()", "uses a tool", "yields every event as it stands")
+@mark_finding("@openai/codex-sdk, runStreamed()", "uses a tool", "yields every event as it stands")
 def test_a_streamed_run_yields_every_event(client: Client) -> None:
     """The fake's events are those of the SDK."""
     script = """
@@ -40,7 +40,7 @@ def test_a_streamed_run_yields_every_event(client: Client) -> None:
         - answer: done
     """
     ran = client("streamed", script)
-    assert ran.all("event", "type") == [
+    assert ran.list_values("event", "type") == [
         "thread.started",
         "turn.started",
         "item.started",
@@ -48,14 +48,16 @@ def test_a_streamed_run_yields_every_event(client: Client) -> None:
         "item.completed",
         "turn.completed",
     ]
-    assert ran.all("event", "item") == ["command_execution", "command_execution", "agent_message"]
+    assert ran.list_values("event", "item") == ["command_execution", "command_execution", "agent_message"]
 
 
-@finding("@openai/codex-sdk, run()", "is asked again", "starts another process, which resumes the thread by its id")
+@mark_finding(
+    "@openai/codex-sdk, run()", "is asked again", "starts another process, which resumes the thread by its id"
+)
 def test_a_second_turn_resumes_the_thread(client: Client) -> None:
     """The id is from the report of the first process."""
     ran = client("resume", "- wait_for: eof\n- answer: done")
-    [thread, _] = ran.all("turn", "thread")
+    [thread, _] = ran.list_values("turn", "thread")
     first, second = ran.argv
     assert "resume" not in first
     assert second[second.index("resume") :] == ["resume", thread]
@@ -63,7 +65,7 @@ def test_a_second_turn_resumes_the_thread(client: Client) -> None:
     assert ran.ends == [{"code": 0}, {"code": 0}]
 
 
-@finding("@openai/codex-sdk, run()", "reports turn.failed and lingers", "throws its text at once, and sends TERM")
+@mark_finding("@openai/codex-sdk, run()", "reports turn.failed and lingers", "throws its text at once, and sends TERM")
 def test_a_failed_turn_is_thrown_at_once(client: Client) -> None:
     """It ends the process after a failed turn, but not after a good one."""
     ran = client("run", "- say: hm\n- result: {text: no credit, is_error: true}\n- linger: for ever")
@@ -71,16 +73,16 @@ def test_a_failed_turn_is_thrown_at_once(client: Client) -> None:
     assert ran.ends == [{"signal": "TERM"}]
 
 
-@finding("@openai/codex-sdk, run()", "exits 3 after turn.completed", "throws, and the answer is lost")
+@mark_finding("@openai/codex-sdk, run()", "exits 3 after turn.completed", "throws, and the answer is lost")
 def test_an_exit_code_after_the_answer_loses_it(client: Client) -> None:
     """A later act of the process turns a success into a failure."""
     ran = client("run", "- answer: done\n- raw: {text: boom, to: stderr}\n- exit: 3")
     assert ran["threw"]["message"] == "Codex Exec exited with code 3: boom"
-    assert ran.all("turn", "text") == []
+    assert ran.list_values("turn", "text") == []
 
 
 @pytest.mark.parametrize("noise", ["", "oops", "{half"])
-@finding("@openai/codex-sdk, run()", "prints a line that is no JSON, a blank one too", "throws, and sends TERM")
+@mark_finding("@openai/codex-sdk, run()", "prints a line that is no JSON, a blank one too", "throws, and sends TERM")
 def test_noise_ends_the_run(client: Client, noise: str) -> None:
     """One stray line costs the turn."""
     ran = client("run", f'- say: well\n- raw: "{noise}\\n"\n- linger: for ever')
@@ -88,7 +90,9 @@ def test_noise_ends_the_run(client: Client, noise: str) -> None:
     assert ran.ends == [{"signal": "TERM"}]
 
 
-@finding("@openai/codex-sdk, run()", "completes the turn without usage", "throws a TypeError, and the answer is lost")
+@mark_finding(
+    "@openai/codex-sdk, run()", "completes the turn without usage", "throws a TypeError, and the answer is lost"
+)
 def test_a_completion_without_usage_is_a_type_error(client: Client) -> None:
     """An older CLI than the SDK knows is no agent for it."""
     ran = client("run", "- say: done\n- event: {type: turn.completed}\n- linger: for ever")
@@ -97,7 +101,7 @@ def test_a_completion_without_usage_is_a_type_error(client: Client) -> None:
     assert ran.ends == [{"signal": "TERM"}]
 
 
-@finding("@openai/codex-sdk, run()", "lingers after turn.completed", "waits for its end, and sends it no signal")
+@mark_finding("@openai/codex-sdk, run()", "lingers after turn.completed", "waits for its end, and sends it no signal")
 def test_a_run_waits_for_an_agent_that_lingers(client: Client) -> None:
     """The answer is there, and its caller has not got it."""
     ran = client("run", "- answer: done\n- linger: 1s")
@@ -106,15 +110,17 @@ def test_a_run_waits_for_an_agent_that_lingers(client: Client) -> None:
     assert ran.ends == [{"code": 0}]
 
 
-@finding("@openai/codex-sdk, run()", "exits after its answer, and a child of it holds stdout", "waits for that child")
+@mark_finding(
+    "@openai/codex-sdk, run()", "exits after its answer, and a child of it holds stdout", "waits for that child"
+)
 def test_a_run_waits_for_a_grandchild_that_holds_stdout(client: Client) -> None:
     """It waits for the end of the stream, and not for the exit."""
     ran = client("run", "- spawn: {id: helper, inherits: [stdout], for: 1s}\n- answer: done\n- exit: 0")
     assert ran["turn"]["at"] >= 1
-    assert ran.at("x", process="agent") < ran["turn"]["at"]
+    assert ran.find_instant("x", process="agent") < ran["turn"]["at"]
 
 
-@finding("@openai/codex-sdk, abort signal", "works on", "sends TERM, and throws an AbortError when it is gone")
+@mark_finding("@openai/codex-sdk, abort signal", "works on", "sends TERM, and throws an AbortError when it is gone")
 def test_an_abort_ends_the_agent(client: Client) -> None:
     """There is no other way to cancel a turn."""
     ran = client("abort", "- say: well\n- linger: for ever")
@@ -122,7 +128,7 @@ def test_an_abort_ends_the_agent(client: Client) -> None:
     assert ran.ends == [{"signal": "TERM"}]
 
 
-@finding(
+@mark_finding(
     "@openai/codex-sdk, abort signal",
     "ignores TERM, and says more",
     "yields what it says, and throws when it ends by itself, 2 s later: there is no KILL by then",
@@ -137,7 +143,7 @@ def test_an_abort_waits_for_an_agent_that_ignores_term(client: Client) -> None:
         - linger: 1s
     """
     ran = client("abort", script)
-    assert len(ran.all("aborts", "at")) == 2
+    assert len(ran.list_values("aborts", "at")) == 2
     assert ran["threw"]["name"] == "AbortError"
     assert ran["threw"]["at"] >= 2
     assert [name for name, _ in ran.signals] == ["TERM"]

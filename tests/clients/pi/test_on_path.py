@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.clients.findings import finding
+from tests.clients.findings import mark_finding
 from tests.clients.running import IGNORES_TERM, TICK
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def script(programs: Programs) -> Client:
     return programs.node("pi_on_path.mjs", None, "pi")
 
 
-@finding("a shell script that runs pi, $(pi)", "answers and exits", "has the answer and the exit code")
+@mark_finding("a shell script that runs pi, $(pi)", "answers and exits", "has the answer and the exit code")
 def test_a_shell_captures_the_answer(shell: Client) -> None:
     """It needs only a folder on the PATH."""
     ran = shell("captures", "- tool: {id: a, name: bash}\n- tool_done: {id: a, output: x}\n- answer: done")
@@ -40,7 +40,9 @@ def test_a_shell_captures_the_answer(shell: Client) -> None:
     assert ran.argv == [["--mode", "json", "-p", "hi"]]
 
 
-@finding("a shell script that runs pi, $(pi)", "fails to reach its model", "has exit code 0: the error is in an event")
+@mark_finding(
+    "a shell script that runs pi, $(pi)", "fails to reach its model", "has exit code 0: the error is in an event"
+)
 def test_a_shell_takes_an_error_for_a_success(shell: Client) -> None:
     """It exits 0 in this mode, whatever its last message says."""
     ran = shell("captures", "- result: {text: no credit, is_error: true}")
@@ -48,14 +50,16 @@ def test_a_shell_takes_an_error_for_a_success(shell: Client) -> None:
     assert '"stopReason":"error"' in ran.stdout
 
 
-@finding("a shell script that runs pi, $(pi)", "is killed while it works", "has exit code 137, and half an answer")
+@mark_finding("a shell script that runs pi, $(pi)", "is killed while it works", "has exit code 137, and half an answer")
 def test_a_shell_is_told_of_a_kill(shell: Client) -> None:
     """The code is 128 and the signal."""
     ran = shell("captures", "- say: well\n- die: KILL")
     assert (ran["ran"]["code"], ran["ran"]["ends"]) == (137, 0)
 
 
-@finding("a shell script that runs pi, $(pi)", "lingers after its answer", "waits for its end, and sends it no signal")
+@mark_finding(
+    "a shell script that runs pi, $(pi)", "lingers after its answer", "waits for its end, and sends it no signal"
+)
 def test_a_shell_waits_for_an_agent_that_lingers(shell: Client) -> None:
     """The answer is there, and the script has not got it."""
     ran = shell("captures", "- answer: done\n- linger: 1s")
@@ -64,15 +68,15 @@ def test_a_shell_waits_for_an_agent_that_lingers(shell: Client) -> None:
     assert ran.ends == [{"code": 0}]
 
 
-@finding("a shell script that runs pi, $(pi)", "exits, and a child of it holds stdout", "waits for that child")
+@mark_finding("a shell script that runs pi, $(pi)", "exits, and a child of it holds stdout", "waits for that child")
 def test_a_shell_waits_for_a_grandchild_that_holds_stdout(shell: Client) -> None:
     """The child process ends before the script: the shell waited for it."""
     ran = shell("captures", "- spawn: {id: helper, inherits: [stdout], for: 1s}\n- answer: done\n- exit: 0")
     assert (ran["ran"]["code"], ran["ran"]["ends"]) == (0, 1)
-    assert ran.at("x", process="agent") < ran.at("x", process="helper")
+    assert ran.find_instant("x", process="agent") < ran.find_instant("x", process="helper")
 
 
-@finding(
+@mark_finding(
     "a shell script that runs pi, $(timeout 2 pi)", "lingers after its answer", "has exit code 124, and the answer"
 )
 def test_a_limit_makes_a_failure_of_a_lingering_success(shell: Client) -> None:
@@ -82,7 +86,7 @@ def test_a_limit_makes_a_failure_of_a_lingering_success(shell: Client) -> None:
     assert ran.ends == [{"signal": "TERM"}]
 
 
-@finding(
+@mark_finding(
     "a shell script that runs pi, $(timeout 2 pi)",
     "is at work for longer, and prints all the time",
     "has exit code 124, and the work is lost",
@@ -95,7 +99,7 @@ def test_a_limit_ends_an_agent_at_work(shell: Client) -> None:
     assert ran.ends == [{"signal": "TERM"}]
 
 
-@finding("a shell script that runs pi, $(pi | cat)", "exits 3", "has exit code 0: that of the last command")
+@mark_finding("a shell script that runs pi, $(pi | cat)", "exits 3", "has exit code 0: that of the last command")
 def test_a_pipe_hides_the_exit_code(shell: Client) -> None:
     """A failure becomes a success."""
     ran = shell("pipes", "- say: well\n- exit: 3")
@@ -104,7 +108,7 @@ def test_a_pipe_hides_the_exit_code(shell: Client) -> None:
 
 
 @pytest.mark.parametrize("end", [{"signal": "TERM"}, {"code": 143}])
-@finding(
+@mark_finding(
     "a shell script that runs pi, kill and wait",
     "lingers after its answer, and dies of TERM or exits 143",
     "has exit code 143 for both",
@@ -117,31 +121,33 @@ def test_a_shell_cannot_tell_a_signal_from_a_code(shell: Client, end: dict[str, 
     assert ran.ends == [end]
 
 
-@finding("a Node script that runs pi, on 'close'", "answers and exits", "has the messages and the exit code")
+@mark_finding("a Node script that runs pi, on 'close'", "answers and exits", "has the messages and the exit code")
 def test_a_script_reads_the_answer(script: Client) -> None:
     """The streams have ended by then."""
     ran = script("reads", "- tool: {id: a, name: bash}\n- tool_done: {id: a, output: x}\n- answer: done")
-    assert ran.all("message", "stop") == ["toolUse", "stop"]
+    assert ran.list_values("message", "stop") == ["toolUse", "stop"]
     assert (ran["ended"]["code"], ran["ended"]["signal"]) == (0, None)
 
 
-@finding("a Node script that runs pi, on 'close'", "exits, and a child of it holds stdout", "waits for that child")
+@mark_finding("a Node script that runs pi, on 'close'", "exits, and a child of it holds stdout", "waits for that child")
 def test_a_script_waits_for_the_end_of_stdout(script: Client) -> None:
     """It waits for the streams, and the exit is long past."""
     ran = script("reads", "- spawn: {id: helper, inherits: [stdout], for: 1s}\n- answer: done\n- exit: 0")
     assert ran["ended"]["code"] == 0
     assert ran["ended"]["at"] >= 1
-    assert ran.at("x", process="agent") < ran["ended"]["at"]
+    assert ran.find_instant("x", process="agent") < ran["ended"]["at"]
 
 
-@finding("a Node script that runs pi, on 'exit'", "exits, and a child of it lives on", "goes on at once, and leaves it")
+@mark_finding(
+    "a Node script that runs pi, on 'exit'", "exits, and a child of it lives on", "goes on at once, and leaves it"
+)
 def test_a_script_leaves_a_grandchild(script: Client) -> None:
     """No process knows of it any more."""
     ran = script("exits", "- spawn: {id: helper, inherits: [stdout]}\n- answer: done\n- exit: 0", leaves=("helper",))
     assert ran["ended"]["code"] == 0
 
 
-@finding(
+@mark_finding(
     "a Node script that runs pi, as the wrapper of pi-subagents",
     "lingers after its answer, and dies of TERM",
     "reports success, 250 ms after the answer at the earliest",
@@ -154,7 +160,7 @@ def test_the_wrapper_takes_a_death_by_term_for_a_success(script: Client) -> None
     assert ran["ended"]["at"] - ran["message"]["at"] >= 0.25 - TICK
 
 
-@finding(
+@mark_finding(
     "a Node script that runs pi, as the wrapper of pi-subagents",
     "lingers after its answer, and exits 143 at TERM",
     "reports a failure, with the whole answer in its hands",
@@ -162,12 +168,12 @@ def test_the_wrapper_takes_a_death_by_term_for_a_success(script: Client) -> None
 def test_the_wrapper_takes_an_exit_at_term_for_a_failure(script: Client) -> None:
     """The other client's safety is missing here: a handler in the agent, and its success is a success no more."""
     ran = script("wraps", f"{AT_TERM}\n- answer: done\n- linger: for ever")
-    assert ran.all("message", "text") == ["done"]
+    assert ran.list_values("message", "text") == ["done"]
     assert ran["ended"]["code"] == 143
     assert ran["verdict"]["success"] is False
 
 
-@finding(
+@mark_finding(
     "a Node script that runs pi, as the wrapper of pi-subagents",
     "lingers after its answer, and ignores TERM",
     "kills it, and reports success",
@@ -180,7 +186,7 @@ def test_the_wrapper_kills_who_ignores_term(script: Client) -> None:
     assert ran["ended"]["at"] - ran["message"]["at"] >= 1.25 - 2 * TICK
 
 
-@finding(
+@mark_finding(
     "a Node script that runs pi, as the wrapper of pi-subagents",
     "works with a tool for longer than 250 ms",
     "ends it at work, and reports success",
@@ -190,12 +196,12 @@ def test_the_wrapper_ends_an_agent_at_work(script: Client) -> None:
     ran = script(
         "wraps", "- tool: {id: a, name: bash}\n- silence: 10s\n- tool_done: {id: a, output: x}\n- answer: done"
     )
-    assert ran.all("message", "stop") == ["toolUse"]
+    assert ran.list_values("message", "stop") == ["toolUse"]
     assert ran["verdict"]["success"] is True
     assert ran.ends == [{"signal": "TERM"}]
 
 
-@finding(
+@mark_finding(
     "a Node script that runs pi, as the wrapper of pi-subagents",
     "lingers after its answer with a child of its own",
     "ends the agent alone, and the child lives on",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.clients.findings import finding
+from tests.clients.findings import mark_finding
 from tests.clients.running import IGNORES_EOF, IGNORES_TERM, TICK
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def client(programs: Programs) -> Client:
     return programs.node("pi_rpc_client.mjs", "pi-coding-agent", "{dialect: pi, mode: rpc}")
 
 
-@finding(
+@mark_finding(
     "@mariozechner/pi-coding-agent, RpcClient", "uses a tool and answers", "gives every event, and ends it by TERM"
 )
 def test_a_prompt_is_answered(client: Client) -> None:
@@ -39,7 +39,7 @@ def test_a_prompt_is_answered(client: Client) -> None:
     assert ran.ends == [{"signal": "TERM"}]
 
 
-@finding("@mariozechner/pi-coding-agent, RpcClient", "is told to abort a tool", "is free for the next prompt then")
+@mark_finding("@mariozechner/pi-coding-agent, RpcClient", "is told to abort a tool", "is free for the next prompt then")
 def test_an_abort_leaves_the_agent_for_the_next_prompt(client: Client) -> None:
     """The answer to the abort comes after the end of the run."""
     script = """
@@ -51,13 +51,13 @@ def test_an_abort_leaves_the_agent_for_the_next_prompt(client: Client) -> None:
         - answer: two
     """
     ran = client("aborts", script)
-    assert ran.all("message", "stop") == ["toolUse", "aborted", "stop"]
+    assert ran.list_values("message", "stop") == ["toolUse", "aborted", "stop"]
     told = [row["what"] for row in ran.told]
     assert told.index("agent_end") < told.index("aborted")
-    assert ran.all("message", "text") == ["two"]
+    assert ran.list_values("message", "text") == ["two"]
 
 
-@finding(
+@mark_finding(
     "@mariozechner/pi-coding-agent, RpcClient", "is told to follow up", "sees both answers in one run, which ends once"
 )
 def test_a_follow_up_is_part_of_the_run(client: Client) -> None:
@@ -71,11 +71,11 @@ def test_a_follow_up_is_part_of_the_run(client: Client) -> None:
         - answer: two
     """
     ran = client("follows", script)
-    assert ran.all("message", "text") == ["one", "two"]
-    assert len(ran.all("agent_end", "at")) == 1
+    assert ran.list_values("message", "text") == ["one", "two"]
+    assert len(ran.list_values("agent_end", "at")) == 1
 
 
-@finding(
+@mark_finding(
     "@mariozechner/pi-coding-agent, RpcClient",
     "refuses a prompt, as it is busy",
     "takes the refusal for an acceptance: the prompt is lost without an error",
@@ -94,19 +94,19 @@ def test_a_refused_prompt_counts_as_accepted(client: Client) -> None:
     refusals = [line for line in ran.stdout.splitlines() if '"success":false' in line]
     assert len(refusals) == 1
     assert "Agent is already processing" in refusals[0]
-    assert len(ran.all("accepted", "at")) == 1
-    assert ran.all("message", "text") == ["one", "to the follow-up"]
+    assert len(ran.list_values("accepted", "at")) == 1
+    assert ran.list_values("message", "text") == ["one", "to the follow-up"]
 
 
-@finding("@mariozechner/pi-coding-agent, RpcClient", "prints lines that are no JSON", "drops them without a word")
+@mark_finding("@mariozechner/pi-coding-agent, RpcClient", "prints lines that are no JSON", "drops them without a word")
 def test_garbage_is_dropped(client: Client) -> None:
     """Halves of objects, too."""
     ran = client("prompt", '- wait_for: prompt 1\n- say: well\n- raw: "oops\\n{half\\n"\n- answer: done')
-    assert ran.all("message", "text") == ["well", "done"]
+    assert ran.list_values("message", "text") == ["well", "done"]
     assert ran.errors == ""
 
 
-@finding(
+@mark_finding(
     "@mariozechner/pi-coding-agent, RpcClient",
     "ends a run with an error",
     "returns as after a good one: the error is in an event",
@@ -114,11 +114,11 @@ def test_garbage_is_dropped(client: Client) -> None:
 def test_an_error_is_an_event(client: Client) -> None:
     """A caller that does not look at the last message reads it as a success."""
     ran = client("prompt", "- wait_for: prompt 1\n- result: {text: no credit, is_error: true}")
-    assert ran.all("message", "stop") == ["error"]
+    assert ran.list_values("message", "stop") == ["error"]
     assert ran["returned"]["at"] > ran["agent_end"]["at"]
 
 
-@finding(
+@mark_finding(
     "@mariozechner/pi-coding-agent, RpcClient",
     "dies while it works",
     "waits on as if nothing had happened, and its stop() takes 1 s for the dead",
@@ -131,7 +131,7 @@ def test_a_death_at_work_is_not_noticed(client: Client) -> None:
     assert ran["stopped"]["at"] - ran["stops"]["at"] >= 1 - TICK
 
 
-@finding(
+@mark_finding(
     "@mariozechner/pi-coding-agent, RpcClient",
     "exits 0.3 s after its start",
     "has called it started by then, and a prompt to the dead agent is refused by nobody",
@@ -144,7 +144,7 @@ def test_a_prompt_to_a_dead_agent_waits(client: Client) -> None:
     assert ran.errors == "no key"
 
 
-@finding(
+@mark_finding(
     "@mariozechner/pi-coding-agent, RpcClient",
     "does not read its commands",
     "waits for the response, and can be stopped meanwhile",
@@ -156,7 +156,7 @@ def test_a_prompt_to_a_deaf_agent_waits(client: Client) -> None:
     assert ran.ends == [{"signal": "TERM"}]
 
 
-@finding(
+@mark_finding(
     "@mariozechner/pi-coding-agent, RpcClient",
     "serves a program that exits without stop()",
     "does nothing: the end of its stdin ends the agent",
@@ -164,11 +164,11 @@ def test_a_prompt_to_a_deaf_agent_waits(client: Client) -> None:
 def test_a_program_that_exits_is_followed_by_its_agent(client: Client) -> None:
     """It has no handler at the exit, and needs none here."""
     ran = client("forgets", "- wait_for: prompt 1\n- answer: done")
-    assert ran.at("i", eof=True) > ran["agent_end"]["at"]
+    assert ran.find_instant("i", eof=True) > ran["agent_end"]["at"]
     assert ran.ends == [{"code": 0}]
 
 
-@finding(
+@mark_finding(
     "@mariozechner/pi-coding-agent, RpcClient",
     "ignores TERM, behind a launcher",
     "kills the launcher after 1 s and returns, and the agent lives on",

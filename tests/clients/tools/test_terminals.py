@@ -11,7 +11,7 @@ from unittest.mock import ANY
 
 import pytest
 
-from tests.clients.findings import finding
+from tests.clients.findings import mark_finding
 from tests.clients.running import CEILING
 
 if TYPE_CHECKING:
@@ -36,15 +36,15 @@ QUESTION = b"\x1b]0;my agent\x07\x1b[1mContinue?\x1b[0m "
 """What the terminal shows before the choices: the title of the window, and bold words."""
 
 
-def in_terminal(steps: list[dict[str, Any]]) -> dict[str, Any]:
+def build_terminal_scenario(steps: list[dict[str, Any]]) -> dict[str, Any]:
     """Give the scenario of an agent that needs a terminal."""
     return {"agent": {"dialect": "raw", "terminal": True}, "script": steps}
 
 
-@finding("pexpect", "asks y/n in a terminal", "matches the question with its escape sequences, and answers")
+@mark_finding("pexpect", "asks y/n in a terminal", "matches the question with its escape sequences, and answers")
 def test_pexpect_answers_a_question(pexpect: Any, fake_agent: MakeFake) -> None:
     """The terminal echoes the answer, and ends each line by a carriage return."""
-    agent = fake_agent(in_terminal(STEPS))
+    agent = fake_agent(build_terminal_scenario(STEPS))
     with pexpect.spawn(agent.path, env=agent.env, timeout=CEILING) as child:
         child.expect_exact("[y/N] ")
         assert child.before == QUESTION
@@ -57,10 +57,10 @@ def test_pexpect_answers_a_question(pexpect: Any, fake_agent: MakeFake) -> None:
     assert not child.isalive()
 
 
-@finding("pexpect", "is silent for longer than the limit of `expect`", "raises TIMEOUT, and the agent lives on")
+@mark_finding("pexpect", "is silent for longer than the limit of `expect`", "raises TIMEOUT, and the agent lives on")
 def test_pexpect_gives_up_a_wait_and_the_agent_lives_on(pexpect: Any, fake_agent: MakeFake) -> None:
     """The limit is of one wait: the next one succeeds."""
-    agent = fake_agent(in_terminal([{"wait_for": {"stdin": "more"}}, {"raw": "here\n"}, {"exit": 0}]))
+    agent = fake_agent(build_terminal_scenario([{"wait_for": {"stdin": "more"}}, {"raw": "here\n"}, {"exit": 0}]))
     with pexpect.spawn(agent.path, env=agent.env, timeout=CEILING) as child:
         with pytest.raises(pexpect.TIMEOUT):
             child.expect_exact("here", timeout=0.1)
@@ -72,10 +72,10 @@ def test_pexpect_gives_up_a_wait_and_the_agent_lives_on(pexpect: Any, fake_agent
     assert agent.starts[0].signals == ()
 
 
-@finding("ptyprocess", "lives as the terminal is closed", "gives the exit code that the agent has after HUP")
+@mark_finding("ptyprocess", "lives as the terminal is closed", "gives the exit code that the agent has after HUP")
 def test_ptyprocess_hangs_up(ptyprocess: Any, fake_agent: MakeFake) -> None:
     """The kernel sends HUP when the last descriptor of the terminal is closed."""
-    agent = fake_agent(in_terminal(STEPS))
+    agent = fake_agent(build_terminal_scenario(STEPS))
     child = ptyprocess.PtyProcess.spawn(agent.argv, env=agent.env)
     seen = b""
     while b"[y/N] " not in seen:
@@ -91,7 +91,7 @@ def node_pty(programs: Programs) -> Client:
     return programs.node("terminal.mjs", "node-pty", "{dialect: raw, terminal: true}")
 
 
-@finding("node-pty", "asks y/n in a terminal", "gives the question with its escape sequences, and HUP at `kill`")
+@mark_finding("node-pty", "asks y/n in a terminal", "gives the question with its escape sequences, and HUP at `kill`")
 def test_node_pty_answers_a_question(node_pty: Client) -> None:
     """Its own `kill` is a hang-up."""
     ran = node_pty("answers", json.dumps(STEPS))
@@ -100,7 +100,7 @@ def test_node_pty_answers_a_question(node_pty: Client) -> None:
     assert [signal for signal, _ in ran.signals] == ["WINCH", "HUP"]
 
 
-@finding("node-pty", "lives as the terminal is closed", "reports the exit code that the agent has after HUP")
+@mark_finding("node-pty", "lives as the terminal is closed", "reports the exit code that the agent has after HUP")
 def test_node_pty_hangs_up(node_pty: Client) -> None:
     """`destroy` closes the terminal."""
     ran = node_pty("closes", json.dumps(STEPS))

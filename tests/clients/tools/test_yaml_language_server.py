@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.scenario import SCHEMA_MODELINE_FORMAT, build_schema
-from tests.clients.packages import from_npm, node
+from tests.clients.packages import find_node, install_from_npm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,13 +61,13 @@ class Server:
         self.tell("textDocument/didOpen", {"textDocument": document})
         return uri
 
-    def offered(self, uri: str, line: int, character: int) -> dict[str, Any]:
+    def complete_at(self, uri: str, line: int, character: int) -> dict[str, Any]:
         """Give its offers at a place, by their labels."""
         place = {"line": line, "character": character}
         found = self.ask("textDocument/completion", {"textDocument": {"uri": uri}, "position": place})
         return {item["label"]: item for item in found["items"]}
 
-    def diagnosed(self) -> list[str]:
+    def await_diagnostics(self) -> list[str]:
         """Wait for its list of mistakes."""
         while (told := self._read()).get("method") != "textDocument/publishDiagnostics":
             pass
@@ -93,9 +93,9 @@ class Server:
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
     """Start a server within a bound, and end it."""
-    program = from_npm("yaml-language-server") / "node_modules/yaml-language-server/bin/yaml-language-server"
+    program = install_from_npm("yaml-language-server") / "node_modules/yaml-language-server/bin/yaml-language-server"
     (tmp_path / "agentproc.schema.json").write_text(json.dumps(build_schema()), "utf-8")
-    command = [node(), str(program), "--stdio"]
+    command = [find_node(), str(program), "--stdio"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         bound = threading.Timer(LIMIT, process.kill)
         bound.start()
@@ -112,13 +112,13 @@ def server(tmp_path: Path) -> Iterator[Server]:
 def test_an_editor_offers_the_steps_with_their_words(server: Server) -> None:
     """A first-time author of a scenario learns its words in the editor."""
     uri = server.open(SCENARIO)
-    steps = server.offered(uri, 5, 4)
+    steps = server.complete_at(uri, 5, 4)
     assert set(build_schema()["definitions"]["step"]["properties"]) - {"do"} <= set(steps)
     assert "does nothing for this time" in json.dumps(steps["silence"])
-    assert {"agent_status", "elapsed", "text"} <= set(server.offered(uri, 8, 2))
+    assert {"agent_status", "elapsed", "text"} <= set(server.complete_at(uri, 8, 2))
 
 
 def test_an_editor_says_what_is_no_step(server: Server) -> None:
     """A word that is misspelt is underlined while it is written."""
     server.open(WRONG)
-    assert server.diagnosed() == ["Property sya is not allowed."]
+    assert server.await_diagnostics() == ["Property sya is not allowed."]

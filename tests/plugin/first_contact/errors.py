@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pytest
 
-__all__ = ["errors"]
+__all__ = ["list_error_lines"]
 
 _INDENT = "E       "
 
 
-def errors(result: pytest.RunResult) -> list[str]:
+def list_error_lines(result: pytest.RunResult) -> list[str]:
     """List the lines that pytest marks with an E, without the indent that they share."""
     return [line.removeprefix(_INDENT).rstrip() for line in result.stdout.lines if line.startswith("E ")]

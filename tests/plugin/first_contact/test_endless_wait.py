@@ -40,7 +40,7 @@ give the code that waits for it a limit (timeout=10), or run that code in virtua
 """
 
 
-def _output(pytester: pytest.Pytester, limit: str, *, lifetime: float, patience: float) -> str:
+def _run_on_terminal(pytester: pytest.Pytester, limit: str, *, lifetime: float, patience: float) -> str:
     """Run the test as from a shell with a visible output."""
     pytester.makepyfile(test_endless=TEST.format(limit=limit))
     pytester.makeconftest(CONFTEST.format(lifetime=lifetime, patience=patience))
@@ -50,7 +50,7 @@ def _output(pytester: pytest.Pytester, limit: str, *, lifetime: float, patience:
 
 def test_a_limit_of_the_code_under_test_is_left_alone(pytester: pytest.Pytester) -> None:
     """It is said that the fake waits, and nothing is ended: the code may be right, and have a longer patience."""
-    output = _output(pytester, ", timeout=0.3", lifetime=60, patience=0.1)
+    output = _run_on_terminal(pytester, ", timeout=0.3", lifetime=60, patience=0.1)
     assert NOTICE.format(lifetime=60) in output
     assert "1 passed" in output
     assert "error" not in output
@@ -58,7 +58,7 @@ def test_a_limit_of_the_code_under_test_is_left_alone(pytester: pytest.Pytester)
 
 def test_a_wait_without_a_limit_is_ended(pytester: pytest.Pytester) -> None:
     """The twin: the code under test has no limit, and the failure names the step and the remedy."""
-    output = _output(pytester, "", lifetime=0.3, patience=0.1)
+    output = _run_on_terminal(pytester, "", lifetime=0.3, patience=0.1)
     assert NOTICE.format(lifetime=0.3) in output
     assert ENDED in output
     assert "1 passed, 1 error" in output

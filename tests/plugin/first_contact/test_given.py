@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.plugin.first_contact.errors import errors
+from tests.plugin.first_contact.errors import list_error_lines
 
 TEST = """
 import subprocess
@@ -88,7 +88,7 @@ def test_a_fault_is_seen(pytester: pytest.Pytester, case: str, fault: dict[str, 
     pytester.makepyfile(TEST.format(**{**RIGHT, **fault}))
     result = pytester.runpytest("-k", case)
     result.assert_outcomes(failed=1)
-    assert [line.strip() for line in errors(result)[: len(said)]] == said
+    assert [line.strip() for line in list_error_lines(result)[: len(said)]] == said
 
 
 @pytest.mark.slow

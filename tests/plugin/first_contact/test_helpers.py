@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.plugin.first_contact.errors import errors
+from tests.plugin.first_contact.errors import list_error_lines
 
 if TYPE_CHECKING:
     import pytest
@@ -115,7 +115,7 @@ def test_a_marker_without_a_list_is_refused(pytester: pytest.Pytester) -> None:
     )
     result = pytester.runpytest("--tb=short")
     result.assert_outcomes(errors=1)
-    assert errors(result) == [
+    assert list_error_lines(result) == [
         "E   pytest_agentproc.errors.UsageError: virtual_time(allow='cat') is no list of names",
         "E   write allow=['cat'], for example",
     ]

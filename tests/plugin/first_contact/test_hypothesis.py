@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.plugin.first_contact.errors import errors
+from tests.plugin.first_contact.errors import list_error_lines
 
 if TYPE_CHECKING:
     import pytest
@@ -41,7 +41,7 @@ def test_the_smallest_example_that_fails_is_shown(pytester: pytest.Pytester) -> 
     pytester.makepyfile(TEST.replace("*words]", "*(word for word in words if word[0] != '-')]"))
     result = pytester.runpytest()
     result.assert_outcomes(failed=1)
-    assert [line.strip() for line in errors(result)[:4]] == [
+    assert [line.strip() for line in list_error_lines(result)[:4]] == [
         "AssertionError: claude was called once, but with something else",
         "expected  claude -p hi --verbose",
         "seen      claude -p hi",

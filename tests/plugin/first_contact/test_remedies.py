@@ -28,7 +28,7 @@ USE = re.compile(rf"(?<![\w.])({'|'.join(FIXTURES)})(\.\w+|\(|\[)")
 """A fixture, and what is done with it: a method or an attribute, a call, an item."""
 
 
-def texts() -> Iterator[tuple[str, str]]:
+def iterate_strings() -> Iterator[tuple[str, str]]:
     """Yield the place and the text of every string in the clock and the plugin that is no docstring."""
     for folder in ("clock", "plugin"):
         for file in sorted((ROOT / "pytest_agentproc" / folder).rglob("*.py")):
@@ -43,7 +43,7 @@ def texts() -> Iterator[tuple[str, str]]:
                     yield place, "".join(map(str, parts))
 
 
-def exists(fixture: str, use: str) -> bool:
+def can_be_used(fixture: str, use: str) -> bool:
     """Say whether a fixture can be used so."""
     name = {"(": "__call__", "[": "__getitem__"}.get(use, use.removeprefix("."))
     return any(name in vars(kind) for kind in FIXTURES[fixture].__mro__)  # every class itself can be called
@@ -51,20 +51,20 @@ def exists(fixture: str, use: str) -> bool:
 
 def test_each_use_of_a_fixture_that_a_message_names_is_there() -> None:
     """A message that advises a call which the fixture does not have costs its reader an hour."""
-    named = [(place, *found) for place, text in texts() for found in USE.findall(text)]
+    named = [(place, *found) for place, text in iterate_strings() for found in USE.findall(text)]
     assert len({found[1:] for found in named}) >= 6
-    assert [found for found in named if not exists(*found[1:])] == []
+    assert [found for found in named if not can_be_used(*found[1:])] == []
 
 
 def test_the_fixture_was_no_function_that_takes_programs() -> None:
     """The twin: the advice of an older message is found to be none."""
     assert USE.findall("declare it: virtual_clock(allow=['cat']) holds time") == [("virtual_clock", "(")]
-    assert not exists("virtual_clock", "(")
+    assert not can_be_used("virtual_clock", "(")
 
 
 def test_each_option_and_marker_that_a_message_names_is_there(pytester: pytest.Pytester) -> None:
     """They are given to pytest as they are printed."""
-    whole = "\n".join(text for _, text in texts())
+    whole = "\n".join(text for _, text in iterate_strings())
     options = sorted(set(re.findall(r"write (--agentproc-[\w-]+=\w+)", whole)))
     marks = sorted(set(re.findall(r"@pytest\.mark\.(?!asyncio)\w+\([^)]*\)", whole)))  # asyncio is a plugin of its own
     marks = [mark for mark in marks if not mark.endswith("(x)")]  # x stands for words that a user wrote

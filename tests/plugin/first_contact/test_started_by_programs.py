@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from tests.plugin.first_contact.errors import errors
+from tests.plugin.first_contact.errors import list_error_lines
 
 NODE = """
 const {spawn} = require("child_process");
@@ -77,7 +77,7 @@ def test_the_one_case_with_a_fault_fails(pytester: pytest.Pytester, workers: str
     pytester.makepyfile(NUMBERS.format(number="min(number, 2)"))
     result = pytester.runpytest_subprocess(workers)
     result.assert_outcomes(passed=3, failed=1)
-    assert [line.strip() for line in errors(result)[:4]] == [
+    assert [line.strip() for line in list_error_lines(result)[:4]] == [
         "AssertionError: agent was called once, but with something else",
         "expected  agent ... 3",
         "seen      agent 2",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.plugin.first_contact.errors import errors
+from tests.plugin.first_contact.errors import list_error_lines
 
 if TYPE_CHECKING:
     import pytest
@@ -47,7 +47,7 @@ def test_a_wrong_call_fails_with_what_was_expected_and_what_came(pytester: pytes
     pytester.makepyfile(supervisor=fault, test_fallback=TEST)
     result = pytester.runpytest()
     result.assert_outcomes(failed=1)
-    assert errors(result) == [
+    assert list_error_lines(result) == [
         "AssertionError: claude was called once, but with something else",
         "  expected  claude -p --resume abc",
         "            stdin: 'hi'",
@@ -94,7 +94,7 @@ def test_a_wrong_call_fails_in_real_time_as_well(pytester: pytest.Pytester) -> N
     pytester.makepyfile(supervisor=SYNC.replace('["claude", "-p"]', '["codex", "-p", prompt]'), test_fallback=SYNC_TEST)
     result = pytester.runpytest()
     result.assert_outcomes(failed=1)
-    assert errors(result) == [
+    assert list_error_lines(result) == [
         "AssertionError: claude was never called",
         "  expected  claude -p",
         "            stdin: 'hi'",

@@ -40,7 +40,7 @@ def ask_in_thread(argv, clock):
 """
 
 
-def said(pytester: pytest.Pytester, body: str, backend: str, *options: str) -> Sequence[str]:
+def list_failure_lines(pytester: pytest.Pytester, body: str, backend: str, *options: str) -> Sequence[str]:
     """Give the lines of a failed test from the first that is marked."""
     pytester.makepyfile(supervisor=SUPERVISOR, test_it=BEGIN.format(backend=backend) + body)
     result = pytester.runpytest("-q", "-p", "no:asyncio", *options)
@@ -53,7 +53,7 @@ def said(pytester: pytest.Pytester, body: str, backend: str, *options: str) -> S
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 def test_a_deadlock_names_the_line_that_waits(pytester: pytest.Pytester, backend: str) -> None:
     """The message of a deadlock is of no use to a tester as long as it does not say which `await` it is."""
-    assert said(pytester, "    await ask(anyio.Event())\n", backend) == [
+    assert list_failure_lines(pytester, "    await ask(anyio.Event())\n", backend) == [
         ">       await ask(anyio.Event())",
         "test_it.py:12: ",
         ">       return await thing.wait()",
@@ -67,7 +67,9 @@ def test_a_deadlock_names_the_line_that_waits(pytester: pytest.Pytester, backend
 def test_a_deadlock_of_several_tasks_names_the_line_of_each(pytester: pytest.Pytester, backend: str) -> None:
     """A task in a group waits elsewhere than the test, and its line is the one that a tester needs."""
     body = "    async with anyio.create_task_group() as group:\n        group.start_soon(ask, anyio.Event())\n"
-    assert "E       the supervising program waits at supervisor.py:7 and test_it.py:12" in said(pytester, body, backend)
+    assert "E       the supervising program waits at supervisor.py:7 and test_it.py:12" in list_failure_lines(
+        pytester, body, backend
+    )
 
 
 @pytest.mark.slow
@@ -75,7 +77,7 @@ def test_a_deadlock_of_several_tasks_names_the_line_of_each(pytester: pytest.Pyt
 def test_a_program_that_is_no_fake_is_named_with_the_line_of_its_start(pytester: pytest.Pytester, backend: str) -> None:
     """A supervisor may start programs in many places."""
     body = '    await anyio.run_process(["cat"], stdin=subprocess.PIPE)\n'
-    lines = said(pytester, body, backend)
+    lines = list_failure_lines(pytester, body, backend)
     assert lines[0] == '>       await anyio.run_process(["cat"], stdin=subprocess.PIPE)'
     assert lines[1].endswith(" is no fake agent, and virtual time cannot see what it does")
     assert lines[3:] == ["E       the supervising program is at test_it.py:12", "test_it.py:12: ForeignProgram"]
@@ -93,6 +95,6 @@ def test_a_thread_that_stalls_is_named_with_its_line_and_that_of_its_task(
         "    from supervisor import ask_in_thread\n"
         "    await anyio.to_thread.run_sync(ask_in_thread, argv, virtual_clock)\n"
     )
-    lines = [line for line in said(pytester, body, backend) if line.startswith("E")]
+    lines = [line for line in list_failure_lines(pytester, body, backend) if line.startswith("E")]
     assert "did not return within 0.2 s, and time is held until then" in lines[0]
     assert lines[2:] == ["E       the supervising program waits at supervisor.py:13 and test_it.py:15"]

@@ -10,7 +10,7 @@ import pytest
 from tests.plugin.scenarios import BROKEN, GREEN, RED
 
 
-def write(pytester: pytest.Pytester, **files: str) -> None:
+def write_scenario_files(pytester: pytest.Pytester, **files: str) -> None:
     """Write scenario files into the folder `scenarios`."""
     folder = pytester.path / "scenarios"
     folder.mkdir(exist_ok=True)
@@ -18,16 +18,19 @@ def write(pytester: pytest.Pytester, **files: str) -> None:
         (folder / f"{name}.scenario.yaml").write_text(text)
 
 
-def ids(result: pytest.RunResult) -> list[str]:
+def list_collected_ids(result: pytest.RunResult) -> list[str]:
     """List the ids of a quiet collection."""
     return [line for line in result.outlines if "::" in line]
 
 
 def test_a_scenario_is_one_item_with_a_stable_id(pytester: pytest.Pytester) -> None:
     """Ids stand in baselines, CI logs and bug reports: path, scenario, backend, nothing else."""
-    write(pytester, one=GREEN, two=RED)
+    write_scenario_files(pytester, one=GREEN, two=RED)
     result = pytester.runpytest("--collect-only", "-q")
-    assert ids(result) == ["scenarios/one.scenario.yaml::one[asyncio]", "scenarios/two.scenario.yaml::two[asyncio]"]
+    assert list_collected_ids(result) == [
+        "scenarios/one.scenario.yaml::one[asyncio]",
+        "scenarios/two.scenario.yaml::two[asyncio]",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -36,16 +39,16 @@ def test_a_scenario_is_one_item_with_a_stable_id(pytester: pytest.Pytester) -> N
 )
 def test_an_id_selects_its_scenario(pytester: pytest.Pytester, selected: str) -> None:
     """The ids that pytest prints can be given to it again."""
-    write(pytester, one=GREEN, two=RED)
+    write_scenario_files(pytester, one=GREEN, two=RED)
     result = pytester.runpytest("--collect-only", "-q", selected)
-    assert ids(result) == ["scenarios/one.scenario.yaml::one[asyncio]"]
+    assert list_collected_ids(result) == ["scenarios/one.scenario.yaml::one[asyncio]"]
 
 
 def test_a_scenario_is_selected_by_a_keyword(pytester: pytest.Pytester) -> None:
     """`-k` works on names and backends."""
-    write(pytester, one=GREEN, two=RED)
+    write_scenario_files(pytester, one=GREEN, two=RED)
     result = pytester.runpytest("--collect-only", "-q", "--agentproc-backend=both", "-k", "two and trio")
-    assert ids(result) == ["scenarios/two.scenario.yaml::two[trio]"]
+    assert list_collected_ids(result) == ["scenarios/two.scenario.yaml::two[trio]"]
 
 
 def test_other_yaml_files_are_left_alone(pytester: pytest.Pytester) -> None:
@@ -56,14 +59,17 @@ def test_other_yaml_files_are_left_alone(pytester: pytest.Pytester) -> None:
 
 def test_to_collect_is_to_know_names(pytester: pytest.Pytester) -> None:
     """Thousands of files are collected by every worker of a session, and each of them is played by one."""
-    write(pytester, bad=BROKEN, one=GREEN)
+    write_scenario_files(pytester, bad=BROKEN, one=GREEN)
     result = pytester.runpytest("--collect-only", "-q")
-    assert ids(result) == ["scenarios/bad.scenario.yaml::bad[asyncio]", "scenarios/one.scenario.yaml::one[asyncio]"]
+    assert list_collected_ids(result) == [
+        "scenarios/bad.scenario.yaml::bad[asyncio]",
+        "scenarios/one.scenario.yaml::one[asyncio]",
+    ]
 
 
 def test_a_malformed_file_shows_its_problems_and_no_stack(pytester: pytest.Pytester) -> None:
     """All problems at once, each with its place, and nothing of our own code."""
-    write(pytester, bad=BROKEN)
+    write_scenario_files(pytester, bad=BROKEN)
     result = pytester.runpytest("--full-trace")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     text = result.stdout.str()
@@ -80,14 +86,14 @@ def test_a_malformed_file_shows_its_problems_and_no_stack(pytester: pytest.Pytes
 
 def test_a_malformed_file_breaks_only_itself(pytester: pytest.Pytester) -> None:
     """One bad file must not take the others away."""
-    write(pytester, bad=BROKEN, one=GREEN)
+    write_scenario_files(pytester, bad=BROKEN, one=GREEN)
     pytester.makepyfile("def test_other(): pass")
     pytester.runpytest().assert_outcomes(passed=2, errors=1)
 
 
 def test_a_malformed_file_is_no_part_of_a_rule(pytester: pytest.Pytester) -> None:
     """Whether it would have been cannot be known, so the session says so before anything is played."""
-    write(pytester, bad=BROKEN, one=GREEN)
+    write_scenario_files(pytester, bad=BROKEN, one=GREEN)
     result = pytester.runpytest("--agentproc-rule=A1")
     assert result.ret == pytest.ExitCode.INTERRUPTED
     result.stdout.fnmatch_lines(
@@ -97,7 +103,7 @@ def test_a_malformed_file_is_no_part_of_a_rule(pytester: pytest.Pytester) -> Non
 
 def test_with_a_malformed_file_nobody_is_called_conformant(pytester: pytest.Pytester) -> None:
     """It might have decided; that it could not be run is no verdict on any supervisor."""
-    write(pytester, bad=BROKEN, one=GREEN)
+    write_scenario_files(pytester, bad=BROKEN, one=GREEN)
     told = []
     for selected in ("one", "one or bad"):
         pytester.runpytest("--agentproc-results=out.json", "-k", selected)
@@ -114,7 +120,7 @@ def test_with_a_malformed_file_nobody_is_called_conformant(pytester: pytest.Pyte
 
 def test_an_unreadable_file_is_a_located_error(pytester: pytest.Pytester) -> None:
     """Bytes that are no text are the file's problem, and no crash of the session."""
-    write(pytester, bad="")
+    write_scenario_files(pytester, bad="")
     (pytester.path / "scenarios" / "bad.scenario.yaml").write_bytes(b"scenario: \xff\n")
     result = pytester.runpytest()
     result.stdout.fnmatch_lines(["scenarios/bad.scenario.yaml:1:11: the file is not UTF-8"])
@@ -122,7 +128,7 @@ def test_an_unreadable_file_is_a_located_error(pytester: pytest.Pytester) -> Non
 
 def test_an_item_points_at_its_claim(pytester: pytest.Pytester) -> None:
     """Other plugins need an integer line, people need the right one."""
-    write(pytester, two=RED)
+    write_scenario_files(pytester, two=RED)
     items, _ = pytester.inline_genitems()
     assert [(item.reportinfo()[1:], item.location[1]) for item in items] == [((1, "two[asyncio]"), 1)]
     assert all(isinstance(item, pytest.Item) for item in items)
@@ -130,7 +136,7 @@ def test_an_item_points_at_its_claim(pytester: pytest.Pytester) -> None:
 
 def test_a_setup_plan_runs_nothing(pytester: pytest.Pytester) -> None:
     """`--setup-plan` asks every item for things that only functions have."""
-    write(pytester, two=RED)
+    write_scenario_files(pytester, two=RED)
     result = pytester.runpytest("--setup-plan")
     assert result.ret == pytest.ExitCode.OK
     result.stdout.fnmatch_lines(["*scenarios/two.scenario.yaml::two?asyncio?*"])
@@ -138,13 +144,13 @@ def test_a_setup_plan_runs_nothing(pytester: pytest.Pytester) -> None:
 
 def test_without_the_plugin_scenarios_are_just_files(pytester: pytest.Pytester) -> None:
     """`-p no:agentproc` switches everything off."""
-    write(pytester, bad=BROKEN)
+    write_scenario_files(pytester, bad=BROKEN)
     assert pytester.runpytest("-p", "no:agentproc").ret == pytest.ExitCode.NO_TESTS_COLLECTED
 
 
 def test_the_problems_of_a_file_are_in_the_junit_file(pytester: pytest.Pytester) -> None:
     """CI shows the located problems."""
-    write(pytester, bad=BROKEN)
+    write_scenario_files(pytester, bad=BROKEN)
     pytester.runpytest("--junitxml=out.xml")
     (error,) = ET.parse(pytester.path / "out.xml").iter("error")  # noqa: S314 - pytest has just written it
     assert error.text is not None
@@ -153,7 +159,7 @@ def test_the_problems_of_a_file_are_in_the_junit_file(pytester: pytest.Pytester)
 
 def test_a_file_is_read_once_for_all_its_items(pytester: pytest.Pytester) -> None:
     """Both event loops play the same text, though a user edits the file meanwhile."""
-    write(pytester, one=GREEN)
+    write_scenario_files(pytester, one=GREEN)
     pytester.makeconftest(
         f"""
         import pathlib
@@ -168,7 +174,7 @@ def test_a_file_is_read_once_for_all_its_items(pytester: pytest.Pytester) -> Non
 
 def test_a_scenario_is_found_and_named_wherever_tests_go(pytester: pytest.Pytester) -> None:
     """A test that changes the folder must not change what is played after it, nor what that is called."""
-    write(pytester, bad=BROKEN, one=GREEN)
+    write_scenario_files(pytester, bad=BROKEN, one=GREEN)
     pytester.makepyfile(a_test="import os\n\ndef test_going():\n    os.chdir('/')\n")
     result = pytester.runpytest("a_test.py", "scenarios")
     result.assert_outcomes(passed=2, errors=1)

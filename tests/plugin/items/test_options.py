@@ -14,7 +14,7 @@ from tests.architecture.sources import ROOT
 from tests.plugin.scenarios import CORPUS, GREEN
 
 
-def collected(result: pytest.RunResult) -> list[str]:
+def list_collected_ids(result: pytest.RunResult) -> list[str]:
     """List the ids of a quiet collection."""
     return [line for line in result.outlines if "::" in line]
 
@@ -36,7 +36,7 @@ def test_a_scenario_runs_on_each_chosen_backend(
     pytester.makeini(f"[pytest]\n{ini}\n")
     (pytester.path / "one.scenario.yaml").write_text(GREEN)
     result = pytester.runpytest("--collect-only", "-q", *arguments)
-    assert collected(result) == [f"one.scenario.yaml::one[{backend}]" for backend in backends]
+    assert list_collected_ids(result) == [f"one.scenario.yaml::one[{backend}]" for backend in backends]
 
 
 def test_a_missing_trio_is_one_clear_sentence(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +109,7 @@ def test_the_ini_file_can_name_a_defect_and_the_command_line_another_or_none(pyt
 def test_the_corpus_is_found_from_an_empty_directory(pytester: pytest.Pytester) -> None:
     """That is how a downstream project meets the kit; ids do not depend on where it is installed."""
     result = pytester.runpytest("--agentproc-corpus", "--collect-only", "-q")
-    assert collected(result) == [f"agentproc-corpus/{node_id}" for node_id in CORPUS]
+    assert list_collected_ids(result) == [f"agentproc-corpus/{node_id}" for node_id in CORPUS]
 
 
 @pytest.mark.slow
@@ -118,15 +118,15 @@ def test_the_ini_file_can_ask_for_the_corpus(pytester: pytest.Pytester, ini: str
     """A project that only judges its supervisor says so once."""
     pytester.makeini(f"[pytest]\nagentproc_corpus = {ini}\n")
     pytester.makepyfile(test_own="def test_own(): pass")
-    assert len(collected(pytester.runpytest("--collect-only", "-q"))) == count
+    assert len(list_collected_ids(pytester.runpytest("--collect-only", "-q"))) == count
 
 
 @pytest.mark.slow
 def test_the_corpus_stands_in_for_other_tests_unless_they_are_named(pytester: pytest.Pytester) -> None:
     """The option for the bundled scenarios judges a supervisor; the project's own tests are another question."""
     pytester.makepyfile(test_own="def test_own(): pass")
-    alone = collected(pytester.runpytest("--agentproc-corpus", "--collect-only", "-q"))
-    both = collected(pytester.runpytest("--agentproc-corpus", "--collect-only", "-q", "test_own.py"))
+    alone = list_collected_ids(pytester.runpytest("--agentproc-corpus", "--collect-only", "-q"))
+    both = list_collected_ids(pytester.runpytest("--agentproc-corpus", "--collect-only", "-q", "test_own.py"))
     assert len(alone) == len(CORPUS)
     assert both == ["test_own.py::test_own", *alone]
 
@@ -142,7 +142,7 @@ def test_in_its_own_project_the_corpus_is_collected_once_with_ids_that_can_be_na
     if named == ".":
         arguments += ["--ignore=tests", "--ignore=pytest_agentproc"]
     result = pytester.runpytest(*arguments, "--collect-only", "-q", *filter(None, [named]))
-    assert collected(result) == [f"scenarios/{node_id}" for node_id in CORPUS]
+    assert list_collected_ids(result) == [f"scenarios/{node_id}" for node_id in CORPUS]
 
 
 HEAVY = ("yaml", "anyio", "trio", "psutil", "freezegun")

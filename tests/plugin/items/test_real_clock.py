@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.harness import PlayResult
-from tests.plugin.items.test_options import collected
+from tests.plugin.items.test_options import list_collected_ids
 from tests.plugin.scenarios import GREEN, RED
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def test_a_scenario_is_played_under_each_chosen_clock(
     """The name of an item says so; virtual time is what goes without saying."""
     pytester.makeini(f"[pytest]\n{ini}\n")
     result = pytester.runpytest("--collect-only", "-q", *arguments)
-    assert collected(result) == [f"one.scenario.yaml::one[{name}]" for name in names]
+    assert list_collected_ids(result) == [f"one.scenario.yaml::one[{name}]" for name in names]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from tests.plugin.reports.test_summary import said
+from tests.plugin.reports.test_summary import find_sentences
 from tests.plugin.scenarios import GREEN, RED
 from tests.plugin.subjects.test_choice import MINE
 
@@ -43,7 +43,7 @@ def test_a_known_failure_is_an_expected_one(pytester: pytest.Pytester) -> None:
     result.assert_outcomes(passed=1, xfailed=1)
     assert result.ret == pytest.ExitCode.OK
     result.stdout.fnmatch_lines(["XFAIL two.scenario.yaml::two*exit_code: it has none"])
-    assert [parts[1:3] for parts in said(result)] == [
+    assert [parts[1:3] for parts in find_sentences(result)] == [
         ("is conformant", "must: 0 failed, should: 0 failed, undecided: 0; 1 passed, 0 not applicable, 1 known")
     ]
 

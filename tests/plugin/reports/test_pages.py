@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.plugin.scenarios import GREEN, RED
-from tests.unit.page_reading import read
+from tests.unit.page_reading import read_page
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,36 +16,36 @@ if TYPE_CHECKING:
 HEADING = "*- the run as a page -*"
 
 
-def write(pytester: pytest.Pytester) -> None:
+def write_scenarios(pytester: pytest.Pytester) -> None:
     """Write a green scenario and a red scenario."""
     (pytester.path / "one.scenario.yaml").write_text(GREEN.replace("expect:", "covers: [A1, C4]\nexpect:"))
     (pytester.path / "two.scenario.yaml").write_text(RED)
 
 
-def pages(folder: Path) -> list[str]:
+def list_pages(folder: Path) -> list[str]:
     """List the pages in a folder, without the marks that tell tests of one name apart."""
     return sorted(file.name.rpartition("-")[0] or file.name for file in folder.glob("*.html"))
 
 
 def test_a_red_run_is_kept_and_its_page_is_named(pytester: pytest.Pytester) -> None:
     """The reader of the failure has the page at hand without a request; a green run leaves nothing."""
-    write(pytester)
+    write_scenarios(pytester)
     result = pytester.runpytest()
     folder = pytester.path / ".pytest_cache" / "d" / "agentproc"
-    assert pages(folder) == ["two-asyncio"]
+    assert list_pages(folder) == ["two-asyncio"]
     [page] = folder.glob("*.html")
     result.stdout.fnmatch_lines(["failed, record *", HEADING, str(page)])
-    [banner, _] = read(page.read_text("utf-8")).all("article", "banner")
+    [banner, _] = read_page(page.read_text("utf-8")).list_elements("article", "banner")
     assert banner.text.startswith("failed outcome two.scenario.yaml:9expectedcompletedseenfailed")
 
 
 def test_a_page_goes_once_its_run_is_green(pytester: pytest.Pytester) -> None:
     """A page of yesterday's failure would be taken for today's."""
-    write(pytester)
+    write_scenarios(pytester)
     pytester.runpytest()
     (pytester.path / "two.scenario.yaml").write_text(RED.replace("exit: 3", "exit: 0"))
     assert pytester.runpytest().ret == 0
-    assert pages(pytester.path / ".pytest_cache" / "d" / "agentproc") == []
+    assert list_pages(pytester.path / ".pytest_cache" / "d" / "agentproc") == []
 
 
 @pytest.mark.parametrize(
@@ -59,34 +59,34 @@ def test_a_page_goes_once_its_run_is_green(pytester: pytest.Pytester) -> None:
 )
 def test_a_report_keeps_what_is_asked_for(pytester: pytest.Pytester, arguments: list[str], kept: list[str]) -> None:
     """All runs, unless an option says otherwise."""
-    write(pytester)
+    write_scenarios(pytester)
     result = pytester.runpytest("--agentproc-report=some/pages", *arguments)
     folder = pytester.path / "some" / "pages"
-    assert pages(folder) == kept
+    assert list_pages(folder) == kept
     assert not (pytester.path / ".pytest_cache" / "d" / "agentproc").exists()
     result.stdout.fnmatch_lines([f"* runs as pages: {folder / 'index.html'}"])
 
 
 def test_the_ini_file_asks_too(pytester: pytest.Pytester) -> None:
     """As for every option."""
-    write(pytester)
+    write_scenarios(pytester)
     pytester.makeini("[pytest]\nagentproc_report = pages\nagentproc_timeline = on-failure\n")
     pytester.runpytest()
-    assert pages(pytester.path / "pages") == ["index.html", "two-asyncio"]
+    assert list_pages(pytester.path / "pages") == ["index.html", "two-asyncio"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [[], pytest.param(["-n", "2"], marks=pytest.mark.once)])
 def test_the_index_lists_every_play(pytester: pytest.Pytester, workers: list[str]) -> None:
     """By the rules that are covered, a column for each way to play; below xdist the controller writes it."""
-    write(pytester)
+    write_scenarios(pytester)
     arguments = ["--agentproc-report=pages", "--agentproc-backend=both", "-p", "xdist", *workers]
     assert pytester.runpytest_subprocess(*arguments).ret == 1
-    reading = read((pytester.path / "pages" / "index.html").read_text("utf-8"))
-    assert [element.text for element in reading.all("ul", "counts")] == ["2failed2passed2scenarios"]
-    heads = [element.text for element in reading.all("th") if element.attributes["scope"] == "col"]
+    reading = read_page((pytester.path / "pages" / "index.html").read_text("utf-8"))
+    assert [element.text for element in reading.list_elements("ul", "counts")] == ["2failed2passed2scenarios"]
+    heads = [element.text for element in reading.list_elements("th") if element.attributes["scope"] == "col"]
     assert heads == ["scenario", "referenceasynciovirtual", "referencetriovirtual"]
-    rows = [row.text for row in reading.all("tr")][1:]
+    rows = [row.text for row in reading.list_elements("tr")][1:]
     assert rows == [
         "no rule",
         "an agent says hello and exits with code 3twofailedfailed",
@@ -95,9 +95,8 @@ def test_the_index_lists_every_play(pytester: pytest.Pytester, workers: list[str
         "C4exit is the process's exit, not its pipes' EOF",
         "an agent says hello and exitsonepassedpassed",
     ]
-    links = {
-        element.attributes["href"] for element in reading.all("a") if not element.attributes["href"].startswith("#")
-    }
+    addresses = {element.attributes["href"] for element in reading.list_elements("a")}
+    links = {address for address in addresses if not address.startswith("#")}
     assert links == {file.name for file in (pytester.path / "pages").glob("*.html")} - {"index.html"}
 
 
@@ -136,7 +135,7 @@ def test_a_report_that_cannot_be_written_is_refused(pytester: pytest.Pytester) -
 def test_without_a_cache_a_page_is_kept_elsewhere(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever it is, its place is named."""
     monkeypatch.setattr(tempfile, "tempdir", str(pytester.path))
-    write(pytester)
+    write_scenarios(pytester)
     result = pytester.runpytest("-p", "no:cacheprovider")
     [page] = pytester.path.glob("agentproc-*/two-*.html")
     result.stdout.fnmatch_lines([HEADING, str(page)])
@@ -144,7 +143,7 @@ def test_without_a_cache_a_page_is_kept_elsewhere(pytester: pytest.Pytester, mon
 
 def test_a_page_that_cannot_be_written_is_no_failure_of_its_own(pytester: pytest.Pytester) -> None:
     """The verdict stands, and the report names the missing page."""
-    write(pytester)
+    write_scenarios(pytester)
     folder = pytester.path / ".pytest_cache" / "d" / "agentproc"
     pytester.runpytest()
     [page] = folder.glob("*.html")
@@ -157,7 +156,7 @@ def test_a_page_that_cannot_be_written_is_no_failure_of_its_own(pytester: pytest
 
 def test_a_cache_that_cannot_be_written_fails_no_test(pytester: pytest.Pytester) -> None:
     """A green test stays green in a folder of another user."""
-    write(pytester)
+    write_scenarios(pytester)
     (pytester.path / ".pytest_cache").mkdir()
     (pytester.path / ".pytest_cache" / "d").write_text("")
     result = pytester.runpytest()

@@ -31,7 +31,7 @@ def _long(pytester: pytest.Pytester) -> None:
         pytester.path.joinpath(f"{name}.scenario.yaml").write_text(text)
 
 
-def printed(pytester: pytest.Pytester, *arguments: str) -> Iterator[str]:
+def run_on_terminal(pytester: pytest.Pytester, *arguments: str) -> Iterator[str]:
     """Run pytest on a terminal, and give its lines with N for what the machine took."""
     mine, its = pty.openpty()
     command = ["timeout", "120", sys.executable, "-m", "pytest", "--color=no", "-p", "no:terminalprogress", "--tb=no"]
@@ -57,7 +57,7 @@ LINES = [
 @pytest.mark.slow
 def test_a_terminal_shows_how_far_it_is(pytester: pytest.Pytester) -> None:
     """Dots alone are too little for an hour; other tests, and the last scenario, need no line."""
-    lines = [*printed(pytester, "-k", "not own")]
+    lines = [*run_on_terminal(pytester, "-k", "not own")]
     begin = next(index for index, line in enumerate(lines) if line.startswith("one"))
     assert [re.sub(r" +\[.*", "", line) for line in lines[begin : begin + 5]] == [
         "one.scenario.yaml .",
@@ -72,13 +72,13 @@ def test_a_terminal_shows_how_far_it_is(pytester: pytest.Pytester) -> None:
 @pytest.mark.slow
 def test_with_workers_it_is_told_once(pytester: pytest.Pytester) -> None:
     """The process that reports counts for all of them."""
-    assert [line for line in printed(pytester, "-n", "1", "-k", "not own") if "agentproc: " in line] == LINES
+    assert [line for line in run_on_terminal(pytester, "-n", "1", "-k", "not own") if "agentproc: " in line] == LINES
 
 
 @pytest.mark.slow
 def test_quiet_sessions_and_files_have_none(pytester: pytest.Pytester) -> None:
     """A log of a CI server is read afterwards."""
-    assert [line for line in printed(pytester, "-q") if "agentproc: " in line] == []
+    assert [line for line in run_on_terminal(pytester, "-q") if "agentproc: " in line] == []
     pytester.runpytest().stdout.no_fnmatch_line("agentproc: *")
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_agentproc.corpus import list_corpus_files
 from pytest_agentproc.plugin import _corpus
-from tests.bundled import all_bundled
+from tests.bundled import load_all_bundled
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,12 +69,12 @@ def project(pytester: pytest.Pytester) -> Path:
     return pytester.path
 
 
-def digests(result: pytest.RunResult) -> list[str]:
+def find_digests(result: pytest.RunResult) -> list[str]:
     """Give what identifies each failed run: the digest of its record."""
     return re.findall(r", record ([0-9a-f]{64})$", result.stdout.str(), re.MULTILINE)
 
 
-def commands(result: pytest.RunResult) -> list[list[str]]:
+def find_rerun_commands(result: pytest.RunResult) -> list[list[str]]:
     """Give the words of each printed command after `pytest`."""
     found = [shlex.split(line.removeprefix("rerun: ")) for line in result.outlines if line.startswith("rerun: ")]
     assert {words.pop(0) for words in found} <= {"pytest"}
@@ -119,9 +119,11 @@ def test_each_printed_command_and_node_id_shows_the_same_failures_again(
     pytester.syspathinsert(project)
     monkeypatch.chdir(project / folder)
     first = pytester.runpytest(*named, *options)
-    failed = digests(first)
+    failed = find_digests(first)
     assert failed
-    assert [digests(pytester.runpytest(*words)) for words in commands(first)] == [[digest] for digest in failed]
+    assert [find_digests(pytester.runpytest(*words)) for words in find_rerun_commands(first)] == [
+        [digest] for digest in failed
+    ]
     printed = re.findall(r"^FAILED (\S+)", first.stdout.str(), re.MULTILINE)
     assert len(printed) == len(failed)
     if named == BYTE:
@@ -129,8 +131,8 @@ def test_each_printed_command_and_node_id_shows_the_same_failures_again(
             line for line in pytester.runpytest(*named, *options, "--collect-only", "-q").outlines if "::" in line
         ]
         assert all(line.startswith("agentproc-corpus/") for line in listed)
-        assert digests(pytester.runpytest(*listed, *options)) == failed
-    assert sorted(digests(pytester.runpytest(*printed, *options))) == sorted(failed)
+        assert find_digests(pytester.runpytest(*listed, *options)) == failed
+    assert sorted(find_digests(pytester.runpytest(*printed, *options))) == sorted(failed)
 
 
 @pytest.mark.slow
@@ -139,13 +141,13 @@ def test_a_conftest_file_of_another_folder_is_named(pytester: pytest.Pytester, p
     project.joinpath("conftest.py").rename(project / "checks/conftest.py")
     project.joinpath("checks/test_marked.py").unlink()
     first = pytester.runpytest("checks", *BYTE)
-    [words] = commands(first)
+    [words] = find_rerun_commands(first)
     node_id = "agentproc-corpus/activity/silence/byte-a-minute.scenario.yaml::byte-a-minute[mine-asyncio]"
     assert words == [
         "checks/conftest.py",
         node_id,
     ]
-    assert digests(pytester.runpytest(*words)) == digests(first)
+    assert find_digests(pytester.runpytest(*words)) == find_digests(first)
     alone = pytester.runpytest(node_id)
     alone.assert_outcomes(errors=1)
     assert (
@@ -159,10 +161,10 @@ def test_last_failed_and_deselect_know_the_ids_of_bundled_scenarios(pytester: py
     """Their folder is on no disk, where `--lf` looks for the files of failed tests and skips all others."""
     project.joinpath("checks/test_other.py").write_text("def test_other(): assert False")
     some = ("checks/test_other.py", "--agentproc-corpus", "-k", "byte-a-minute or test_other")
-    pytester.runpytest(*some).assert_outcomes(failed=2, deselected=len(all_bundled()) - 1)
-    pytester.runpytest(*some, "--lf").assert_outcomes(failed=2, deselected=len(all_bundled()) - 1)
+    pytester.runpytest(*some).assert_outcomes(failed=2, deselected=len(load_all_bundled()) - 1)
+    pytester.runpytest(*some, "--lf").assert_outcomes(failed=2, deselected=len(load_all_bundled()) - 1)
     node_id = "agentproc-corpus/activity/silence/byte-a-minute.scenario.yaml::byte-a-minute[mine-asyncio]"
-    pytester.runpytest(*some, "--deselect", node_id).assert_outcomes(failed=1, deselected=len(all_bundled()))
+    pytester.runpytest(*some, "--deselect", node_id).assert_outcomes(failed=1, deselected=len(load_all_bundled()))
 
 
 @pytest.mark.usefixtures("project")
@@ -197,7 +199,7 @@ def test_an_installed_scenario_is_named_by_its_node_id_too(
     assert result.errlines[0].endswith("would be loaded: write agentproc-corpus/own.scenario.yaml")
     project.joinpath("conftest.py").rename(project / "sub/conftest.py")
     pytester.syspathinsert(project)
-    assert digests(pytester.runpytest("agentproc-corpus/own.scenario.yaml"))
+    assert find_digests(pytester.runpytest("agentproc-corpus/own.scenario.yaml"))
 
 
 def test_a_folder_of_the_same_name_is_the_projects_own(pytester: pytest.Pytester) -> None:

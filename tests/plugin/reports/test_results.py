@@ -19,7 +19,7 @@ def _scenarios(pytester: pytest.Pytester) -> None:
     (pytester.path / "mine.py").write_text(MINE)
 
 
-def written(pytester: pytest.Pytester, *arguments: str) -> dict[str, Any]:
+def run_and_read_results(pytester: pytest.Pytester, *arguments: str) -> dict[str, Any]:
     """Run a session, and read its file; the machine's own times are left out."""
     pytester.runpytest("--agentproc-results=out/results.json", *arguments)
     found: dict[str, Any] = json.loads((pytester.path / "out" / "results.json").read_text("utf-8"))
@@ -30,7 +30,7 @@ def written(pytester: pytest.Pytester, *arguments: str) -> dict[str, Any]:
 
 def test_it_has_every_scenario_with_its_rows(pytester: pytest.Pytester) -> None:
     """One object; nothing else is left in the folder."""
-    found = written(pytester, "--agentproc-subject=mine:supervise")
+    found = run_and_read_results(pytester, "--agentproc-subject=mine:supervise")
     assert [file.name for file in (pytester.path / "out").iterdir()] == ["results.json"]
     assert list(found) == ["version", "kit", "corpus", "subjects", "results"]
     assert (found["version"], len(found["corpus"])) == (1, 64)
@@ -87,7 +87,7 @@ def test_it_has_every_scenario_with_its_rows(pytester: pytest.Pytester) -> None:
 
 def test_the_plain_reference_has_them_too(pytester: pytest.Pytester) -> None:
     """An option asks for the file; the end names its path, and reports an error of writing."""
-    found = written(pytester)
+    found = run_and_read_results(pytester)
     assert [result["verdict"] for result in found["results"]] == ["passed", "failed"]
     result = pytester.runpytest("--agentproc-results=one.scenario.yaml/x.json", "one.scenario.yaml")
     result.assert_outcomes(passed=1)
@@ -100,7 +100,7 @@ def test_the_plain_reference_has_them_too(pytester: pytest.Pytester) -> None:
 def test_workers_write_the_same_file(pytester: pytest.Pytester) -> None:
     """The process that reports writes it, in an order of its own."""
     arguments = ["--agentproc-subject=mine:make,reference", "--agentproc-backend=both"]
-    assert written(pytester, "-n", "2", *arguments) == written(pytester, *arguments)
+    assert run_and_read_results(pytester, "-n", "2", *arguments) == run_and_read_results(pytester, *arguments)
 
 
 def test_what_fails_before_it_is_played_is_an_entry_of_its_own(pytester: pytest.Pytester) -> None:
@@ -110,7 +110,7 @@ def test_what_fails_before_it_is_played_is_an_entry_of_its_own(pytester: pytest.
     text = "scenario: it answers\nagent: {each: [gemini, gemini stream]}\nscript: [{answer: hi}]\nexpect: {text: hi}\n"
     (pytester.path / "both.scenario.yaml").write_text(text)
     pytester.makeconftest("def pytest_runtest_setup(item):\n    raise OSError('no room')\n")
-    found = written(pytester, "--agentproc-subject=mine:supervise")["results"]
+    found = run_and_read_results(pytester, "--agentproc-subject=mine:supervise")["results"]
     assert [(result["scenario"], result["subject"], result["verdict"], result["reason"]) for result in found] == [
         (f"both[{agent}]", "supervise", "kit error", "something failed before it was played")
         for agent in ("gemini-stream", "gemini")

@@ -29,7 +29,7 @@ def _scenarios(pytester: pytest.Pytester) -> None:
     (pytester.path / "mine.py").write_text(MINE)
 
 
-def said(result: pytest.RunResult) -> list[tuple[str, ...]]:
+def find_sentences(result: pytest.RunResult) -> list[tuple[str, ...]]:
     """Give the sentences, each in its parts."""
     return [found.groups() for found in SAID.finditer(result.stdout.str())]
 
@@ -52,7 +52,7 @@ def test_a_foreign_subject_gets_a_table_and_a_sentence(pytester: pytest.Pytester
         ],
         consecutive=True,
     )
-    [(name, verdict, figures, _, clock, _)] = said(result)
+    [(name, verdict, figures, _, clock, _)] = find_sentences(result)
     assert (name, verdict, clock) == ("supervise", "is conformant as far as reported (1 undecided)", "virtual")
     assert figures == "must: 0 failed, should: 0 failed, undecided: 1; 1 passed, 1 not applicable, 0 known"
 
@@ -60,7 +60,7 @@ def test_a_foreign_subject_gets_a_table_and_a_sentence(pytester: pytest.Pytester
 def test_each_of_several_subjects_has_its_own(pytester: pytest.Pytester) -> None:
     """The reference supervisor among them; a subject that breaks is counted as that."""
     result = pytester.runpytest("--agentproc-subject=reference,mine:breaks", "one.scenario.yaml")
-    assert [parts[:3] for parts in said(result)] == [
+    assert [parts[:3] for parts in find_sentences(result)] == [
         ("reference", "is conformant", f"{NONE_FAILED}; 1 passed, 0 not applicable, 0 known"),
         ("breaks", "is not conformant", f"{NONE_FAILED}; 1 adapter error, 0 passed, 0 not applicable, 0 known"),
     ]
@@ -72,7 +72,7 @@ def test_what_should_be_told_and_is_not_is_skipped_with_the_reason(pytester: pyt
     result = pytester.runpytest("--agentproc-subject=mine:supervise", "-rs", "two.scenario.yaml", "one.scenario.yaml")
     assert result.ret == pytest.ExitCode.OK
     result.stdout.fnmatch_lines(["*undecided: the subject does not report exit_code"])
-    [(_, verdict, figures, *_)] = said(result)
+    [(_, verdict, figures, *_)] = find_sentences(result)
     assert (verdict, figures) == ("is conformant", f"{NONE_FAILED}; 1 passed, 1 not applicable, 0 known")
 
 
@@ -80,24 +80,24 @@ def test_who_has_nothing_that_applies_is_not_conformant(pytester: pytest.Pyteste
     """It has shown nothing."""
     result = pytester.runpytest("--agentproc-subject=mine:make", "limit.scenario.yaml")
     assert result.ret == pytest.ExitCode.OK
-    assert [parts[1:3] for parts in said(result)] == [
+    assert [parts[1:3] for parts in find_sentences(result)] == [
         ("is not conformant", f"{NONE_FAILED}; 0 passed, 1 not applicable, 0 known")
     ]
 
 
 def test_of_the_plain_reference_nothing_is_said(pytester: pytest.Pytester) -> None:
     """A test of scenarios shows the same lines as every test of pytest."""
-    assert said(pytester.runpytest()) == []
-    assert said(pytester.runpytest("--agentproc-subject=reference")) == []
-    assert said(pytester.runpytest("--agentproc-defect=no-grace")) == []
-    assert said(pytester.runpytest("--collect-only", "--agentproc-subject=mine:make")) == []
+    assert find_sentences(pytester.runpytest()) == []
+    assert find_sentences(pytester.runpytest("--agentproc-subject=reference")) == []
+    assert find_sentences(pytester.runpytest("--agentproc-defect=no-grace")) == []
+    assert find_sentences(pytester.runpytest("--collect-only", "--agentproc-subject=mine:make")) == []
 
 
 @pytest.mark.slow
 def test_the_bundled_corpus_has_its_sentence_for_the_reference_too(pytester: pytest.Pytester) -> None:
     """It says which corpus that was."""
     result = pytester.runpytest("--agentproc-corpus", "-k", "silent-then-output")
-    assert [parts[:3] for parts in said(result)] == [
+    assert [parts[:3] for parts in find_sentences(result)] == [
         ("reference", "is conformant", f"{NONE_FAILED}; 1 passed, 0 not applicable, 0 known")
     ]
 
@@ -107,9 +107,9 @@ def test_the_bundled_corpus_has_its_sentence_for_the_reference_too(pytester: pyt
 def test_workers_change_nothing_about_it(pytester: pytest.Pytester) -> None:
     """Hashes and figures are the same, whoever played what."""
     arguments = ["--agentproc-subject=mine:make,null", "--agentproc-backend=both"]
-    alone = said(pytester.runpytest(*arguments))
+    alone = find_sentences(pytester.runpytest(*arguments))
     assert len(alone) == 2
-    assert said(pytester.runpytest("-n", "2", *arguments)) == alone
+    assert find_sentences(pytester.runpytest("-n", "2", *arguments)) == alone
 
 
 @pytest.mark.slow
@@ -120,7 +120,9 @@ def test_a_report_of_another_plugin_that_fails_loses_no_verdict(pytester: pytest
     pytester.makeconftest(f"import pytest\n@pytest.hookimpl(tryfirst=True)\ndef pytest_{hook}():\n    {error}\n")
     result = pytester.runpytest_subprocess("--agentproc-subject=mine:supervise", "--agentproc-results=results.json")
     assert "SystemError: the report of another plugin" in result.stdout.str() + result.stderr.str()
-    assert [parts[:2] for parts in said(result)] == [("supervise", "is conformant as far as reported (1 undecided)")]
+    assert [parts[:2] for parts in find_sentences(result)] == [
+        ("supervise", "is conformant as far as reported (1 undecided)")
+    ]
     assert (pytester.path / "results.json").exists()
 
 

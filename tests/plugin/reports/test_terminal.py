@@ -36,7 +36,7 @@ def _two_scenarios(pytester: pytest.Pytester) -> None:
     (pytester.path / "two.scenario.yaml").write_text(RED)
 
 
-def run(pytester: pytest.Pytester, *arguments: str) -> list[str]:
+def run_pytest(pytester: pytest.Pytester, *arguments: str) -> list[str]:
     """Run pytest and give what it printed, the head left out, with N for real durations and one blank for padding."""
     lines = pytester.runpytest("-p", "no:terminalprogress", *arguments).outlines
     text = re.sub(r"[\d.]+ m?s real", "N real", "\n".join(lines))
@@ -47,7 +47,7 @@ def run(pytester: pytest.Pytester, *arguments: str) -> list[str]:
     return [text.strip("=!_ ") for text in texts[begin:] if text.strip()]
 
 
-def results(lines: list[str]) -> list[str]:
+def drop_failure_texts(lines: list[str]) -> list[str]:
     """Leave out the failures' own text."""
     if "FAILURES" not in lines:
         return lines
@@ -62,7 +62,7 @@ SUMMARY = [
 
 def test_without_options_scenarios_are_dots_like_any_test(pytester: pytest.Pytester) -> None:
     """Without the option for durations, the lines are those of every test."""
-    assert results(run(pytester)) == [
+    assert drop_failure_texts(run_pytest(pytester)) == [
         "collected 2 items",
         "one.scenario.yaml . [ 50%]",
         "two.scenario.yaml F [100%]",
@@ -75,7 +75,7 @@ def test_v_shows_the_virtual_and_the_real_duration(pytester: pytest.Pytester) ->
     """Two hours in milliseconds are what the kit is for; the summary keeps its words, which tools read."""
     (pytester.path / "limit.scenario.yaml").write_text(GREEN.replace("- say: hello", "- silence: max_runtime"))
     (pytester.path / "long.scenario.yaml").write_text(LONG)
-    assert results(run(pytester, "-v")) == [
+    assert drop_failure_texts(run_pytest(pytester, "-v")) == [
         "collecting ... collected 4 items",
         "limit.scenario.yaml::limit[asyncio] SKIPPED (not applicable: line 4 ...) [ 25%]",
         "long.scenario.yaml::long[asyncio] PASSED (7200.25 s virtual, N real) [ 50%]",
@@ -89,7 +89,7 @@ def test_v_shows_the_virtual_and_the_real_duration(pytester: pytest.Pytester) ->
 def test_v_leaves_other_tests_as_they_are(pytester: pytest.Pytester) -> None:
     """A plugin that changes the output of tests it has nothing to do with is uninstalled."""
     pytester.makepyfile(test_own="def test_own(): pass")
-    assert run(pytester, "-v", "test_own.py") == [
+    assert run_pytest(pytester, "-v", "test_own.py") == [
         "collecting ... collected 1 item",
         "test_own.py::test_own PASSED [100%]",
         "1 passed in Ns",
@@ -98,13 +98,13 @@ def test_v_leaves_other_tests_as_they_are(pytester: pytest.Pytester) -> None:
 
 def test_a_verbosity_of_test_cases_is_enough(pytester: pytest.Pytester) -> None:
     """Projects set it in their ini file instead of `-v`."""
-    lines = run(pytester, "-o", "verbosity_test_cases=1", "one.scenario.yaml")
+    lines = run_pytest(pytester, "-o", "verbosity_test_cases=1", "one.scenario.yaml")
     assert lines[1] == "one.scenario.yaml::one[asyncio] PASSED (0 s virtual, N real) [100%]"
 
 
 def test_collect_only_shows_files_and_items(pytester: pytest.Pytester) -> None:
     """It shows the tests that would run, and nothing runs."""
-    assert run(pytester, "--collect-only", "--agentproc-backend=both") == [
+    assert run_pytest(pytester, "--collect-only", "--agentproc-backend=both") == [
         "collected 4 items",
         f"<Dir {pytester.path.name}>",
         "<ScenarioFile one.scenario.yaml>",
@@ -119,7 +119,7 @@ def test_collect_only_shows_files_and_items(pytester: pytest.Pytester) -> None:
 
 def test_k_selects_by_name_and_backend(pytester: pytest.Pytester) -> None:
     """Names and backends are keywords."""
-    assert run(pytester, "-v", "--agentproc-backend=both", "-k", "one and trio") == [
+    assert run_pytest(pytester, "-v", "--agentproc-backend=both", "-k", "one and trio") == [
         "collecting ... collected 4 items / 3 deselected / 1 selected",
         "one.scenario.yaml::one[trio] PASSED (0 s virtual, N real) [100%]",
         "1 passed, 3 deselected in Ns",
@@ -129,7 +129,7 @@ def test_k_selects_by_name_and_backend(pytester: pytest.Pytester) -> None:
 def test_x_stops_at_the_first_red_scenario(pytester: pytest.Pytester) -> None:
     """Scenarios count as failures like any test."""
     (pytester.path / "zzz.scenario.yaml").write_text(RED)
-    assert results(run(pytester, "-x")) == [
+    assert drop_failure_texts(run_pytest(pytester, "-x")) == [
         "collected 3 items",
         "one.scenario.yaml . [ 33%]",
         "two.scenario.yaml F",
@@ -141,8 +141,8 @@ def test_x_stops_at_the_first_red_scenario(pytester: pytest.Pytester) -> None:
 
 def test_lf_runs_the_red_ones_again(pytester: pytest.Pytester) -> None:
     """Ids are stable, so the cache knows them."""
-    run(pytester)
-    assert results(run(pytester, "--lf")) == [
+    run_pytest(pytester)
+    assert drop_failure_texts(run_pytest(pytester, "--lf")) == [
         "collected 1 item",
         "run-last-failure: rerun previous 1 failure (skipped 1 file)",
         "two.scenario.yaml F [100%]",
@@ -154,8 +154,8 @@ def test_lf_runs_the_red_ones_again(pytester: pytest.Pytester) -> None:
 def test_a_defect_is_seen_with_the_scenarios_that_catch_it(pytester: pytest.Pytester) -> None:
     """The supervisor is another one; names and places of the scenarios are the same."""
     (pytester.path / "long.scenario.yaml").write_text(LONG)
-    lines = run(pytester, "-v", "--agentproc-defect=duration-timeout", "-k", "not two")
-    assert results(lines) == [
+    lines = run_pytest(pytester, "-v", "--agentproc-defect=duration-timeout", "-k", "not two")
+    assert drop_failure_texts(lines) == [
         "collecting ... collected 3 items / 1 deselected / 2 selected",
         "long.scenario.yaml::long[duration-timeout-asyncio] FAILED (120 s virtual, N real) [ 50%]",
         "one.scenario.yaml::one[duration-timeout-asyncio] PASSED (0 s virtual, N real) [100%]",
@@ -165,7 +165,9 @@ def test_a_defect_is_seen_with_the_scenarios_that_catch_it(pytester: pytest.Pyte
     ]
 
 
-def cases(pytester: pytest.Pytester) -> dict[str | None, tuple[dict[str | None, str | None], list[str | None]]]:
+def read_junit_cases(
+    pytester: pytest.Pytester,
+) -> dict[str | None, tuple[dict[str | None, str | None], list[str | None]]]:
     """Read the junit file: properties and failures of every case."""
     return {
         case.get("name"): (
@@ -179,8 +181,8 @@ def cases(pytester: pytest.Pytester) -> dict[str | None, tuple[dict[str | None, 
 def test_the_junit_file_has_figures_and_explanation(pytester: pytest.Pytester) -> None:
     """CI shows what the terminal shows; the digest is that of the verdict's line."""
     (pytester.path / "zzz.scenario.yaml").write_text(FOR_EVER)
-    run(pytester, "--junitxml=out.xml")
-    found = cases(pytester)
+    run_pytest(pytester, "--junitxml=out.xml")
+    found = read_junit_cases(pytester)
     assert {name: [*figures] for name, (figures, _) in found.items()} == {
         f"{name}[asyncio]": ["agentproc_virtual_s", "agentproc_real_s", "agentproc_outcome", "agentproc_digest"]
         for name in ("one", "two", "zzz")
@@ -199,8 +201,8 @@ def test_the_junit_file_has_figures_and_explanation(pytester: pytest.Pytester) -
 @pytest.mark.slow
 def test_two_workers_show_the_same(pytester: pytest.Pytester) -> None:
     """Each worker of xdist has a lab of its own; reports cross the wire whole, figures and explanations too."""
-    run(pytester, "--junitxml=out.xml")
-    alone = cases(pytester)
+    run_pytest(pytester, "--junitxml=out.xml")
+    alone = read_junit_cases(pytester)
     result = pytester.runpytest("-n", "2", "-v", "--junitxml=out.xml", "-p", "no:terminalprogress")
     text = re.sub(r"[\d.]+ m?s real", "N real", result.stdout.str())
     words = re.findall(r"^\[gw\d\] \[ *\d+%\] (.*)$", text, re.MULTILINE)
@@ -209,6 +211,6 @@ def test_two_workers_show_the_same(pytester: pytest.Pytester) -> None:
         "PASSED (0 s virtual, N real) one.scenario.yaml::one[asyncio]",
     ]
     assert EXPLAINED in text
-    shared = cases(pytester)
+    shared = read_junit_cases(pytester)
     for name, (figures, failures) in alone.items():
         assert shared[name] == ({**figures, "agentproc_real_s": shared[name][0]["agentproc_real_s"]}, failures)

@@ -8,7 +8,7 @@ from fnmatch import fnmatch
 import pytest
 
 from pytest_agentproc.harness import _supervise
-from tests.plugin.items.test_options import collected
+from tests.plugin.items.test_options import list_collected_ids
 from tests.plugin.scenarios import GREEN, RED
 
 MINE = """\
@@ -79,7 +79,7 @@ def _mine(pytester: pytest.Pytester) -> None:
     pytester.makeconftest(SHOW)
 
 
-def judged(result: pytest.RunResult) -> list[str]:
+def list_judged_subjects(result: pytest.RunResult) -> list[str]:
     """List the subjects that were played."""
     return re.findall(r"SUBJECT (.*)", result.stdout.str())
 
@@ -99,16 +99,16 @@ def test_a_subject_is_named_by_its_module(pytester: pytest.Pytester, name: str, 
     """A function, a factory, a class, an object: whatever a project has; the folder needs no setting."""
     result = pytester.runpytest("-s", f"--agentproc-subject={name}")
     result.assert_outcomes(passed=1)
-    assert judged(result) == [f"{subject} virtual"]
+    assert list_judged_subjects(result) == [f"{subject} virtual"]
 
 
 def test_ids_name_each_supervisor_but_the_reference_alone(pytester: pytest.Pytester) -> None:
     """An id that is run without its options, or in another folder, must not pass with another supervisor."""
     result = pytester.runpytest("--collect-only", "-q", "--agentproc-subject=mine:make")
-    assert collected(result) == ["one.scenario.yaml::one[made-asyncio]"]
+    assert list_collected_ids(result) == ["one.scenario.yaml::one[made-asyncio]"]
     names = "--agentproc-subject=reference, null,mine:make"
     several = pytester.runpytest("--collect-only", "-q", names, "--agentproc-clock=both")
-    assert collected(several) == [
+    assert list_collected_ids(several) == [
         f"one.scenario.yaml::one[{name}-asyncio{clock}]"
         for name in ("reference", "null", "made")
         for clock in ("", "-real")
@@ -118,8 +118,8 @@ def test_ids_name_each_supervisor_but_the_reference_alone(pytester: pytest.Pytes
 def test_the_ini_file_names_subjects_too(pytester: pytest.Pytester) -> None:
     """A project sets it once, and the command line wins."""
     pytester.makeini("[pytest]\nagentproc_subject = mine:make\n")
-    assert judged(pytester.runpytest("-s")) == ["made virtual"]
-    assert judged(pytester.runpytest("-s", "--agentproc-subject=reference")) == ["reference virtual"]
+    assert list_judged_subjects(pytester.runpytest("-s")) == ["made virtual"]
+    assert list_judged_subjects(pytester.runpytest("-s", "--agentproc-subject=reference")) == ["reference virtual"]
 
 
 def test_a_conftest_contributes_one_in_a_few_lines(pytester: pytest.Pytester) -> None:
@@ -128,18 +128,18 @@ def test_a_conftest_contributes_one_in_a_few_lines(pytester: pytest.Pytester) ->
         f"{SHOW}\ndef pytest_agentproc_subjects(config):\n    import mine\n    return [mine.supervise]\n"
     )
     pytester.syspathinsert()
-    assert judged(pytester.runpytest("-s")) == ["supervise virtual"]
-    assert judged(pytester.runpytest("-s", "--agentproc-subject=reference,supervise")) == [
+    assert list_judged_subjects(pytester.runpytest("-s")) == ["supervise virtual"]
+    assert list_judged_subjects(pytester.runpytest("-s", "--agentproc-subject=reference,supervise")) == [
         "reference virtual",
         "supervise virtual",
     ]
-    assert judged(pytester.runpytest("-s", "--agentproc-defect=no-grace")) == ["no-grace virtual"]
+    assert list_judged_subjects(pytester.runpytest("-s", "--agentproc-defect=no-grace")) == ["no-grace virtual"]
 
 
 def test_a_function_in_a_thread_is_judged_in_virtual_time(pytester: pytest.Pytester) -> None:
     """Its process of its own needs no option, and finds the function by its name."""
     result = pytester.runpytest("--collect-only", "-q", "--agentproc-subject=mine:sync")
-    assert collected(result) == ["one.scenario.yaml::one[sync-asyncio]"]
+    assert list_collected_ids(result) == ["one.scenario.yaml::one[sync-asyncio]"]
     result = pytester.runpytest("--agentproc-subject=mine:sync")
     result.stdout.fnmatch_lines(["agentproc: sync *undecided: 1; 0 passed, 0 not applicable*, virtual clock, *"])
 
@@ -150,7 +150,7 @@ def test_real_time_is_used_where_virtual_time_cannot_be_compiled(
     """No default run is 'all not applicable'; a request for virtual time reports what to install."""
     monkeypatch.setattr(_supervise, "_explain_missing_coordinator", lambda: "there is no `cc`\ninstall one")
     result = pytester.runpytest("--collect-only", "-q", "--agentproc-subject=mine:sync")
-    assert collected(result) == ["one.scenario.yaml::one[sync-asyncio-real]"]
+    assert list_collected_ids(result) == ["one.scenario.yaml::one[sync-asyncio-real]"]
     result = pytester.runpytest("-rs", "--agentproc-subject=mine:sync", "--agentproc-clock=virtual")
     result.assert_outcomes(skipped=1)
     why = "mine.py:12: sync is no `async def`, so it runs in a thread, and there is no `cc`"
@@ -221,7 +221,7 @@ def test_a_defect_is_the_cores(pytester: pytest.Pytester) -> None:
         "ERROR: --agentproc-defect=no-grace is built into the reference supervisor, and "
     )
     result = pytester.runpytest("-s", "--agentproc-subject=mine:make,reference", "--agentproc-defect=no-grace")
-    assert judged(result) == ["made virtual", "no-grace virtual"]
+    assert list_judged_subjects(result) == ["made virtual", "no-grace virtual"]
 
 
 def test_a_subject_that_breaks_is_an_adapter_error(pytester: pytest.Pytester) -> None:

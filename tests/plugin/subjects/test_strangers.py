@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.plugin.examples.__main__ import HERE
-from tests.plugin.reports.test_summary import said
+from tests.plugin.reports.test_summary import find_sentences
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,12 +33,12 @@ CERTAIN = (
 """Some bundled scenarios, so that its test is short."""
 
 
-def judged(pytester: pytest.Pytester, folder: Path, *arguments: str) -> list[tuple[str, ...]]:
+def judge_folder(pytester: pytest.Pytester, folder: Path, *arguments: str) -> list[tuple[str, ...]]:
     """Judge the supervisor of a folder, and give the sentences of the verdict."""
     pytest.importorskip("trio")
     for file in folder.iterdir():
         shutil.copy(file, pytester.path) if file.is_file() else None
-    return said(pytester.runpytest_subprocess("--agentproc-corpus", "-q", "--tb=no", *arguments))
+    return find_sentences(pytester.runpytest_subprocess("--agentproc-corpus", "-q", "--tb=no", *arguments))
 
 
 @pytest.mark.parametrize("name", IN_VIRTUAL_TIME)
@@ -48,14 +48,14 @@ def test_a_careful_supervisor_is_conformant(
     """No check at level must is failed or undecided; a should may be, as its author disputes it."""
     monkeypatch.setenv("ADAPTER", "all")
     backend, names = IN_VIRTUAL_TIME[name]
-    found = judged(pytester, STRANGERS / name, f"--agentproc-backend={backend}")
+    found = judge_folder(pytester, STRANGERS / name, f"--agentproc-backend={backend}")
     assert [(subject, verdict) for subject, verdict, *_ in found] == [(name, "is conformant") for name in names]
     assert all("must: 0 failed" in figures and "undecided: 0" in figures for _, _, figures, *_ in found)
 
 
 def test_a_careful_supervisor_of_threads_is_conformant(pytester: pytest.Pytester) -> None:
     """It waits in threads, in virtual time, too, and kills what is its own: no process looks older than the run."""
-    [(subject, verdict, figures, *_)] = judged(pytester, STRANGERS / "threads_raw", "-k", CERTAIN)
+    [(subject, verdict, figures, *_)] = judge_folder(pytester, STRANGERS / "threads_raw", "-k", CERTAIN)
     assert (subject, verdict) == ("threads_raw", "is conformant")
     assert figures.startswith("must: 0 failed, ")
 

@@ -14,7 +14,7 @@ import anyio
 import pytest
 
 from pytest_agentproc.clock import VirtualClock
-from tests.process.stand import descriptors, reuse
+from tests.process.stand import list_open_descriptors, start_with_used_pid
 
 if TYPE_CHECKING:
     from tests.process.stand import Stand
@@ -198,12 +198,12 @@ def test_no_descriptor_is_left_open(stand: Stand, backend: str) -> None:
                 await process.wait()
 
     stand.run(host, backend=backend)
-    before = len(descriptors())
+    before = len(list_open_descriptors())
     for _ in range(3):
         stand.run(host, backend=backend)
-    assert len(descriptors()) - before <= 3 * len(("link", "stage", "pidfd"))
+    assert len(list_open_descriptors()) - before <= 3 * len(("link", "stage", "pidfd"))
     stand.close()
-    assert len(descriptors()) < before
+    assert len(list_open_descriptors()) < before
 
 
 @pytest.mark.parametrize("end", ["TERM", "KILL"])
@@ -232,7 +232,7 @@ def test_a_pid_that_comes_again_is_somebody_new(stand: Stand, backend: str) -> N
         await anyio.sleep(1)
         first.kill()
         first.communicate()
-        again = reuse(first.pid, start)
+        again = start_with_used_pid(first.pid, start)
         try:
             await anyio.sleep(1)
             again.kill()

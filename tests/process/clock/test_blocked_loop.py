@@ -18,7 +18,7 @@ from pytest_agentproc.errors import Stall
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.subjects import Function, reference_supervisor
 from pytest_agentproc.verdict import choose_overall_verdict, judge_all_expectations
-from tests.bundled import bundled
+from tests.bundled import load_bundled
 from tests.process.stand import make_spinning
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 SCENARIOS = [
-    bundled(name)
+    load_bundled(name)
     for name in (
         "exits-while-the-loop-is-blocked",
         "talks-while-the-loop-is-blocked",
@@ -42,7 +42,7 @@ SECOND_LOOK = 0.01
 LIMITS = {"inactivity_timeout": 120, "kill_grace": 0, "linger_kill_grace": 0}
 
 
-async def with_timeout(agent: Any, limit: float) -> bytes | None:
+async def read_with_timeout(agent: Any, limit: float) -> bytes | None:
     """Read under asyncio's own `timeout`: bytes from a pipe take two iterations more than the timer."""
     with suppress(TimeoutError):
         async with asyncio.timeout(limit):
@@ -50,13 +50,13 @@ async def with_timeout(agent: Any, limit: float) -> bytes | None:
     return None
 
 
-async def with_a_second_look(agent: Any, limit: float) -> bytes | None:
-    """Read as `with_timeout` does, and look once more before the agent is given up."""
-    first = await with_timeout(agent, limit)
-    return await with_timeout(agent, SECOND_LOOK) if first is None else first
+async def read_with_timeout_and_look_again(agent: Any, limit: float) -> bytes | None:
+    """Read as `read_with_timeout` does, and look once more before the agent is given up."""
+    first = await read_with_timeout(agent, limit)
+    return await read_with_timeout(agent, SECOND_LOOK) if first is None else first
 
 
-async def with_scope(agent: Any, limit: float) -> bytes | None:
+async def read_in_anyio_scope(agent: Any, limit: float) -> bytes | None:
     """Read in a scope of anyio's, and look once more, too."""
     for seconds in (limit, SECOND_LOOK):
         with anyio.move_on_after(seconds):
@@ -67,35 +67,35 @@ async def with_scope(agent: Any, limit: float) -> bytes | None:
     return None
 
 
-async def with_trio(agent: Any, limit: float) -> bytes | None:
+async def read_in_trio_scope(agent: Any, limit: float) -> bytes | None:
     """Read in a scope of trio's, and ask what was read."""
     with trio.move_on_after(limit):
         return bytes(await agent.stdout.receive_some(65536))
     return None
 
 
-async def with_a_look_at_the_clock(agent: Any, limit: float) -> bytes | None:
+async def read_in_trio_scope_by_deadline(agent: Any, limit: float) -> bytes | None:
     """Read in a scope of trio's, and ask whether the time is over."""
     with trio.move_on_after(limit) as scope:
         data = await agent.stdout.receive_some(65536)
     return None if scope.cancel_called else bytes(data)
 
 
-async def start(order: RunRequest, read: Any) -> Any:
+async def start_agent(order: RunRequest, read: Any) -> Any:
     """Start the agent as the library does whose streams are read."""
-    if read is with_scope:
+    if read is read_in_anyio_scope:
         return await anyio.open_process(order.argv, env=order.env, stderr=None, start_new_session=True)
-    if read in (with_trio, with_a_look_at_the_clock):
+    if read in (read_in_trio_scope, read_in_trio_scope_by_deadline):
         argv = [*order.argv]
         return await trio.lowlevel.open_process(argv, env=order.env, stdout=PIPE, start_new_session=True)
     return await asyncio.create_subprocess_exec(*order.argv, env=order.env, stdout=PIPE, start_new_session=True)
 
 
-def supervisor(read: Callable[[Any, float], Awaitable[bytes | None]]) -> Function:
+def build_supervisor(read: Callable[[Any, float], Awaitable[bytes | None]]) -> Function:
     """Give a supervisor by how it reads: an agent that is silent for too long is killed."""
 
     async def supervise(order: RunRequest) -> dict[str, Any]:
-        agent, said, outcome = await start(order, read), b"", ""
+        agent, said, outcome = await start_agent(order, read), b"", ""
         while not outcome:
             data = await read(agent, 120)
             said += data or b""
@@ -112,10 +112,12 @@ def supervisor(read: Callable[[Any, float], Awaitable[bytes | None]]) -> Functio
     return Function(supervise, name=read.__name__, limits=LIMITS, dialects=["raw", "claude"])
 
 
-def verdicts(lab: ScenarioRunner, read: Any, backend: str) -> set[str]:
+def play_all(lab: ScenarioRunner, read: Any, backend: str) -> set[str]:
     """Play all scenarios of a run, and give their results."""
     return {
-        choose_overall_verdict(judge_all_expectations(lab.play(scenario, supervisor(read), backend=backend))).value
+        choose_overall_verdict(
+            judge_all_expectations(lab.play(scenario, build_supervisor(read), backend=backend))
+        ).value
         for scenario in SCENARIOS
     }
 
@@ -123,27 +125,29 @@ def verdicts(lab: ScenarioRunner, read: Any, backend: str) -> set[str]:
 @pytest.mark.parametrize(
     ("read", "backend", "verdict"),
     [
-        (with_a_second_look, "asyncio", "passed"),
-        (with_scope, "asyncio", "passed"),
-        (with_scope, "trio", "passed"),
-        (with_trio, "trio", "passed"),
-        (with_timeout, "asyncio", "failed"),
-        (with_a_look_at_the_clock, "trio", "failed"),
+        (read_with_timeout_and_look_again, "asyncio", "passed"),
+        (read_in_anyio_scope, "asyncio", "passed"),
+        (read_in_anyio_scope, "trio", "passed"),
+        (read_in_trio_scope, "trio", "passed"),
+        (read_with_timeout, "asyncio", "failed"),
+        (read_in_trio_scope_by_deadline, "trio", "failed"),
     ],
 )
 def test_a_supervisor_that_looks_before_it_gives_up_is_green(
     lab: ScenarioRunner, read: Any, backend: str, verdict: str
 ) -> None:
     """Each library has a careful way, and a careless way that throws an answer away."""
-    assert verdicts(lab, read, backend) == {verdict}
+    assert play_all(lab, read, backend) == {verdict}
 
 
 def test_without_a_blocked_loop_the_careless_ones_are_green(lab: ScenarioRunner) -> None:
     """Virtual time settles what agents do before a timer fires: at the same instant the fault cannot show."""
-    scenario = bundled("exits-at-the-deadline")
-    for read, backend in ((with_timeout, "asyncio"), (with_a_look_at_the_clock, "trio")):
+    scenario = load_bundled("exits-at-the-deadline")
+    for read, backend in ((read_with_timeout, "asyncio"), (read_in_trio_scope_by_deadline, "trio")):
         assert (
-            choose_overall_verdict(judge_all_expectations(lab.play(scenario, supervisor(read), backend=backend))).value
+            choose_overall_verdict(
+                judge_all_expectations(lab.play(scenario, build_supervisor(read), backend=backend))
+            ).value
             == "passed"
         )
 

@@ -10,13 +10,13 @@ import pytest
 
 from pytest_agentproc.clock import _virtual
 from pytest_agentproc.clock._participant import Participant
-from tests.process.stand import Stand, descriptors, is_gone
+from tests.process.stand import Stand, is_gone, list_open_descriptors
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import ScenarioRunner
 
 
-def left_running(lab: ScenarioRunner) -> tuple[Stand, list[subprocess.Popen[bytes]]]:
+def leave_two_agents_running(lab: ScenarioRunner) -> tuple[Stand, list[subprocess.Popen[bytes]]]:
     """Give a clock whose program has ended, and forgot two agents."""
     stand = Stand(lab)
     fakes = [stand.fake("- linger: for ever", name=name) for name in ("one", "two")]
@@ -30,34 +30,34 @@ def left_running(lab: ScenarioRunner) -> tuple[Stand, list[subprocess.Popen[byte
     return stand, started
 
 
-def interrupted(*_: object) -> None:
+def raise_keyboard_interrupt(*_: object) -> None:
     """Be stopped with Ctrl-C."""
     raise KeyboardInterrupt
 
 
 def test_ctrl_c_while_a_clock_is_closed_leaves_nobody(lab: ScenarioRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     """All processes that were still to be ended are ended, and every descriptor is given back."""
-    before = descriptors()
-    stand, started = left_running(lab)
-    monkeypatch.setattr(_virtual, "end_started_processes", interrupted)
+    before = list_open_descriptors()
+    stand, started = leave_two_agents_running(lab)
+    monkeypatch.setattr(_virtual, "end_started_processes", raise_keyboard_interrupt)
     with pytest.raises(KeyboardInterrupt):
         stand.close()
     assert [is_gone(process.pid) for process in started] == [True, True]
     for process in started:
         process.wait()
-    assert descriptors() == before
+    assert list_open_descriptors() == before
 
 
 def test_ctrl_c_at_one_agent_s_end_ends_the_others(lab: ScenarioRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     """All later agents are ended all the same, and no fake can knock any more."""
-    stand, started = left_running(lab)
+    stand, started = leave_two_agents_running(lab)
     first, *_ = stand.clock.hub.registry.list_in_spawn_order()
     monkeypatch.setattr(_virtual, "end_started_processes", lambda _hub: None)
     reap = Participant.reap
 
     def reaped(participant: Participant) -> None:
         if participant is first:
-            interrupted()
+            raise_keyboard_interrupt()
         reap(participant)
 
     monkeypatch.setattr(Participant, "reap", reaped)

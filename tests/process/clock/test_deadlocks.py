@@ -13,7 +13,7 @@ import pytest
 
 from pytest_agentproc.errors import Deadlock
 from pytest_agentproc.subjects import reference_supervisor
-from tests.process.stand import is_gone, line_in, scenario_of
+from tests.process.stand import build_scenario, format_line_of, is_gone
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.process.stand import Stand
 
 
-def deadlock(stand: Stand, backend: str, host: Callable[[], Any]) -> str:
+def run_into_deadlock(stand: Stand, backend: str, host: Callable[[], Any]) -> str:
     """Run into a deadlock; give its message once every process has ended."""
     with pytest.raises(Deadlock) as dead:
         stand.run(host, backend=backend)
@@ -40,12 +40,12 @@ def test_two_that_wait_for_each_other_are_named_with_what_they_wait_for(stand: S
             await process.stdout.receive()
             await process.stdout.receive()
 
-    said = deadlock(stand, backend, host)
+    said = run_into_deadlock(stand, backend, host)
     (pid,) = stand.pids()
     assert said == (
         "nobody can move: the supervising program waits, and no timer of it runs; "
         f"agent (pid {pid}) waits for data on stdin (descriptor 0), last at line 5 (await_stdin)\n"
-        f"the supervising program waits at {line_in(host, 4)}"
+        f"the supervising program waits at {format_line_of(host, 4)}"
     )
 
 
@@ -58,7 +58,7 @@ def test_an_stderr_that_nobody_reads_is_named_by_its_descriptor(stand: Stand, ba
             assert process.stdout is not None
             await process.stdout.receive()
 
-    assert "agent (pid" in (said := deadlock(stand, backend, host))
+    assert "agent (pid" in (said := run_into_deadlock(stand, backend, host))
     assert "waits for data on stdin (descriptor 0) or room in stderr (descriptor 2), last at line 4 (flood)" in said
 
 
@@ -72,12 +72,12 @@ def test_a_stopped_agent_is_named_as_stopped(stand: Stand, backend: str) -> None
             process.send_signal(signal.SIGSTOP)
             await process.wait()
 
-    assert "is stopped, last at line 4 (sleep)" in deadlock(stand, backend, host)
+    assert "is stopped, last at line 4 (sleep)" in run_into_deadlock(stand, backend, host)
 
 
 def test_a_program_that_waits_for_itself_is_told_that_no_agent_lives(stand: Stand, backend: str) -> None:
     """A deadlock without any agent is one as well."""
-    assert deadlock(stand, backend, anyio.Event().wait) == (
+    assert run_into_deadlock(stand, backend, anyio.Event().wait) == (
         "nobody can move: the supervising program waits, and no timer of it runs; no agent lives"
     )
 
@@ -91,7 +91,7 @@ def test_every_agent_is_named_in_the_order_of_the_starts(stand: Stand) -> None:
         for process in processes:
             await process.wait()
 
-    said = deadlock(stand, "asyncio", host)
+    said = run_into_deadlock(stand, "asyncio", host)
     assert 0 < said.index("first (pid") < said.index("second (pid")
 
 
@@ -109,7 +109,7 @@ def test_cleaning_up_after_a_deadlock_may_wait_again(stand: Stand, backend: str)
                 codes.append(await process.wait())
                 await process.aclose()
 
-    deadlock(stand, backend, host)
+    run_into_deadlock(stand, backend, host)
     assert codes == [-9]
 
 
@@ -125,7 +125,7 @@ def test_a_clean_up_that_deadlocks_again_changes_no_verdict(stand: Stand, backen
                 with anyio.CancelScope(shield=True):
                     await anyio.sleep_forever()
 
-    assert "agent (pid" in deadlock(stand, backend, host)
+    assert "agent (pid" in run_into_deadlock(stand, backend, host)
 
 
 def test_an_error_on_the_way_out_of_a_deadlock_changes_no_verdict(stand: Stand, backend: str) -> None:
@@ -137,12 +137,12 @@ def test_an_error_on_the_way_out_of_a_deadlock_changes_no_verdict(stand: Stand, 
         finally:
             raise LookupError("no answer")
 
-    assert deadlock(stand, backend, host).startswith("nobody can move")
+    assert run_into_deadlock(stand, backend, host).startswith("nobody can move")
 
 
 def test_another_clock_runs_after_a_deadlock(make_stand: Callable[..., Stand], backend: str) -> None:
     """A fault leaves the interpreter clean: patches are undone, loops closed, processes reaped."""
-    deadlock(make_stand(), backend, anyio.sleep_forever)
+    run_into_deadlock(make_stand(), backend, anyio.sleep_forever)
     stand = make_stand()
     argv = stand.fake("- silence: 3s\n- exit: 2")
 
@@ -155,7 +155,7 @@ def test_another_clock_runs_after_a_deadlock(make_stand: Callable[..., Stand], b
 
 def test_a_scenario_in_which_nobody_can_move_is_played_to_a_deadlock(lab: ScenarioRunner, backend: str) -> None:
     """A play has the fault instead of an answer, and says so in its record."""
-    scenario = scenario_of("- wait_for: {stdin: never}", "{dialect: pi, prompt: argv}")
+    scenario = build_scenario("- wait_for: {stdin: never}", "{dialect: pi, prompt: argv}")
     scenario = dataclasses.replace(scenario, policy={"inactivity_timeout": None})
     played = lab.play(scenario, reference_supervisor(), backend=backend)
     assert played.answer is None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pytest_agentproc.clock import SystemClock, VirtualClock
 from pytest_agentproc.harness import FakeAgent, RealTimeLifetime
 from pytest_agentproc.verdict._facts import EndStatus, find_end_status
-from tests.process.stand import CEILING, scenario_of
+from tests.process.stand import CEILING, build_scenario
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,12 +27,12 @@ def clock() -> Iterator[VirtualClock]:
         yield clock
 
 
-def _fake(lab: ScenarioRunner, clock: VirtualClock, script: str) -> FakeAgent:
+def _make_fake(lab: ScenarioRunner, clock: VirtualClock, script: str) -> FakeAgent:
     outside = RealTimeLifetime(SystemClock(1, time.monotonic_ns()), 60)
-    return lab.make_fake(scenario_of(script), clock=clock, outside=outside)
+    return lab.make_fake(build_scenario(script), clock=clock, outside=outside)
 
 
-def _knock(clock: VirtualClock, fake: FakeAgent) -> subprocess.Popen[bytes]:
+def _start_fake_at_door(clock: VirtualClock, fake: FakeAgent) -> subprocess.Popen[bytes]:
     """Start a fake, and return once it stands at the open door and has not been let in."""
     clock.hub.registry.start_accepting_participants()
     process = subprocess.Popen(fake.argv, stdout=subprocess.PIPE)
@@ -42,8 +42,8 @@ def _knock(clock: VirtualClock, fake: FakeAgent) -> subprocess.Popen[bytes]:
 
 def test_a_fake_that_stands_at_a_door_that_is_shut_is_in_real_time(lab: ScenarioRunner, clock: VirtualClock) -> None:
     """The run ended between the start and the first word of the fake: it must not wait for an answer."""
-    fake = _fake(lab, clock, "- spawn: {id: helper, for: 1ms, clear_env: true}\n- say: hi\n- exit: 3")
-    with _knock(clock, fake) as process:
+    fake = _make_fake(lab, clock, "- spawn: {id: helper, for: 1ms, clear_env: true}\n- say: hi\n- exit: 3")
+    with _start_fake_at_door(clock, fake) as process:
         clock.hub.registry.stop_accepting_participants()
         assert process.communicate(timeout=CEILING)[0] == b"hi\n"
     assert [(start.name, start.status) for start in fake.starts] == [("agent", 3)]
@@ -52,8 +52,8 @@ def test_a_fake_that_stands_at_a_door_that_is_shut_is_in_real_time(lab: Scenario
 
 def test_a_fake_that_is_gone_before_it_is_let_in_is_no_fault(lab: ScenarioRunner, clock: VirtualClock) -> None:
     """Its starter has killed it and waited for it, so the kernel knows no such process."""
-    fake = _fake(lab, clock, "- say: hi")
-    with _knock(clock, fake) as process:
+    fake = _make_fake(lab, clock, "- say: hi")
+    with _start_fake_at_door(clock, fake) as process:
         process.kill()
         process.wait()
         clock.hub.settle_participants()
@@ -63,14 +63,14 @@ def test_a_fake_that_is_gone_before_it_is_let_in_is_no_fault(lab: ScenarioRunner
 
 def test_a_fake_without_real_time_exits_when_nobody_lets_it_in(lab: ScenarioRunner, clock: VirtualClock) -> None:
     """It would have to guess otherwise, or hang."""
-    fake = lab.make_fake(scenario_of("- say: hi"), clock=clock)
+    fake = lab.make_fake(build_scenario("- say: hi"), clock=clock)
     done = subprocess.run(fake.argv, capture_output=True, timeout=CEILING, check=False)
     assert (done.returncode, done.stdout) == (70, b"")
 
 
 def test_a_signal_is_known_before_it_can_be_asked_for(lab: ScenarioRunner, clock: VirtualClock) -> None:
     """The test waits until the fake has acted: an answer that is too early would be a false one."""
-    fake = _fake(lab, clock, "- when: {signal: TERM}\n  do: [{say: no}]\n- say: ready\n- linger: until eof")
+    fake = _make_fake(lab, clock, "- when: {signal: TERM}\n  do: [{say: no}]\n- say: ready\n- linger: until eof")
     with subprocess.Popen(fake.argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
@@ -84,7 +84,7 @@ def test_a_signal_is_known_before_it_can_be_asked_for(lab: ScenarioRunner, clock
 
 def test_a_start_is_known_as_soon_as_it_was_made(lab: ScenarioRunner, clock: VirtualClock) -> None:
     """The fake has not said a word when `Popen` returns."""
-    fake = _fake(lab, clock, "- silence: for ever")
+    fake = _make_fake(lab, clock, "- silence: for ever")
     for number in range(1, 4):
         with subprocess.Popen(fake.argv) as process:
             assert len(fake.starts) == number
@@ -99,7 +99,7 @@ def test_a_fake_that_dies_of_a_realtime_signal_has_its_number_as_status(
     lab: ScenarioRunner, clock: VirtualClock
 ) -> None:
     """Such a signal has no name."""
-    fake = _fake(lab, clock, "- silence: for ever")
+    fake = _make_fake(lab, clock, "- silence: for ever")
 
     async def host() -> None:
         with subprocess.Popen(fake.argv) as process:

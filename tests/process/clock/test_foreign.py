@@ -17,7 +17,7 @@ import pytest
 
 from pytest_agentproc.errors import ClockError, ForeignProgram, Stall
 from pytest_agentproc.harness import ScenarioRunner
-from tests.process.stand import Stand, line_in
+from tests.process.stand import Stand, format_line_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +41,7 @@ def test_a_program_that_is_no_fake_is_refused(stand: Stand, backend: str) -> Non
     assert first.startswith("'cat' (pid ")
     assert first.endswith(") is no fake agent, and virtual time cannot see what it does")
     assert second == ("declare it: @pytest.mark.virtual_time(allow=['cat']) on the test, or virtual_clock.allow('cat')")
-    assert place == f"the supervising program is at {line_in(host)}"
+    assert place == f"the supervising program is at {format_line_of(host)}"
 
 
 @pytest.mark.parametrize("line", ["true", "exit 3", "echo told", BUSY])
@@ -76,7 +76,7 @@ def test_what_a_helper_does_to_an_agent_is_done_when_the_helper_has_ended(stand:
 def test_a_real_cli_is_not_even_started(stand: Stand, tmp_path: Path, form: str, line: str) -> None:
     """Its command line is a fake's, but it is no fake: it would ask a real model. How fast it is decides nothing."""
     name = Path(stand.fake("- exit: 0")[0]).name
-    real = script(tmp_path / name, line)
+    real = write_shell_script(tmp_path / name, line)
     argv = {"by its path": [real], "by its name": [name], "as a script": ["/bin/sh", real]}[form]
 
     async def host() -> None:
@@ -87,12 +87,12 @@ def test_a_real_cli_is_not_even_started(stand: Stand, tmp_path: Path, form: str,
     assert str(refused.value) == (
         "'agent' is called like a fake agent and is none, so it was not started\n"
         "declare it: @pytest.mark.virtual_time(allow=['agent']) on the test, or virtual_clock.allow('agent')\n"
-        f"the supervising program is at {line_in(host)}"
+        f"the supervising program is at {format_line_of(host)}"
     )
     assert not (tmp_path / "done").exists()
 
 
-def script(path: Path, line: str) -> str:
+def write_shell_script(path: Path, line: str) -> str:
     """Write a shell script."""
     path.write_text(f"#!/bin/sh\n{line}\n")
     path.chmod(0o755)
@@ -109,7 +109,7 @@ def test_a_slow_shell_may_start_a_fake(stand: Stand, tmp_path: Path, slow: str) 
     fake = stand.fake("- silence: 1h\n- exit: 3")[0]
 
     async def host() -> tuple[int, float]:
-        done = await anyio.run_process([script(tmp_path / "wrapper", f"{slow}; exec {fake}")], check=False)
+        done = await anyio.run_process([write_shell_script(tmp_path / "wrapper", f"{slow}; exec {fake}")], check=False)
         return done.returncode, stand.seconds
 
     assert stand.run(host) == (3, 3600.0)
@@ -119,7 +119,7 @@ def test_a_slow_shell_may_start_a_fake(stand: Stand, tmp_path: Path, slow: str) 
 def test_a_shell_in_a_shell_may_be_called_like_the_fake_that_it_starts(stand: Stand, tmp_path: Path, slow: str) -> None:
     """A wrapper script around a CLI has the name of that CLI."""
     fake = stand.fake("- silence: 1h\n- exit: 3")[0]
-    wrapper = script(tmp_path / "agent", f"{slow}; exec {fake}")
+    wrapper = write_shell_script(tmp_path / "agent", f"{slow}; exec {fake}")
 
     async def host() -> tuple[int, float]:
         done = await anyio.run_process(["bash", "-c", f"exec {wrapper}"], check=False)
@@ -137,7 +137,7 @@ def test_a_declared_script_may_be_called_like_the_fake_that_it_starts(
     stand.clock.allow("agent")
 
     async def host() -> tuple[int, float]:
-        done = await anyio.run_process([script(tmp_path / "agent", f"exec {fake}")], check=False)
+        done = await anyio.run_process([write_shell_script(tmp_path / "agent", f"exec {fake}")], check=False)
         return done.returncode, stand.seconds
 
     assert stand.run(host) == (3, 3600.0)
@@ -237,7 +237,7 @@ def test_a_declared_program_that_keeps_real_time_is_a_stall(make_stand: Callable
     first, place = str(stalled.value).splitlines()
     assert first.startswith("the declared program 'sleep' (pid ")
     assert first.endswith(") did not come to rest within 0.2 s, and time is held until then")
-    assert place == f"the supervising program waits at {line_in(host, 2)}"
+    assert place == f"the supervising program waits at {format_line_of(host, 2)}"
 
 
 @pytest.mark.parametrize("form", ["bare name", "relative path", "link", "through an interpreter"])

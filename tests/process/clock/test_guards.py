@@ -20,7 +20,7 @@ from pytest_agentproc.clock import VirtualClock
 from pytest_agentproc.clock._hub import Hub
 from pytest_agentproc.errors import ClockError, Hang, Spin, Stall
 from pytest_agentproc.supervisor import Policy, run_once
-from tests.process.stand import CEILING, is_gone, line_in, make_spinning, scenario_of
+from tests.process.stand import CEILING, build_scenario, format_line_of, is_gone, make_spinning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 GUARD = 0.2
 
 
-def fault(stand: Stand, backend: str, host: Callable[[], Any], *, least: float = GUARD * 0.9) -> ClockError:
+def run_into_fault(stand: Stand, backend: str, host: Callable[[], Any], *, least: float = GUARD * 0.9) -> ClockError:
     """Run into a fault; give it once every process has ended: in time, but not before the given seconds."""
     begun = time.monotonic()
     with pytest.raises(ClockError) as found:
@@ -57,12 +57,12 @@ def test_an_agent_that_spins_is_a_stall_that_names_its_line(guarded: Stand, back
     async def host() -> None:
         await anyio.run_process(argv)
 
-    found = fault(guarded, backend, host)
+    found = run_into_fault(guarded, backend, host)
     (pid,) = guarded.pids()
     assert isinstance(found, Stall)
     assert str(found).splitlines() == [
         f"agent (pid {pid}) runs on, last at start: it neither parked nor spoke for {GUARD:g} s",
-        f"the supervising program waits at {line_in(host)}",
+        f"the supervising program waits at {format_line_of(host)}",
     ]
 
 
@@ -75,7 +75,7 @@ def test_a_descendant_that_spins_is_named_too(guarded: Stand, backend: str) -> N
         async with await anyio.open_process(argv) as process:
             await process.wait()
 
-    found = fault(guarded, backend, host)
+    found = run_into_fault(guarded, backend, host)
     assert isinstance(found, Stall)
     assert str(found).startswith("helper (pid ")
     assert len(guarded.pids()) == 2
@@ -89,7 +89,7 @@ def test_a_supervised_agent_that_spins_is_a_stall(guarded: Stand, backend: str) 
     async def host() -> None:
         await run_once(argv, policy=Policy(inactivity_timeout=60))
 
-    assert isinstance(fault(guarded, backend, host), Stall)
+    assert isinstance(run_into_fault(guarded, backend, host), Stall)
 
 
 @pytest.mark.slow
@@ -100,7 +100,7 @@ def test_a_program_that_yields_for_ever_is_a_spin(guarded: Stand, backend: str) 
         while True:
             await anyio.lowlevel.checkpoint()
 
-    found = fault(guarded, backend, host)
+    found = run_into_fault(guarded, backend, host)
     assert isinstance(found, Spin)
     assert f"the {backend} loop ran " in str(found)
     assert str(found).endswith(f"times, for {GUARD:g} s, without a pause, a byte or a jump")
@@ -116,7 +116,7 @@ def test_a_program_that_computes_for_ever_is_a_spin_that_names_its_line(guarded:
             while True:
                 pass
 
-    found = fault(guarded, backend, host)
+    found = run_into_fault(guarded, backend, host)
     assert isinstance(found, Spin)
     said = "the supervising program computes, or waits in a call that blocks its loop"
     said += f", for {GUARD:g} s now, at {__file__}:"
@@ -138,7 +138,9 @@ def test_a_timer_that_is_set_again_for_the_same_instant_is_a_spin(guarded: Stand
             while True:  # noqa: ASYNC110  # nothing will ever happen
                 await anyio.sleep(1e-18)
 
-    found = fault(guarded, backend, host, least=0)  # the timers are counted, and that takes as long as it takes
+    found = run_into_fault(
+        guarded, backend, host, least=0
+    )  # the timers are counted, and that takes as long as it takes
     assert isinstance(found, Spin)
     assert backend == "trio" or str(found).endswith("timers again and again, 10000 times at one instant")
 
@@ -321,12 +323,12 @@ def test_a_process_that_never_says_hello_is_a_stall(guarded: Stand, backend: str
     async def host() -> None:
         await anyio.run_process(argv)
 
-    found = fault(guarded, backend, host)
+    found = run_into_fault(guarded, backend, host)
     assert isinstance(found, Stall)
     first, place = str(found).splitlines()
     assert first.startswith("process ")
     assert first.endswith(f" was started but never said hello within {GUARD:g} s")
-    assert place == f"the supervising program is at {line_in(host)}"
+    assert place == f"the supervising program is at {format_line_of(host)}"
 
 
 @pytest.mark.slow
@@ -338,10 +340,10 @@ def test_an_unbound_clock_leaves_no_trace_after_a_fault(lab: ScenarioRunner, gua
         while True:
             await anyio.lowlevel.checkpoint()
 
-    fault(guarded, backend, spin)
+    run_into_fault(guarded, backend, spin)
     assert (subprocess.Popen.__init__, os.kill, os.killpg) == patched
     with VirtualClock() as clock:
-        argv = lab.make_fake(scenario_of("- silence: 1m\n- exit: 9"), clock=clock).argv
+        argv = lab.make_fake(build_scenario("- silence: 1m\n- exit: 9"), clock=clock).argv
 
         async def host() -> int:
             return (await anyio.run_process(argv, check=False)).returncode

@@ -40,7 +40,7 @@ expect: {outcome: completed, elapsed: 2s, signals: []}
 
 
 @contextmanager
-def _drained(number: int, reader: int, writer: int) -> Iterator[list[int]]:
+def _drain_in_other_process(number: int, reader: int, writer: int) -> Iterator[list[int]]:
     """Have another process read a descriptor of this process, and give how much came of each read."""
     sizes: list[int] = []
     over, stop = os.pipe()  # the kit's running programs have a copy of the other end: no end of file comes
@@ -64,19 +64,19 @@ def _drained(number: int, reader: int, writer: int) -> Iterator[list[int]]:
             os.close(descriptor)
 
 
-def _pipe() -> tuple[int, int]:
+def _make_small_pipe() -> tuple[int, int]:
     reader, writer = os.pipe()
     fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
     return reader, writer
 
 
-def _pipe_that_never_blocks() -> tuple[int, int]:
-    reader, writer = _pipe()
+def _make_non_blocking_pipe() -> tuple[int, int]:
+    reader, writer = _make_small_pipe()
     os.set_blocking(writer, False)
     return reader, writer
 
 
-def _sockets() -> tuple[int, int]:
+def _make_socket_pair() -> tuple[int, int]:
     reader, writer = socket.socketpair()
     return reader.detach(), writer.detach()
 
@@ -101,7 +101,7 @@ def test_a_word_comes_after_each_chunk_that_may_have_taken_long() -> None:
     assert (done.returncode, done.stderr) == (0, b"x" * (2 * MAX_WRITE_BYTES + 10))
 
 
-async def _inheriting(order: RunRequest) -> dict[str, Any]:
+async def _supervise_without_stderr(order: RunRequest) -> dict[str, Any]:
     """Keep no stderr, as many supervisors do to show it to the user, and give up on a long silent agent."""
     begun = anyio.current_time()
     with anyio.move_on_after(60) as scope:
@@ -111,10 +111,10 @@ async def _inheriting(order: RunRequest) -> dict[str, Any]:
     return {"outcome": "completed", "text": done.stdout.decode().strip(), "elapsed": anyio.current_time() - begun}
 
 
-@pytest.mark.parametrize("kind", [_pipe, _pipe_that_never_blocks, _sockets])
+@pytest.mark.parametrize("kind", [_make_small_pipe, _make_non_blocking_pipe, _make_socket_pair])
 def test_a_stderr_that_somebody_else_reads_makes_nobody_late(lab: ScenarioRunner, backend: str, kind: Any) -> None:
     """`pytest -s 2>&1 | tee log`: a pipe that is full for a moment is no agent that is silent for a minute."""
-    with _drained(2, *kind()) as sizes:
-        rows = judge_all_expectations(lab.play(_FLOOD, Function(_inheriting), backend=backend))
+    with _drain_in_other_process(2, *kind()) as sizes:
+        rows = judge_all_expectations(lab.play(_FLOOD, Function(_supervise_without_stderr), backend=backend))
     assert choose_overall_verdict(rows) is Verdict.PASSED
     assert sum(sizes) == 1124 * 1024

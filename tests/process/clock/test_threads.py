@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from tests.process.stand import Stand
 
 
-def on_asyncio(work: Callable[[], Any]) -> Any:
+def run_with_to_thread(work: Callable[[], Any]) -> Any:
     """`asyncio.to_thread`."""
     return asyncio.to_thread(work)
 
 
-def in_executor(work: Callable[[], Any]) -> Any:
+def run_in_default_executor(work: Callable[[], Any]) -> Any:
     """`loop.run_in_executor`, its default executor."""
     return asyncio.get_running_loop().run_in_executor(None, work)
 
 
 WAYS: list[tuple[str, Callable[[Callable[[], Any]], Any]]] = [
-    ("asyncio", on_asyncio),
-    ("asyncio", in_executor),
+    ("asyncio", run_with_to_thread),
+    ("asyncio", run_in_default_executor),
     ("asyncio", anyio.to_thread.run_sync),
     ("trio", anyio.to_thread.run_sync),
     ("trio", trio.to_thread.run_sync),
@@ -41,7 +41,7 @@ IDS = ["asyncio.to_thread", "run_in_executor", "anyio on asyncio", "anyio on tri
 ways = pytest.mark.parametrize(("backend", "start"), WAYS, ids=IDS)
 
 
-def busy() -> str:
+def compute_for_a_while() -> str:
     """Take some real time, without sleeping, that a clock in a hurry would jump over."""
     for _ in range(200_000):
         pass
@@ -58,7 +58,7 @@ def test_time_is_held_while_a_thread_runs(
     async def host() -> tuple[bool, float]:
         async with await anyio.open_process(argv) as process:
             with anyio.fail_after(0.001):
-                name = await start(busy)
+                name = await start(compute_for_a_while)
             at = stand.seconds
             await process.wait()
         return name != threading.current_thread().name, at
@@ -112,7 +112,7 @@ def test_an_executor_of_ones_own_holds_time_too(stand: Stand) -> None:
 
     async def host() -> float:
         with ThreadPoolExecutor(1) as pool:
-            await asyncio.get_running_loop().run_in_executor(pool, busy)
+            await asyncio.get_running_loop().run_in_executor(pool, compute_for_a_while)
         return stand.seconds
 
     assert stand.run(host) == 0.0
@@ -149,7 +149,7 @@ def test_a_thread_that_is_refused_holds_no_time(make_stand: Callable[..., Stand]
         pool = ThreadPoolExecutor()
         pool.shutdown()
         with pytest.raises(RuntimeError, match="cannot schedule new futures after shutdown"):
-            await asyncio.get_running_loop().run_in_executor(pool, busy)
+            await asyncio.get_running_loop().run_in_executor(pool, compute_for_a_while)
         await anyio.sleep(3600)
 
     stand.run(host)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tests.process.stand import Stand
 
 
-def run(stand: Stand, host: object, *args: object) -> object:
+def run_on_trio(stand: Stand, host: object, *args: object) -> object:
     """Run on trio."""
     return stand.run(host, *args, backend="trio")  # type: ignore[arg-type]
 
@@ -28,7 +28,7 @@ def test_run_process_ends_with_the_agent(stand: Stand) -> None:
         done = await trio.run_process(argv, capture_stdout=True, check=False)
         return done.stdout, done.returncode, trio.current_time()
 
-    assert run(stand, host) == (b"done\n", 3, 3600.0)
+    assert run_on_trio(stand, host) == (b"done\n", 3, 3600.0)
 
 
 def test_an_answer_at_the_very_instant_of_a_timeout_is_in_time(stand: Stand) -> None:
@@ -46,7 +46,7 @@ def test_an_answer_at_the_very_instant_of_a_timeout_is_in_time(stand: Stand) -> 
         await process.stdout.aclose()
         return bytes(answer)
 
-    assert run(stand, host) == b"just in time\n"
+    assert run_on_trio(stand, host) == b"just in time\n"
 
 
 def test_an_exit_at_the_very_instant_of_a_timeout_is_in_time(stand: Stand) -> None:
@@ -58,7 +58,7 @@ def test_an_exit_at_the_very_instant_of_a_timeout_is_in_time(stand: Stand) -> No
         with trio.fail_after(60):
             return int(await process.wait())
 
-    assert run(stand, host) == 7
+    assert run_on_trio(stand, host) == 7
 
 
 def test_a_timeout_a_nanosecond_before_the_exit_fires(stand: Stand) -> None:
@@ -70,7 +70,7 @@ def test_a_timeout_a_nanosecond_before_the_exit_fires(stand: Stand) -> None:
             await trio.run_process(argv)
         return scope.cancelled_caught, stand.seconds
 
-    assert run(stand, host) == (True, 60.000000001)
+    assert run_on_trio(stand, host) == (True, 60.000000001)
 
 
 def test_a_cancelled_run_process_kills_a_deaf_agent_after_trios_five_seconds(stand: Stand) -> None:
@@ -83,7 +83,7 @@ def test_a_cancelled_run_process_kills_a_deaf_agent_after_trios_five_seconds(sta
         return stand.seconds
 
     with pytest.warns(RuntimeWarning, match="ignored SIGTERM for 5 seconds"):
-        assert run(stand, host) == 65.0
+        assert run_on_trio(stand, host) == 65.0
 
 
 def test_several_agents_keep_their_own_times(stand: Stand) -> None:
@@ -99,7 +99,7 @@ def test_several_agents_keep_their_own_times(stand: Stand) -> None:
             for number, seconds in enumerate((30, 10, 20, 10)):
                 nursery.start_soon(talk, number, stand.fake(f"- silence: {seconds}s"))
 
-    run(stand, host)
+    run_on_trio(stand, host)
     assert sorted(seen) == [(10.0, 1), (10.0, 3), (20.0, 2), (30.0, 0)]
     assert [at for at, _ in seen] == [10.0, 10.0, 20.0, 30.0]
 
@@ -114,7 +114,7 @@ def test_agents_have_the_order_in_which_trio_started_them(stand: Stand) -> None:
             await process.wait()
         return [process.pid for process in processes]
 
-    assert run(stand, host) == stand.pids()
+    assert run_on_trio(stand, host) == stand.pids()
 
 
 def test_waiting_until_all_tasks_are_blocked_moves_no_time(stand: Stand) -> None:
@@ -134,7 +134,7 @@ def test_waiting_until_all_tasks_are_blocked_moves_no_time(stand: Stand) -> None
             await trio.testing.wait_all_tasks_blocked(0.001)
             return stand.seconds, list(seen)
 
-    assert run(stand, host) == (0.0, [])
+    assert run_on_trio(stand, host) == (0.0, [])
     assert (stand.seconds, seen) == (5.0, ["slept"])
 
 
@@ -155,7 +155,7 @@ def test_nested_deadlines_end_the_inner_one_first(stand: Stand) -> None:
         await process.wait()
         return seen
 
-    assert run(stand, host) == [4.0, 9.0]
+    assert run_on_trio(stand, host) == [4.0, 9.0]
 
 
 @pytest.mark.parametrize("deadline", [-math.inf, -1.0])
@@ -179,7 +179,7 @@ def test_a_deadline_that_has_always_passed_ends_its_scope_at_once(stand: Stand, 
         await process.wait()
         return at
 
-    assert run(stand, host) == 1.0
+    assert run_on_trio(stand, host) == 1.0
     assert stand.seconds == 3.0
 
 
@@ -191,7 +191,7 @@ def test_a_thousand_sleeps_add_up_exactly(stand: Stand) -> None:
             await trio.sleep(0.1)
         return stand.seconds
 
-    assert run(stand, host) == pytest.approx(100.0, abs=1e-6)
+    assert run_on_trio(stand, host) == pytest.approx(100.0, abs=1e-6)
 
 
 @pytest.mark.parametrize("beside_hypothesis", [False, True])
@@ -216,5 +216,5 @@ def test_tasks_that_are_ready_at_one_instant_run_in_order(
                 for start in starts:
                     start.set()
 
-    run(stand, host)
+    run_on_trio(stand, host)
     assert told == [0, 1, 2, 3, 4] * 20

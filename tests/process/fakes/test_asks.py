@@ -13,7 +13,7 @@ from pytest_agentproc.supervisor import open_session
 from pytest_agentproc.verdict import judge_all_expectations
 from pytest_agentproc.vocabulary import Policy, RunReport
 from tests.process.sessions.test_conversations import Client
-from tests.process.stand import SECOND, scenario_of
+from tests.process.stand import SECOND, build_scenario
 from tests.unit.handmade import BoundScenario, Expected, PlayResult
 
 if TYPE_CHECKING:
@@ -49,13 +49,13 @@ async def talk_to_claude(argv: list[str], think: float) -> tuple[list[Any], int]
     return [event["result"] for event in client.events if event["type"] == "result"], code
 
 
-def questions(record: Record) -> list[tuple[Any, ...]]:
+def list_questions(record: Record) -> list[tuple[Any, ...]]:
     """List the agent's words about its questions and their answers, without the instants."""
     marks = [event.data for event in record.events if event.code == "m"]
     return [tuple(data.values())[1:] for data in marks if "asked" in data or "answered" in data]
 
 
-def row_of(record: Record, wanted: str) -> tuple[str, str]:
+def judge_questions(record: Record, wanted: str) -> tuple[str, str]:
     """Judge a record by a scenario's expectations of its questions."""
     lines = f"scenario: a\nagent: {{dialect: claude, mode: session}}\nscript: []\nexpect:\n  asked: [{wanted}]\n"
     bound = loads(lines).bind(Policy())
@@ -79,12 +79,15 @@ def test_what_was_asked_and_answered_is_in_the_record_at_its_instants(stand: Sta
 
     assert stand.run(host, backend=backend) == TALKED
     record = stand.fakes[0].record
-    assert questions(record) == ASKED
+    assert list_questions(record) == ASKED
     marks = [event for event in record.events if "asked" in event.data or "answered" in event.data]
     assert [event.at for event in marks] == [0, 3 * SECOND, 3 * SECOND]
-    assert row_of(record, "{permission: Bash, answer: allow, after: 3s}, {hook: late, answer: none}") == ("passed", "")
+    assert judge_questions(record, "{permission: Bash, answer: allow, after: 3s}, {hook: late, answer: none}") == (
+        "passed",
+        "",
+    )
     told = ("failed", "question 1: the answer came 1 s later")
-    assert row_of(record, "{permission: Bash, after: 2s}, {hook: late}") == told
+    assert judge_questions(record, "{permission: Bash, after: 2s}, {hook: late}") == told
     shown = render_text(record)
     for words in ("ASKS to use Bash", "GETS ITS ANSWER for Bash: allow", "ASKS the hook late"):
         assert words in shown
@@ -92,12 +95,12 @@ def test_what_was_asked_and_answered_is_in_the_record_at_its_instants(stand: Sta
 
 def test_what_was_asked_and_answered_is_in_the_record_in_real_time(lab: ScenarioRunner) -> None:
     """The fake keeps it in its diary."""
-    fake = lab.make_fake(scenario_of(CLAUDE, "{dialect: claude, mode: session}"))
+    fake = lab.make_fake(build_scenario(CLAUDE, "{dialect: claude, mode: session}"))
     try:
         assert anyio.run(talk_to_claude, fake.argv, 0.05) == TALKED
     finally:
         record = fake.finish()
-    assert questions(record) == ASKED
+    assert list_questions(record) == ASKED
 
 
 BRANCHES = """
@@ -112,13 +115,13 @@ BRANCHES = """
 """
 
 
-async def allow(_question: Question) -> bool:
+async def allow_after_two_seconds(_question: Question) -> bool:
     """Allow it after two seconds."""
     await anyio.sleep(2)
     return True
 
 
-async def never(_question: Question) -> bool:
+async def leave_unanswered(_question: Question) -> bool:
     """Leave it without an answer."""
     await anyio.sleep_forever()
     return True
@@ -127,7 +130,11 @@ async def never(_question: Question) -> bool:
 @pytest.mark.parametrize("agent", ["claude", "acp"])
 @pytest.mark.parametrize(
     ("handler", "answer", "after", "text"),
-    [(allow, "allow", "2s", "done"), (never, "deny", "300s", "refused"), (None, "deny", "0s", "refused")],
+    [
+        (allow_after_two_seconds, "allow", "2s", "done"),
+        (leave_unanswered, "deny", "300s", "refused"),
+        (None, "deny", "0s", "refused"),
+    ],
 )
 def test_the_reference_answers_within_a_turn_and_after_it(
     stand: Stand, backend: str, agent: str, handler: Any, answer: str, after: str, text: str
@@ -143,7 +150,7 @@ def test_the_reference_answers_within_a_turn_and_after_it(
 
     assert stand.run(host, backend=backend) == text
     item = f"{{permission: Bash, answer: {answer}, after: {after}}}"
-    assert row_of(stand.fakes[0].record, f"{item}, {item}") == ("passed", "")
+    assert judge_questions(stand.fakes[0].record, f"{item}, {item}") == ("passed", "")
 
 
 def test_the_reference_has_nobody_to_ask_what_an_extension_of_pis_asks(stand: Stand, backend: str) -> None:
@@ -159,7 +166,7 @@ def test_the_reference_has_nobody_to_ask_what_an_extension_of_pis_asks(stand: St
 
     assert stand.run(host, backend=backend) == "refused"
     item = "{permission: bash, answer: deny, after: 0s}"
-    assert row_of(stand.fakes[0].record, item) == ("passed", "")
+    assert judge_questions(stand.fakes[0].record, item) == ("passed", "")
 
 
 @pytest.mark.parametrize(("agent", "answer"), [("claude", "deny"), ("acp", "cancelled")])
@@ -169,7 +176,7 @@ def test_a_cancel_of_the_cores_answers_what_is_open(stand: Stand, backend: str, 
     argv = stand.fake(f"{script}- wait_for: cancel\n- acknowledge: cancel", f"{{dialect: {agent}, mode: session}}")
 
     async def host() -> Any:
-        async with open_session(argv, dialect=agent, permission=never) as session:
+        async with open_session(argv, dialect=agent, permission=leave_unanswered) as session:
             turn = session.prompt("hi")
             await anyio.sleep(5)
             session.cancel()
@@ -177,7 +184,7 @@ def test_a_cancel_of_the_cores_answers_what_is_open(stand: Stand, backend: str, 
 
     assert stand.run(host, backend=backend) == "cancelled"
     item = f"{{permission: Bash, answer: {answer}, after: 5s}}"
-    assert row_of(stand.fakes[0].record, item) == ("passed", "")
+    assert judge_questions(stand.fakes[0].record, item) == ("passed", "")
 
 
 def test_an_interrupt_takes_a_question_back(stand: Stand) -> None:
@@ -198,4 +205,4 @@ def test_an_interrupt_takes_a_question_back(stand: Stand) -> None:
 
     kinds = ["system", "system", "control_request", "control_cancel_request", "control_response", "user", "result"]
     assert stand.run(host) == kinds
-    assert row_of(stand.fakes[0].record, "{permission: Bash, answer: cancelled, after: 0s}") == ("passed", "")
+    assert judge_questions(stand.fakes[0].record, "{permission: Bash, answer: cancelled, after: 0s}") == ("passed", "")

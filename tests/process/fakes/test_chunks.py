@@ -9,7 +9,7 @@ import pytest
 from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import load, loads
 from pytest_agentproc.subjects import reference_supervisor
-from tests.bundled import path_of
+from tests.bundled import find_bundled_path
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import ScenarioRunner
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 def test_the_model_writes_the_same_pieces(lab: ScenarioRunner, backend: str) -> None:
     """Otherwise a cut that the search finds would be a cut that no agent makes."""
-    file = path_of("hook-given-up-is-called-no-more")
+    file = find_bundled_path("hook-given-up-is-called-no-more")
     text = load(file).text.replace("dialect: claude", "dialect: claude, chunk: 61 B")
     scenario = loads(text, str(file), file.parent)
     played = lab.play(scenario, reference_supervisor(), backend=backend)

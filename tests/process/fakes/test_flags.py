@@ -32,14 +32,14 @@ ODD = (
 )
 
 
-def made(
+def make_fake(
     lab: ScenarioRunner, agent: str, script: str = "[{say: let me see}, {answer: done}]", more: str = ""
 ) -> FakeAgent:
     """Make the fake of a small scenario."""
     return lab.make_fake(loads(f"scenario: x\nagent: {agent}\nscript: {script}\n{more}", "x"))
 
 
-def started(fake: FakeAgent, *argv: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+def start_fake_once(fake: FakeAgent, *argv: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     """Start it once."""
     return subprocess.run([fake.path, *argv], input=stdin, capture_output=True, text=True, check=False, timeout=60)
 
@@ -64,7 +64,7 @@ def test_without_a_format_a_fake_prints_the_answer_alone(
     lab: ScenarioRunner, agent: str, argv: list[str], printed: str
 ) -> None:
     """Events are printed only if the arguments ask for them."""
-    done = started(made(lab, agent), *argv)
+    done = start_fake_once(make_fake(lab, agent), *argv)
     assert (done.stdout, done.stderr, done.returncode) == (printed, "", 0)
 
 
@@ -80,13 +80,13 @@ EVENTS = [
 @pytest.mark.parametrize(("agent", "argv", "first", "last"), EVENTS)
 def test_a_format_asks_for_events(lab: ScenarioRunner, agent: str, argv: list[str], first: str, last: str) -> None:
     """The names of the format are the CLI's own."""
-    kinds = [json.loads(line)["type"] for line in started(made(lab, agent), *argv).stdout.splitlines()]
+    kinds = [json.loads(line)["type"] for line in start_fake_once(make_fake(lab, agent), *argv).stdout.splitlines()]
     assert (kinds[0], kinds[-1]) == (first, last)
 
 
 def test_claudes_json_is_the_result_alone(lab: ScenarioRunner) -> None:
     """It is one line, whatever the agent did before."""
-    done = started(made(lab, "claude"), "-p", "--output-format", "json", "hi")
+    done = start_fake_once(make_fake(lab, "claude"), "-p", "--output-format", "json", "hi")
     assert [(message["type"], message["result"]) for message in map(json.loads, done.stdout.splitlines())] == [
         ("result", "done")
     ]
@@ -94,7 +94,7 @@ def test_claudes_json_is_the_result_alone(lab: ScenarioRunner) -> None:
 
 def test_geminis_json_is_one_object(lab: ScenarioRunner) -> None:
     """It comes from a script for the stream, too."""
-    done = started(made(lab, "{dialect: gemini, mode: stream}"), "-p", "hi", "--outputFormat", "json")
+    done = start_fake_once(make_fake(lab, "{dialect: gemini, mode: stream}"), "-p", "hi", "--outputFormat", "json")
     assert json.loads(done.stdout)["response"] == "let me seedone"
 
 
@@ -113,7 +113,7 @@ def test_an_error_without_events_is_printed_where_the_cli_prints_it(
 ) -> None:
     """Its exit code is 1; that of pi's events is 0."""
     argv = [{"codex": "exec", "opencode": "run"}.get(agent, "-p"), "hi"]
-    done = started(made(lab, agent, '[{result: {text: "no", is_error: true}}]'), *argv)
+    done = start_fake_once(make_fake(lab, agent, '[{result: {text: "no", is_error: true}}]'), *argv)
     assert (done.stdout, done.stderr, done.returncode) == (stdout, stderr, 1)
 
 
@@ -235,14 +235,14 @@ def test_wrong_arguments_end_as_with_the_real_cli(
     lab: ScenarioRunner, agent: str, argv: list[str], code: int, error: str
 ) -> None:
     """A supervisor with such a command line must not pass."""
-    done = started(made(lab, agent), *argv)
+    done = start_fake_once(make_fake(lab, agent), *argv)
     assert (done.stdout, done.stderr, done.returncode) == ("", error, code)
 
 
 def test_a_stream_reports_the_missing_session_as_an_event_too(lab: ScenarioRunner) -> None:
     """Claude prints a result that is an error, and the same on stderr."""
     argv = ["-p", "hi", "--resume", SESSION, "--output-format=stream-json", "--verbose"]
-    done = started(made(lab, "claude"), *argv)
+    done = start_fake_once(make_fake(lab, "claude"), *argv)
     result = json.loads(done.stdout)
     assert (result["subtype"], result["errors"]) == (
         "error_during_execution",
@@ -253,51 +253,56 @@ def test_a_stream_reports_the_missing_session_as_an_event_too(lab: ScenarioRunne
 
 def test_a_session_that_was_named_can_be_resumed_and_not_be_named_again(lab: ScenarioRunner) -> None:
     """Each fake remembers the sessions of its own starts."""
-    fake = made(lab, "claude")
-    first, second, third = (started(fake, "-p", "hi", word, SESSION) for word in ("--session-id", "--session-id", "-r"))
+    fake = make_fake(lab, "claude")
+    first, second, third = (
+        start_fake_once(fake, "-p", "hi", word, SESSION) for word in ("--session-id", "--session-id", "-r")
+    )
     assert (first.stdout, third.stdout) == ("done\n", "done\n")
     assert second.stderr == f"Error: Session ID {SESSION} is already in use.\n"
 
 
 def test_the_session_of_the_fake_itself_can_be_resumed(lab: ScenarioRunner) -> None:
     """A supervisor has the id from an event of an earlier start."""
-    fake = made(lab, "codex")
-    thread = json.loads(started(fake, "exec", "--json", "hi").stdout.splitlines()[0])["thread_id"]
-    done = started(fake, "exec", "--json", "resume", thread, "go on")
+    fake = make_fake(lab, "codex")
+    thread = json.loads(start_fake_once(fake, "exec", "--json", "hi").stdout.splitlines()[0])["thread_id"]
+    done = start_fake_once(fake, "exec", "--json", "resume", thread, "go on")
     assert json.loads(done.stdout.splitlines()[0])["thread_id"] == thread
 
 
 def test_the_prompt_is_that_of_the_arguments(lab: ScenarioRunner) -> None:
     """Pi repeats it, and the script's own prompt is another one."""
-    lines = started(made(lab, "pi"), "--mode", "json", "-p", "what", "now?").stdout.splitlines()
+    lines = start_fake_once(make_fake(lab, "pi"), "--mode", "json", "-p", "what", "now?").stdout.splitlines()
     assert json.loads(lines[3])["message"]["content"] == [{"type": "text", "text": "what now?"}]
 
 
 def test_the_prompt_may_come_on_stdin(lab: ScenarioRunner) -> None:
     """A fake without a prompt among its arguments waits for the end of stdin, as the CLI does."""
-    assert started(made(lab, "claude"), "-p", stdin="hi").stdout == "done\n"
-    assert started(made(lab, "codex"), "exec", "-", stdin="hi").stdout == "done\n"
+    assert start_fake_once(make_fake(lab, "claude"), "-p", stdin="hi").stdout == "done\n"
+    assert start_fake_once(make_fake(lab, "codex"), "exec", "-", stdin="hi").stdout == "done\n"
 
 
 def test_parts_of_messages_are_printed_only_on_request(lab: ScenarioRunner) -> None:
     """A scenario's own `stream_event` is one of them."""
     script = "[{event: {type: stream_event, event: {type: message_stop}}}, {answer: done}]"
     stream = ["-p", "hi", "--output-format=stream-json", "--verbose"]
-    assert "stream_event" not in started(made(lab, "claude", script), *stream).stdout
-    assert "stream_event" in started(made(lab, "claude", script), *stream, "--include-partial-messages").stdout
-    assert "stream_event" in started(made(lab, "{dialect: claude, flags: any}", script), *stream).stdout
+    assert "stream_event" not in start_fake_once(make_fake(lab, "claude", script), *stream).stdout
+    assert (
+        "stream_event"
+        in start_fake_once(make_fake(lab, "claude", script), *stream, "--include-partial-messages").stdout
+    )
+    assert "stream_event" in start_fake_once(make_fake(lab, "{dialect: claude, flags: any}", script), *stream).stdout
 
 
 def test_any_flags_are_taken_on_request(lab: ScenarioRunner) -> None:
     """The scenario's mode holds, whatever the arguments say."""
-    done = started(made(lab, "{dialect: codex, flags: any}"), "--frobnicate", "exec")
+    done = start_fake_once(make_fake(lab, "{dialect: codex, flags: any}"), "--frobnicate", "exec")
     assert json.loads(done.stdout.splitlines()[-1])["type"] == "turn.completed"
 
 
 def test_arguments_for_another_script_are_a_fault_of_the_test(lab: ScenarioRunner) -> None:
     """A run's script has no words for a session, so nothing that the fake could print is true."""
-    fake = made(lab, "pi")
-    assert started(fake, "--mode", "rpc").returncode == 70
+    fake = make_fake(lab, "pi")
+    assert start_fake_once(fake, "--mode", "rpc").returncode == 70
     assert fake.first_fault is not None
     assert fake.first_fault.words == (
         "its arguments ask for mode rpc, which is a session, but its script is for mode json, which is a run: "
@@ -307,8 +312,8 @@ def test_arguments_for_another_script_are_a_fault_of_the_test(lab: ScenarioRunne
 
 def test_a_command_that_the_fake_does_not_have_is_a_fault_of_the_test(lab: ScenarioRunner) -> None:
     """It plays no other script than its own."""
-    fake = made(lab, "claude")
-    assert started(fake, "mcp", "list").returncode == 70
+    fake = make_fake(lab, "claude")
+    assert start_fake_once(fake, "mcp", "list").returncode == 70
     assert fake.first_fault is not None
     assert fake.first_fault.words == "the fake has no command mcp: with `flags: any` it plays its script all the same"
 
@@ -325,15 +330,15 @@ def test_a_command_that_the_fake_does_not_have_is_a_fault_of_the_test(lab: Scena
 )
 def test_help_and_version_end_a_start_anywhere(lab: ScenarioRunner, agent: str, argv: list[str], first: str) -> None:
     """The script is not played. opencode prints its help to stderr."""
-    done = started(made(lab, agent), *argv)
+    done = start_fake_once(make_fake(lab, agent), *argv)
     helps = "" if first else "opencode run [message..]\n\nrun opencode with a message\n"
     assert (done.stdout, done.stderr, done.returncode) == (first, helps, 0)
 
 
 def test_a_wrong_start_is_in_the_record(lab: ScenarioRunner) -> None:
     """A test sees which arguments were wrong."""
-    fake = made(lab, "claude", more="expect: {received: {argv: []}}")
-    started(fake, "--frobnicate")
+    fake = make_fake(lab, "claude", more="expect: {received: {argv: []}}")
+    start_fake_once(fake, "--frobnicate")
     [start] = fake.starts
     assert start.argv == ("--frobnicate",)
 
@@ -371,20 +376,20 @@ def test_a_script_for_certain_arguments_vouches_for_their_session_and_command(la
     """`on_path(claude={"--resume *": ...})` says that there is such a session."""
     scenario = loads("scenario: x\nagent: claude\nscript: [{answer: done}]", "x")
     fake = lab.make_fake(scenario, is_for_arguments=True)
-    assert started(fake, "-p", "hi", "--resume", "nosuch").stdout == "done\n"
-    assert '"result":"done"' in started(fake, "mcp", "list").stdout
+    assert start_fake_once(fake, "-p", "hi", "--resume", "nosuch").stdout == "done\n"
+    assert '"result":"done"' in start_fake_once(fake, "mcp", "list").stdout
 
 
 def test_an_error_in_geminis_stream_is_an_exit_code_too(lab: ScenarioRunner) -> None:
     """The real CLI exits with the low byte of the HTTP status, which a script can say; without that it is 1."""
     script = "[{result: {text: refused, is_error: true}}]"
-    assert started(made(lab, "gemini", script), "-o", "stream-json", "-p", "hi").returncode == 1
+    assert start_fake_once(make_fake(lab, "gemini", script), "-o", "stream-json", "-p", "hi").returncode == 1
 
 
 def test_pi_ends_a_text_before_a_tool_as_the_message_ends(lab: ScenarioRunner) -> None:
     """One message has both: the real CLI ends its blocks at the end of the answer."""
     script = "[{delta: see}, {tool: {id: a, name: bash}}, {tool_done: {id: a, output: x}}, {answer: done}]"
-    lines = started(made(lab, "pi", script), "--mode", "json", "-p", "hi").stdout.splitlines()
+    lines = start_fake_once(make_fake(lab, "pi", script), "--mode", "json", "-p", "hi").stdout.splitlines()
     updates = [
         message["assistantMessageEvent"]["type"]
         for message in map(json.loads, lines)

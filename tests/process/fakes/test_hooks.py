@@ -18,7 +18,7 @@ import pytest
 
 from pytest_agentproc.errors import Stall
 from tests.calc_server import CALC_SERVER
-from tests.process.stand import CEILING, is_gone, line_in, scenario_of
+from tests.process.stand import CEILING, build_scenario, format_line_of, is_gone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,26 +32,26 @@ EVENTS = ["-p", "--output-format", "stream-json", "--verbose"]
 TOOL = "- tool: {id: t, name: Bash, input: {command: ls}}\n- tool_done: {id: t, output: files}\n- answer: done"
 
 
-def settings(event: str, *commands: str, matcher: str = "", **more: Any) -> str:
+def build_hook_settings(event: str, *commands: str, matcher: str = "", **more: Any) -> str:
     """Give settings with hooks for one event."""
     hooks = [{"type": "command", "command": command, **more} for command in commands]
     return json.dumps({"hooks": {event: [{"matcher": matcher, "hooks": hooks}]}})
 
 
-def ran(lab: ScenarioRunner, given: str, *argv: str, script: str = TOOL) -> list[dict[str, Any]]:
+def run_fake_with_tool(lab: ScenarioRunner, given: str, *argv: str, script: str = TOOL) -> list[dict[str, Any]]:
     """Start a fake that uses a tool, and give its events."""
-    fake = lab.make_fake(scenario_of(script, "claude"))
+    fake = lab.make_fake(build_scenario(script, "claude"))
     command = [fake.path, *EVENTS, *argv, "--settings", given, "--", "hi"]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=CEILING)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def content(events: list[dict[str, Any]]) -> Any:
+def find_tool_result(events: list[dict[str, Any]]) -> Any:
     """Give what the tool's end says to the model."""
     return next(event for event in events if event["type"] == "user")["message"]["content"][0]["content"]
 
 
-def responses(events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+def list_hook_responses(events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     """List the ends of hooks that were reported: event, exit code, outcome, output."""
     ends = [event for event in events if event.get("subtype") == "hook_response"]
     return [(end["hook_event"], end["exit_code"], end["outcome"], end["output"]) for end in ends]
@@ -71,8 +71,8 @@ def test_a_hook_gets_the_facts_of_its_event(
 ) -> None:
     """They are one line of JSON on stdin, and the settings may be in a file."""
     seen, file = tmp_path / "seen", tmp_path / "settings.json"
-    file.write_text(settings(event, f"cat > {seen}"), "utf-8")
-    ran(lab, str(file))
+    file.write_text(build_hook_settings(event, f"cat > {seen}"), "utf-8")
+    run_fake_with_tool(lab, str(file))
     told = json.loads(seen.read_text("utf-8"))
     assert told["hook_event_name"] == event
     assert told.items() >= {**facts, "cwd": told["cwd"], "session_id": told["session_id"]}.items()
@@ -88,15 +88,15 @@ def test_a_hook_gets_the_facts_of_its_event(
 )
 def test_a_hook_denies_a_tool_by_its_exit_code_or_its_answer(lab: ScenarioRunner, command: str, reason: str) -> None:
     """The output that the script gives the tool is not printed: it never ran."""
-    events = ran(lab, settings("PreToolUse", "true", command))
-    assert content(events) == f"PreToolUse:Bash hook error: {reason}"
+    events = run_fake_with_tool(lab, build_hook_settings("PreToolUse", "true", command))
+    assert find_tool_result(events) == f"PreToolUse:Bash hook error: {reason}"
     assert [denied["tool_use_id"] for denied in events[-1]["permission_denials"]] == ["t"]
 
 
 @pytest.mark.parametrize("command", ["exit 1", "echo text", "echo {nope", """echo '{"decision": "approve"}'"""])
 def test_no_other_answer_denies(lab: ScenarioRunner, command: str) -> None:
     """A hook that breaks does not block, as with the real CLI."""
-    assert content(ran(lab, settings("PreToolUse", command))) == "files"
+    assert find_tool_result(run_fake_with_tool(lab, build_hook_settings("PreToolUse", command))) == "files"
 
 
 @pytest.mark.parametrize(
@@ -108,22 +108,31 @@ def test_no_other_answer_denies(lab: ScenarioRunner, command: str) -> None:
 )
 def test_the_matcher_of_a_hook_is_a_list_of_names_or_a_pattern(lab: ScenarioRunner, matcher: str, runs: int) -> None:
     """A pattern is for a part of the name, and what is no pattern matches nothing. A star stands for every tool."""
-    events = ran(lab, settings("PreToolUse", "true", matcher=matcher), "--include-hook-events")
-    assert len(responses(events)) == runs
+    events = run_fake_with_tool(
+        lab, build_hook_settings("PreToolUse", "true", matcher=matcher), "--include-hook-events"
+    )
+    assert len(list_hook_responses(events)) == runs
 
 
 def test_only_the_hooks_of_the_start_are_reported_without_the_option(lab: ScenarioRunner) -> None:
     """A client that does not ask for these events still gets the first ones."""
-    given = json.loads(settings("SessionStart", "echo hi"))
-    given["hooks"] |= json.loads(settings("Stop", "true"))["hooks"]
-    assert responses(ran(lab, json.dumps(given))) == [("SessionStart", 0, "success", "hi\n")]
+    given = json.loads(build_hook_settings("SessionStart", "echo hi"))
+    given["hooks"] |= json.loads(build_hook_settings("Stop", "true"))["hooks"]
+    assert list_hook_responses(run_fake_with_tool(lab, json.dumps(given))) == [("SessionStart", 0, "success", "hi\n")]
 
 
 def test_the_end_of_a_tool_that_failed_has_an_event_of_its_own(lab: ScenarioRunner) -> None:
     """`PostToolUse` is not run for it."""
     script = "- tool: {id: t, name: Bash}\n- tool_done: {id: t, error: broken}\n- answer: done"
     for event, count in (("PostToolUseFailure", 1), ("PostToolUse", 0)):
-        assert len(responses(ran(lab, settings(event, "true"), "--include-hook-events", script=script))) == count
+        assert (
+            len(
+                list_hook_responses(
+                    run_fake_with_tool(lab, build_hook_settings(event, "true"), "--include-hook-events", script=script)
+                )
+            )
+            == count
+        )
 
 
 @pytest.fixture
@@ -139,16 +148,18 @@ def noted(tmp_path: Path) -> Iterator[Path]:
 def test_a_hook_that_takes_too_long_is_killed_and_denies_nothing(lab: ScenarioRunner, noted: Path) -> None:
     """Its limit is in seconds, and the event about it is printed even if hooks are not reported."""
     # On a busy machine a shell may need a second to write the pid.
-    events = ran(lab, settings("PreToolUse", f"sleep 60 & echo $! > {noted}; wait", timeout=2))
-    assert content(events) == "files"
+    events = run_fake_with_tool(
+        lab, build_hook_settings("PreToolUse", f"sleep 60 & echo $! > {noted}; wait", timeout=2)
+    )
+    assert find_tool_result(events) == "files"
     assert [event["hook_no_verdict"]["tool_use_id"] for event in events if event.get("tag")] == ["t"]
     assert is_gone(int(noted.read_text("utf-8")))
 
 
 def test_a_hook_that_prints_without_end_is_killed_after_its_limit(lab: ScenarioRunner) -> None:
     """There is always more to read, and the fake still looks at the time."""
-    events = ran(lab, settings("PreToolUse", "yes", timeout=0.05), "--include-hook-events")
-    assert (content(events), responses(events)) == ("files", [("PreToolUse", 1, "cancelled", "")])
+    events = run_fake_with_tool(lab, build_hook_settings("PreToolUse", "yes", timeout=0.05), "--include-hook-events")
+    assert (find_tool_result(events), list_hook_responses(events)) == ("files", [("PreToolUse", 1, "cancelled", "")])
 
 
 @pytest.mark.parametrize(("signum", "survives"), [*[(name, False) for name in ("TERM", "INT", "HUP")], ("KILL", True)])
@@ -157,8 +168,10 @@ def test_a_signal_that_ends_the_agent_ends_its_hook(
 ) -> None:
     """The hook has a session of its own, as with the real CLI. Nobody can end it after a KILL but the supervisor."""
     os.mkfifo(noted.with_suffix(".begun"))
-    given = settings("PreToolUse", f"trap '' INT HUP; echo $$ > {noted}; echo > {noted}.begun; exec sleep 60")
-    command = [lab.make_fake(scenario_of(TOOL, "claude")).path, *EVENTS, "--settings", given, "--", "hi"]
+    given = build_hook_settings(
+        "PreToolUse", f"trap '' INT HUP; echo $$ > {noted}; echo > {noted}.begun; exec sleep 60"
+    )
+    command = [lab.make_fake(build_scenario(TOOL, "claude")).path, *EVENTS, "--settings", given, "--", "hi"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as agent:
         noted.with_suffix(".begun").read_text("utf-8")
         hook = int(noted.read_text("utf-8"))
@@ -170,8 +183,10 @@ def test_a_signal_that_ends_the_agent_ends_its_hook(
 
 def test_a_process_that_a_hook_leaves_behind_holds_up_nothing(lab: ScenarioRunner, noted: Path) -> None:
     """It has the pipe to the fake open."""
-    events = ran(lab, settings("Stop", f"sleep 60 & echo $! > {noted}; echo out"), "--include-hook-events")
-    assert responses(events) == [("Stop", 0, "success", "out\n")]
+    events = run_fake_with_tool(
+        lab, build_hook_settings("Stop", f"sleep 60 & echo $! > {noted}; echo out"), "--include-hook-events"
+    )
+    assert list_hook_responses(events) == [("Stop", 0, "success", "out\n")]
     assert not is_gone(int(noted.read_text("utf-8")), 0)
 
 
@@ -182,8 +197,10 @@ def test_a_tool_that_a_hook_has_denied_is_not_called(lab: ScenarioRunner) -> Non
         "- request: {tool: t, answered: [{answer: called}], refused: [{tool_done: t}, {answer: denied}]}"
     )
     servers = json.dumps({"mcpServers": {"calc": {"command": sys.executable, "args": [str(CALC_SERVER)]}}})
-    events = ran(lab, settings("PreToolUse", "exit 2"), "--mcp-config", servers, script=script)
-    assert (content(events), events[-1]["result"]) == (
+    events = run_fake_with_tool(
+        lab, build_hook_settings("PreToolUse", "exit 2"), "--mcp-config", servers, script=script
+    )
+    assert (find_tool_result(events), events[-1]["result"]) == (
         "PreToolUse:mcp__calc__add hook error: [exit 2]: ",
         "denied",
     )
@@ -195,10 +212,17 @@ def test_a_tool_of_the_host_that_a_hook_has_denied_is_not_called(lab: ScenarioRu
         "- wait_for: prompt 1\n- tool: {id: t, name: mcp__calc__add, input: {a: 1}}\n"
         "- request: {tool: t, answered: [{answer: called}], refused: [{tool_done: t}, {answer: denied}]}"
     )
-    fake = lab.make_fake(scenario_of(script, "{dialect: claude, mode: session}"))
+    fake = lab.make_fake(build_scenario(script, "{dialect: claude, mode: session}"))
     hello: dict[str, Any] = {"type": "control_request", "request_id": "r"}
     hello |= {"request": {"subtype": "initialize", "sdkMcpServers": ["calc"]}}
-    command = [fake.path, *EVENTS[1:], "--input-format", "stream-json", "--settings", settings("PreToolUse", "exit 2")]
+    command = [
+        fake.path,
+        *EVENTS[1:],
+        "--input-format",
+        "stream-json",
+        "--settings",
+        build_hook_settings("PreToolUse", "exit 2"),
+    ]
     methods = []
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as agent:
         assert agent.stdin is not None
@@ -220,10 +244,12 @@ def test_no_virtual_time_passes_while_a_hook_runs(stand: Stand) -> None:
     path = stand.fake(TOOL, "claude")[0]
 
     async def run() -> bytes:
-        return (await anyio.run_process([path, *EVENTS, "--settings", settings("PreToolUse", "exit 2"), "hi"])).stdout
+        return (
+            await anyio.run_process([path, *EVENTS, "--settings", build_hook_settings("PreToolUse", "exit 2"), "hi"])
+        ).stdout
 
     events = [json.loads(line) for line in stand.run(run).splitlines()]
-    assert (content(events), stand.seconds) == ("PreToolUse:Bash hook error: [exit 2]: ", 0)
+    assert (find_tool_result(events), stand.seconds) == ("PreToolUse:Bash hook error: [exit 2]: ", 0)
 
 
 GOOD = {"type": "command", "command": "echo good"}
@@ -248,9 +274,12 @@ BAD_GROUPS: list[Any] = [5, {"matcher": 5, "hooks": [GOOD]}, {"hooks": 5}, {"mat
 def test_the_real_cli_ignores_a_hook_with_a_wrong_value(lab: ScenarioRunner, groups: Any, runs: int) -> None:
     """It runs the hooks beside it. But if the wrong one may be a guard of a tool, it runs no hook of the settings."""
     stop = json.dumps({"hooks": {"Stop": groups}})
-    assert responses(ran(lab, stop, "--include-hook-events")) == [("Stop", 0, "success", "good\n")] * runs
+    assert (
+        list_hook_responses(run_fake_with_tool(lab, stop, "--include-hook-events"))
+        == [("Stop", 0, "success", "good\n")] * runs
+    )
     guard = json.dumps({"hooks": {"PreToolUse": groups, "Stop": [{"hooks": [GOOD]}]}})
-    assert responses(ran(lab, guard, "--include-hook-events")) == []
+    assert list_hook_responses(run_fake_with_tool(lab, guard, "--include-hook-events")) == []
 
 
 @pytest.mark.slow
@@ -258,7 +287,7 @@ def test_a_hook_that_does_not_end_in_virtual_time_is_named(make_stand: Callable[
     """The message said only that the agent runs on."""
     stand = make_stand(guard=2)
     path = stand.fake(TOOL, "claude")[0]
-    given = settings("PreToolUse", f"echo $$ > {noted}; exec sleep 60")
+    given = build_hook_settings("PreToolUse", f"echo $$ > {noted}; exec sleep 60")
 
     async def run() -> None:
         await anyio.run_process([path, *EVENTS, "--settings", given, "hi"])
@@ -270,13 +299,13 @@ def test_a_hook_that_does_not_end_in_virtual_time_is_named(make_stand: Callable[
     assert str(caught.value).splitlines() == [
         f"agent (pid {stand.pids()[0]}) runs on, last at start: it neither parked nor spoke for 2 s",
         f"it may wait for sleep 60 (pid {hook}): {remedy}",
-        f"the supervising program waits at {line_in(run)}",
+        f"the supervising program waits at {format_line_of(run)}",
     ]
 
 
 def test_settings_that_are_no_file_are_an_error_as_of_the_real_cli(lab: ScenarioRunner) -> None:
     """The words are those of the pinned release."""
-    fake = lab.make_fake(scenario_of(TOOL, "claude"))
+    fake = lab.make_fake(build_scenario(TOOL, "claude"))
     command = [fake.path, *EVENTS, "--settings", "{nope", "hi"]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=CEILING, cwd="/")
     assert (done.returncode, done.stdout, done.stderr) == (1, "", "Error: Settings file not found: /{nope\n")

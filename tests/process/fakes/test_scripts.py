@@ -15,7 +15,7 @@ from pytest_agentproc.scenario import Scenario, loads
 from pytest_agentproc.subjects import ReferenceSupervisor
 from pytest_agentproc.verdict import Verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import Policy
-from tests.bundled import bundled
+from tests.bundled import load_bundled
 from tests.process.stand import CEILING
 
 if TYPE_CHECKING:
@@ -58,25 +58,27 @@ class Impatient(ReferenceSupervisor):
         return answers[-1]
 
 
-def corpus(name: str) -> Scenario:
+def load_corpus_file(name: str) -> Scenario:
     """Load one file of the corpus."""
-    return bundled(name)
+    return load_bundled(name)
 
 
-def red(lab: ScenarioRunner, scenario: Scenario, subject: ReferenceSupervisor, backend: str) -> dict[str, str]:
+def list_failed_checks(
+    lab: ScenarioRunner, scenario: Scenario, subject: ReferenceSupervisor, backend: str
+) -> dict[str, str]:
     """Play, and give the seen values of the keys that failed."""
     rows = judge_all_expectations(lab.play(scenario, subject, backend=backend))
     return {row.key: row.seen for row in rows if row.verdict is Verdict.FAILED}
 
 
-def fake_of(stand: Stand, lab: ScenarioRunner, text: str) -> FakeAgent:
+def make_fake(stand: Stand, lab: ScenarioRunner, text: str) -> FakeAgent:
     """Make a fake under the stand's clock."""
     return lab.make_fake(loads(text), clock=stand.clock)
 
 
 def test_a_supervisor_that_tries_again_is_red_on_its_starts(lab: ScenarioRunner, backend: str) -> None:
     """And gets the answer that the second script has for it."""
-    seen = red(lab, corpus("crashes-and-is-not-tried-again"), Retrying(), backend)
+    seen = list_failed_checks(lab, load_corpus_file("crashes-and-is-not-tried-again"), Retrying(), backend)
     status = seen.pop("agent_status")
     assert seen == {"outcome": "completed", "exit_code": "0", "text": '"done"', "elapsed": "0 s", "spawns": "0 s, 2 s"}
     assert status == "code 0, by itself", "of the agent that ended last"
@@ -86,7 +88,7 @@ def test_a_supervisor_that_starts_another_one_beside_the_first_is_red_on_those_a
     lab: ScenarioRunner, backend: str
 ) -> None:
     """The report is about two agents in one working copy."""
-    seen = red(lab, corpus("silent-and-is-not-tried-again"), Impatient(), backend)
+    seen = list_failed_checks(lab, load_corpus_file("silent-and-is-not-tried-again"), Impatient(), backend)
     assert (seen["spawns"], seen["alive_at_once"]) == ("0 s, 1 s", "2")
 
 
@@ -94,7 +96,7 @@ def test_each_invocation_plays_the_next_script_and_the_last_one_repeats(
     lab: ScenarioRunner, stand: Stand, backend: str
 ) -> None:
     """A program under a virtual clock that tries again gets on."""
-    fake = fake_of(stand, lab, THREE)
+    fake = make_fake(stand, lab, THREE)
 
     async def host() -> list[tuple[int, bytes]]:
         done = [await anyio.run_process(fake.argv, check=False) for _ in range(4)]
@@ -107,7 +109,7 @@ def test_invocations_and_their_children_have_names_of_their_own(
     lab: ScenarioRunner, stand: Stand, backend: str
 ) -> None:
     """The second process of a name carries its number, in the order of the starts."""
-    fake = fake_of(stand, lab, LONG)
+    fake = make_fake(stand, lab, LONG)
 
     async def host() -> None:
         async with anyio.create_task_group() as group:
@@ -126,7 +128,7 @@ def test_invocations_and_their_children_have_names_of_their_own(
 
 def test_an_agent_without_scripts_of_its_own_is_numbered_too(lab: ScenarioRunner, stand: Stand, backend: str) -> None:
     """The record tells invocations apart, whether or not they differ."""
-    fake = fake_of(stand, lab, "scenario: a\nagent: raw\nscript: [{say: one}]\n")
+    fake = make_fake(stand, lab, "scenario: a\nagent: raw\nscript: [{say: one}]\n")
 
     async def host() -> None:
         for _ in range(2):
@@ -140,7 +142,7 @@ def test_the_model_names_and_plays_invocations_as_the_lockstep_does(
     lab: ScenarioRunner, stand: Stand, backend: str
 ) -> None:
     """The agents' side of the record is the same, event for event."""
-    fake = fake_of(stand, lab, LONG)
+    fake = make_fake(stand, lab, LONG)
 
     async def host() -> None:
         started = [await anyio.open_process(fake.argv) for _ in range(3)]
@@ -184,7 +186,7 @@ def test_every_script_is_played_once_however_many_start_at_once(lab: ScenarioRun
 
 def test_a_fake_that_is_made_anew_counts_from_one(lab: ScenarioRunner) -> None:
     """The lab uses the folders of fakes again, and none begins where another has stopped."""
-    scenario = corpus("crashes-and-is-not-tried-again")
+    scenario = load_corpus_file("crashes-and-is-not-tried-again")
     for _ in range(2):
         assert {row.verdict for row in judge_all_expectations(lab.play(scenario, ReferenceSupervisor()))} == {
             Verdict.PASSED

@@ -14,7 +14,15 @@ import anyio
 import pytest
 
 from pytest_agentproc.clock._participant import read_process_state
-from tests.process.kinds import HOWS, ends, kinship, leaks, living, look, pids
+from tests.process.kinds import (
+    HOWS,
+    describe_kinship,
+    drop_zombies,
+    list_ends_by_name,
+    list_leaks,
+    list_pids_by_name,
+    read_process_facts,
+)
 from tests.process.stand import is_gone, start_and_wait
 
 if TYPE_CHECKING:
@@ -35,10 +43,12 @@ def meet(stand: Stand, backend: str) -> Callable[..., dict[str, Who]]:
         async def host() -> None:
             with subprocess.Popen(argv, start_new_session=True, **options) as process:
                 await anyio.sleep(1)
-                does(pids(stand.fakes[0].record))
+                does(list_pids_by_name(stand.fakes[0].record))
                 await anyio.sleep(0.01)
-                everyone = pids(stand.fakes[0].record)
-                found.update({name: look(pid) for name, pid in everyone.items() if read_process_state(pid)})
+                everyone = list_pids_by_name(stand.fakes[0].record)
+                found.update(
+                    {name: read_process_facts(pid) for name, pid in everyone.items() if read_process_state(pid)}
+                )
                 process.kill()
 
         stand.run(host, backend=backend)
@@ -65,7 +75,7 @@ def test_a_kind_has_its_parent_group_and_session(
     found = meet(
         f"- spawn: {{id: tool, script: [{{spawn: {{id: x, how: {how}}}}}, {{silence: for ever}}]}}\n- silence: 5s"
     )
-    assert kinship(found, "x", "tool") == expected
+    assert describe_kinship(found, "x", "tool") == expected
     if how == "daemon":
         assert found["x"].group == found["x"].session
         assert read_process_state(found["x"].session) == ""  # its leader has ended
@@ -76,9 +86,9 @@ def test_what_reforks_is_a_chain_of_orphans_with_sessions_of_their_own(
 ) -> None:
     """Each lives for its time, and two heads are two chains; the record knows every one of them."""
     found = meet("- spawn: {id: x, how: refork, every: 300ms, heads: 2, for: 2s}\n- silence: 5s")
-    assert sorted(living(found)) == ["agent", "x 7", "x 8"]
+    assert sorted(drop_zombies(found)) == ["agent", "x 7", "x 8"]
     for name in ("x 7", "x 8"):
-        assert kinship(found, name, "agent") == ("outside", "own", "own")
+        assert describe_kinship(found, name, "agent") == ("outside", "own", "own")
     parents = {
         event.data["process"]: event.data["parent"] for event in stand.fakes[0].record.events if "seen" in event.data
     }
@@ -113,7 +123,7 @@ def test_a_cleared_environment_is_empty_for_good(meet: Callable[..., dict[str, W
         env={"COOKIE": "1"},
     )
     assert found["agent"].environ == found["plain"].environ == b"COOKIE=1\0"
-    cleared = {name: who.environ for name, who in living(found).items() if name not in ("agent", "plain")}
+    cleared = {name: who.environ for name, who in drop_zombies(found).items() if name not in ("agent", "plain")}
     assert cleared == dict.fromkeys(cleared, b"")
     assert len(cleared) == (1 if how == "refork" else 2)
 
@@ -137,12 +147,12 @@ def test_a_stopped_process_takes_term_only_once_it_is_continued(
         for name in ("x", "deaf", "killed", "left")
     )
     found = meet(f"{spawns}\n- silence: 5s", signals)
-    assert {name: who.state == "T" for name, who in living(found).items()} == {
+    assert {name: who.state == "T" for name, who in drop_zombies(found).items()} == {
         "agent": False,
         "deaf": False,
         "left": True,
     }
-    ended = ends(stand.fakes[0].record)
+    ended = list_ends_by_name(stand.fakes[0].record)
     assert (ended["x"], ended["killed"], ended.get("deaf")) == ("TERM", "KILL", None)
     heard = [event.at for event in stand.fakes[0].record.events if event.code == "s"]
     assert heard == [1_000_000_000]
@@ -160,8 +170,8 @@ def test_a_stopped_group_that_loses_its_parent_is_hung_up_by_the_kernel(stand: S
             await anyio.sleep(2)
 
     stand.run(host, backend=backend)
-    assert ends(stand.fakes[0].record) == {"agent": 0, "group": "HUP"}
-    assert look(pids(stand.fakes[0].record)["session"]).state == "T"
+    assert list_ends_by_name(stand.fakes[0].record) == {"agent": 0, "group": "HUP"}
+    assert read_process_facts(list_pids_by_name(stand.fakes[0].record)["session"]).state == "T"
 
 
 def test_a_zombie_stays_until_its_parent_ends(meet: Callable[..., dict[str, Who]]) -> None:
@@ -182,7 +192,7 @@ def test_a_nested_subreaper_adopts_what_is_let_go_of_below_it(meet: Callable[...
 
 
 @contextmanager
-def adopting() -> Iterator[None]:
+def adopt_orphans_below() -> Iterator[None]:
     """Have this process adopt the orphans below it."""
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     assert prctl(36, 1, 0, 0, 0) == 0
@@ -195,11 +205,11 @@ def adopting() -> Iterator[None]:
 def test_a_dead_orphan_that_was_adopted_is_nobodys_neglect(stand: Stand) -> None:
     """Other code may have made this process a subreaper: a false accusation is worse than a miss."""
     argv = stand.fake("- spawn: {id: x, how: daemon, for: 100ms}\n- spawn: {id: y, for: 100ms}\n- silence: 5s")
-    with adopting():
+    with adopt_orphans_below():
         stand.run(start_and_wait, argv)
         stand.fakes[0].watch.collect(stand.fakes[0].record)
-        left = leaks(stand.fakes[0].record)
-        os.waitpid(pids(stand.fakes[0].record)["x"], 0)
+        left = list_leaks(stand.fakes[0].record)
+        os.waitpid(list_pids_by_name(stand.fakes[0].record)["x"], 0)
     assert left == {}
 
 
@@ -233,4 +243,4 @@ def test_an_agent_that_is_not_the_harness_own_child_tells_its_death(stand: Stand
 
     stand.run(host)
     stand.clock.hub.settle_participants()
-    assert ends(stand.fakes[0].record) == {"agent": "TERM"}
+    assert list_ends_by_name(stand.fakes[0].record) == {"agent": "TERM"}

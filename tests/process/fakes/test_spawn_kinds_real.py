@@ -9,8 +9,16 @@ import sys
 import pytest
 
 from pytest_agentproc.harness import ScenarioRunner
-from tests.process.kinds import HOWS, ends, kinship, leaks, look, pids, read
-from tests.process.stand import CEILING, descriptors, is_gone, scenario_of, start_and_wait
+from tests.process.kinds import (
+    HOWS,
+    describe_kinship,
+    list_ends_by_name,
+    list_leaks,
+    list_pids_by_name,
+    read_process_facts,
+    read_record,
+)
+from tests.process.stand import CEILING, build_scenario, is_gone, list_open_descriptors, start_and_wait
 
 
 @pytest.mark.slow
@@ -24,10 +32,10 @@ def test_every_kind_keeps_its_lifeline(is_virtual: bool) -> None:
     )
     stopped = "- spawn: {id: stopped, how: daemon, stopped: true, clear_env: true}"
     script = f"{spawns}{stopped}\n- say: ready\n- silence: for ever"
-    before = descriptors()
+    before = list_open_descriptors()
     with ScenarioRunner() as lab:
         clock = lab.virtual_clock() if is_virtual else None
-        fake = lab.make_fake(scenario_of(script), clock=clock)
+        fake = lab.make_fake(build_scenario(script), clock=clock)
         if clock is not None:
             clock.run(start_and_wait, fake.argv)
             record = fake.record
@@ -35,15 +43,15 @@ def test_every_kind_keeps_its_lifeline(is_virtual: bool) -> None:
             with subprocess.Popen(fake.argv, stdout=subprocess.PIPE) as process:
                 assert process.stdout is not None
                 assert process.stdout.readline() == b"ready\n"
-                record = read(fake)
+                record = read_record(fake)
                 process.kill()
-        everyone = pids(record)
+        everyone = list_pids_by_name(record)
         assert len(everyone) >= 2 * len(HOWS) + 2
         lab.close()
         assert [name for name, pid in everyone.items() if not is_gone(pid, 1.0)] == []
         if clock is not None:
             clock.close()
-    assert descriptors() == before
+    assert list_open_descriptors() == before
 
 
 @pytest.mark.slow
@@ -52,16 +60,16 @@ def test_kinds_are_the_same_in_real_time(lab: ScenarioRunner) -> None:
     up = "script: [{say: up}, {silence: for ever}], inherits: [stdout]"
     spawns = "".join(f"- spawn: {{id: {how}, how: {how}, {up}}}\n" for how in HOWS if how != "refork")
     fake = lab.make_fake(
-        scenario_of(f"{spawns}- spawn: {{id: cleared, how: daemon, clear_env: true, {up}}}\n- silence: 9s")
+        build_scenario(f"{spawns}- spawn: {{id: cleared, how: daemon, clear_env: true, {up}}}\n- silence: 9s")
     )
     with subprocess.Popen(fake.argv, stdout=subprocess.PIPE, start_new_session=True) as process:
         assert process.stdout is not None
         assert [process.stdout.readline() for _ in HOWS] == [b"up\n"] * len(HOWS)
-        record = read(fake)
-        found = {name: look(pid) for name, pid in pids(record).items()}
+        record = read_record(fake)
+        found = {name: read_process_facts(pid) for name, pid in list_pids_by_name(record).items()}
         process.kill()
     fake.watch.end()
-    assert {how: kinship(found, how, "agent") for how in HOWS if how != "refork"} == {
+    assert {how: describe_kinship(found, how, "agent") for how in HOWS if how != "refork"} == {
         "same_group": ("agent", "agent", "agent"),
         "own_group": ("agent", "own", "agent"),
         "new_session": ("agent", "own", "own"),
@@ -100,32 +108,32 @@ _FAMILY = """
 @pytest.mark.slow
 def test_ends_are_followed_and_signals_sent_in_real_time_too(lab: ScenarioRunner) -> None:
     """A launcher hands a signal on and exits after its child, whose tools end by a signal or with their parent."""
-    fake = lab.make_fake(scenario_of(_FAMILY.strip()))
+    fake = lab.make_fake(build_scenario(_FAMILY.strip()))
     with subprocess.Popen(fake.argv, stdout=subprocess.PIPE, start_new_session=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"up\n"
-        everyone = pids(read(fake))
+        everyone = list_pids_by_name(read_record(fake))
         process.terminate()
         assert process.stdout.read() == b"followed\n"
         assert process.wait(CEILING) == 3
         assert [name for name, pid in everyone.items() if not is_gone(pid, 1.0)] == []
-        record = read(fake)
+        record = read_record(fake)
     fake.watch.end()
-    assert ends(record) == {"node": 0, "tool": "KILL", "below": "KILL", "bound": "HUP", "agent": 3}
+    assert list_ends_by_name(record) == {"node": 0, "tool": "KILL", "below": "KILL", "bound": "HUP", "agent": 3}
 
 
 @pytest.mark.slow
 def test_forks_without_a_pause_end_with_their_time_or_with_the_lab(lab: ScenarioRunner) -> None:
     """Only real time can play them: each is there for as long as it takes to fork the next."""
     bounded = lab.make_fake(
-        scenario_of("- spawn: {id: x, how: refork, every: 0s, for: 300ms}\n- say: on\n- silence: 400ms")
+        build_scenario("- spawn: {id: x, how: refork, every: 0s, for: 300ms}\n- say: on\n- silence: 400ms")
     )
     done = subprocess.run(bounded.argv, capture_output=True, check=True, timeout=CEILING)
-    names = pids(bounded.finish())
+    names = list_pids_by_name(bounded.finish())
     assert (done.stdout, done.stderr, "x 2" in names) == (b"on\n", b"", True)
     assert [name for name, pid in names.items() if not is_gone(pid, 1.0)] == []
     endless = lab.make_fake(
-        scenario_of(
+        build_scenario(
             "- spawn: {id: x, how: refork, every: 0s, heads: 2, closed_fds: true, inherits: [stdout]}\n- say: on"
         )
     )
@@ -138,7 +146,7 @@ def test_forks_without_a_pause_end_with_their_time_or_with_the_lab(lab: Scenario
         assert poll.poll(0) == []  # the heads hold it
         record = endless.finish()
         assert process.stdout.read() == b""
-    assert "alive" in leaks(record).values()
+    assert "alive" in list_leaks(record).values()
 
 
 _LATE = """

@@ -19,7 +19,7 @@ import pytest
 
 from pytest_agentproc.fake_agents.tool_servers import ToolServer
 from tests.calc_server import CALC_SERVER
-from tests.process.stand import CEILING, descriptors, is_gone, scenario_of
+from tests.process.stand import CEILING, build_scenario, is_gone, list_open_descriptors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -36,16 +36,18 @@ TALK = ["--output-format", "stream-json", "--verbose", "--input-format", "stream
 PROMPT = {"type": "user", "message": {"role": "user", "content": "hi"}}
 
 
-def config(*faults: str, **more: Any) -> str:
+def build_server_config(*faults: str, **more: Any) -> str:
     """Name the server, with the faults that it is to have."""
     return json.dumps(
         {"mcpServers": {"calc": {"command": sys.executable, "args": [str(CALC_SERVER), *faults], **more}}}
     )
 
 
-def ran(lab: ScenarioRunner, *argv: str, script: str = CALLS, **more: Any) -> tuple[int, list[dict[str, Any]]]:
+def run_fake_with_server(
+    lab: ScenarioRunner, *argv: str, script: str = CALLS, **more: Any
+) -> tuple[int, list[dict[str, Any]]]:
     """Start a fake that calls the tool, and give its exit code and its events."""
-    fake = lab.make_fake(scenario_of(script, "claude"))
+    fake = lab.make_fake(build_scenario(script, "claude"))
     done = subprocess.run(
         [fake.path, *PRINT, *argv, "--", "hi"], check=False, capture_output=True, text=True, timeout=CEILING, **more
     )
@@ -53,15 +55,15 @@ def ran(lab: ScenarioRunner, *argv: str, script: str = CALLS, **more: Any) -> tu
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def content(events: list[dict[str, Any]]) -> Any:
+def find_tool_result(events: list[dict[str, Any]]) -> Any:
     """Give what the tool's end says to the model."""
     return next(event for event in events if event["type"] == "user")["message"]["content"][0]["content"]
 
 
 @contextmanager
-def hanging(lab: ScenarioRunner, script: str, agent: str, *argv: str) -> Iterator[tuple[Any, int]]:
+def start_hanging_call(lab: ScenarioRunner, script: str, agent: str, *argv: str) -> Iterator[tuple[Any, int]]:
     """Start a fake whose server does not answer the call; give both once the tool is announced."""
-    fake = lab.make_fake(scenario_of(script, agent))
+    fake = lab.make_fake(build_scenario(script, agent))
     pipe = subprocess.PIPE
     with subprocess.Popen([fake.path, *argv], stdin=pipe, stdout=pipe) as agent_process:
         try:
@@ -70,7 +72,7 @@ def hanging(lab: ScenarioRunner, script: str, agent: str, *argv: str) -> Iterato
             agent_process.stdin.write(json.dumps(PROMPT).encode() + b"\n")
             agent_process.stdin.flush()
             _await_call(agent_process.stdout)
-            [server] = _children_of(agent_process.pid)
+            [server] = _list_children(agent_process.pid)
             yield agent_process, server
         finally:
             agent_process.kill()
@@ -80,18 +82,18 @@ def _await_call(printed: Iterable[bytes]) -> None:
     assert any(b"tool_use" in line for line in printed), "it ended before the call"
 
 
-def _children_of(pid: int) -> list[int]:
+def _list_children(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()]
 
 
 def test_the_answer_of_a_server_is_the_end_of_the_tool(lab: ScenarioRunner, tmp_path: Path) -> None:
     """The configuration is a text or a file, and `init` lists the server and its tool."""
     file = tmp_path / "servers.json"
-    file.write_text(config(), "utf-8")
-    for given in (config(), str(file)):
-        code, events = ran(lab, "--mcp-config", given)
+    file.write_text(build_server_config(), "utf-8")
+    for given in (build_server_config(), str(file)):
+        code, events = run_fake_with_server(lab, "--mcp-config", given)
         assert (code, events[-1]["result"]) == (0, "added")
-        assert content(events) == [{"type": "text", "text": "3"}]
+        assert find_tool_result(events) == [{"type": "text", "text": "3"}]
         assert events[0]["mcp_servers"] == [{"name": "calc", "status": "connected", "source": "dynamic"}]
         assert events[0]["tools"][-1] == "mcp__calc__add"
 
@@ -99,27 +101,30 @@ def test_the_answer_of_a_server_is_the_end_of_the_tool(lab: ScenarioRunner, tmp_
 @pytest.mark.parametrize(("fault", "words"), [("crashes", "Connection closed"), ("error", "it broke")])
 def test_a_server_that_fails_in_a_call_is_the_error_of_the_tool(lab: ScenarioRunner, fault: str, words: str) -> None:
     """The agent goes on, as with any tool that fails."""
-    _, events = ran(lab, "--mcp-config", config(fault))
-    assert (content(events), events[-1]["result"]) == (words, "sorry")
+    _, events = run_fake_with_server(lab, "--mcp-config", build_server_config(fault))
+    assert (find_tool_result(events), events[-1]["result"]) == (words, "sorry")
 
 
 @pytest.mark.parametrize(
     "given",
-    [config("silent"), *(json.dumps({"mcpServers": {"calc": {"command": name}}}) for name in ("/nosuch", "yes"))],
+    [
+        build_server_config("silent"),
+        *(json.dumps({"mcpServers": {"calc": {"command": name}}}) for name in ("/nosuch", "yes")),
+    ],
 )
 def test_a_server_that_cannot_be_reached_has_failed_and_has_no_tool(lab: ScenarioRunner, given: str) -> None:
     """A server has as long as the environment says, also if it prints all the time and never answers."""
-    _, events = ran(lab, "--mcp-config", given, env={"MCP_TIMEOUT": "50"})
+    _, events = run_fake_with_server(lab, "--mcp-config", given, env={"MCP_TIMEOUT": "50"})
     assert events[0]["mcp_servers"] == [{"name": "calc", "status": "failed", "source": "dynamic"}]
-    assert content(events) == "<tool_use_error>Error: No such tool available: mcp__calc__add</tool_use_error>"
+    assert find_tool_result(events) == "<tool_use_error>Error: No such tool available: mcp__calc__add</tool_use_error>"
     assert events[-1]["result"] == "sorry"
 
 
 @pytest.mark.parametrize(("limit", "state"), [("abc", "connected"), ("0", "connected"), ("50abc", "failed")])
 def test_a_limit_is_the_digits_at_its_begin(lab: ScenarioRunner, limit: str, state: str) -> None:
     """Without a positive number the limit is 30 seconds, as with the real CLI."""
-    given = config() if state == "connected" else config("silent")
-    _, events = ran(lab, "--mcp-config", given, env={"MCP_TIMEOUT": limit})
+    given = build_server_config() if state == "connected" else build_server_config("silent")
+    _, events = run_fake_with_server(lab, "--mcp-config", given, env={"MCP_TIMEOUT": limit})
     assert events[0]["mcp_servers"][0]["status"] == state
 
 
@@ -146,8 +151,8 @@ INVALID = 'Skipped — invalid MCP server config for "wrong": '
 )
 def test_a_server_with_a_mistake_is_skipped(lab: ScenarioRunner, wrong: Any, error: str) -> None:
     """The servers beside it are started. The words are those of the pinned release."""
-    servers = {"wrong": wrong, **json.loads(config())["mcpServers"]}
-    _, [init, *_] = ran(lab, "--mcp-config", json.dumps({"mcpServers": servers}))
+    servers = {"wrong": wrong, **json.loads(build_server_config())["mcpServers"]}
+    _, [init, *_] = run_fake_with_server(lab, "--mcp-config", json.dumps({"mcpServers": servers}))
     assert init["mcp_servers"] == [{"name": "calc", "status": "connected", "source": "dynamic"}]
     assert [found["message"] for found in init["mcp_server_errors"]] == [error]
 
@@ -155,13 +160,13 @@ def test_a_server_with_a_mistake_is_skipped(lab: ScenarioRunner, wrong: Any, err
 def test_a_server_of_another_kind_is_started_by_no_fake(lab: ScenarioRunner) -> None:
     """The real CLI would connect to its address."""
     servers = {"mcpServers": {"wrong": {"type": "http", "url": "http://127.0.0.1:9", "command": "sh"}}}
-    _, [init, *_] = ran(lab, "--mcp-config", json.dumps(servers))
+    _, [init, *_] = run_fake_with_server(lab, "--mcp-config", json.dumps(servers))
     assert init["mcp_servers"] == []
 
 
 def test_a_server_with_a_text_that_no_program_can_get_has_failed(lab: ScenarioRunner) -> None:
     """No argument can have a zero byte."""
-    _, events = ran(lab, "--mcp-config", config("\0"))
+    _, events = run_fake_with_server(lab, "--mcp-config", build_server_config("\0"))
     assert events[0]["mcp_servers"][0]["status"] == "failed"
 
 
@@ -175,7 +180,9 @@ def test_a_configuration_names_variables_of_the_agent(lab: ScenarioRunner, tmp_p
         "env": {"MINE": "${SET}"},
     }
     given = json.dumps({"mcpServers": {"calc": shell}})
-    ran(lab, "--mcp-config", given, env={"SHELL": "/bin/sh", "SET": "a b", "EMPTY": "", "PATH": os.defpath})
+    run_fake_with_server(
+        lab, "--mcp-config", given, env={"SHELL": "/bin/sh", "SET": "a b", "EMPTY": "", "PATH": os.defpath}
+    )
     assert seen.read_text("utf-8").splitlines() == ["a b", "a b", "-a b-a b", "a:-b", "", "${UNSET}", "$SET ${1X}"]
 
 
@@ -189,22 +196,22 @@ def test_two_calls_at_once_get_their_own_answers(lab: ScenarioRunner) -> None:
 - silence: 1ms
 - answer: added
 """
-    _, events = ran(lab, "--mcp-config", config("swaps"), script=script)
+    _, events = run_fake_with_server(lab, "--mcp-config", build_server_config("swaps"), script=script)
     ends = [event["message"]["content"][0]["content"][0]["text"] for event in events if event["type"] == "user"]
     assert (ends, events[-1]["result"]) == (["7", "3"], "added")
 
 
 def test_a_server_that_asks_its_client_within_a_call_gets_an_answer(lab: ScenarioRunner) -> None:
     """It waits for the answer before it answers the call, so the two would wait for each other."""
-    _, events = ran(lab, "--mcp-config", config("asks"))
-    assert content(events) == [{"type": "text", "text": "3"}]
+    _, events = run_fake_with_server(lab, "--mcp-config", build_server_config("asks"))
+    assert find_tool_result(events) == [{"type": "text", "text": "3"}]
 
 
 def test_a_server_gets_its_variables_and_the_folder_of_the_project(lab: ScenarioRunner, tmp_path: Path) -> None:
     """It inherits those of the agent, as with the real CLI."""
     seen = tmp_path / "seen"
     shell = {"command": "sh", "args": ["-c", f"env > {seen}"], "env": {"MINE": "1"}}
-    ran(
+    run_fake_with_server(
         lab, "--mcp-config", json.dumps({"mcpServers": {"calc": shell}}), env={"OURS": "2", "PATH": os.defpath}, cwd="/"
     )
     assert {"MINE=1", "OURS=2", "CLAUDE_PROJECT_DIR=/"} <= {*seen.read_text("utf-8").split("\n")}
@@ -215,7 +222,10 @@ def test_a_signal_ends_the_agent_and_its_server_within_a_call(
     lab: ScenarioRunner, signum: signal.Signals, code: int
 ) -> None:
     """The agent does not wait for the answer."""
-    with hanging(lab, CALLS, "claude", *PRINT, "--mcp-config", config("hangs"), "--", "hi") as (agent, server):
+    with start_hanging_call(lab, CALLS, "claude", *PRINT, "--mcp-config", build_server_config("hangs"), "--", "hi") as (
+        agent,
+        server,
+    ):
         agent.send_signal(signum)
         assert agent.wait(CEILING) == code
         assert is_gone(server)
@@ -227,7 +237,7 @@ def test_a_signal_ends_an_agent_that_waits_for_its_server_to_begin(lab: Scenario
     os.mkfifo(begun)
     shell = {"command": "sh", "args": ["-c", f"echo > {begun}; cat > /dev/null; true"]}
     given = json.dumps({"mcpServers": {"calc": shell}})
-    fake = lab.make_fake(scenario_of(CALLS, "claude"))
+    fake = lab.make_fake(build_scenario(CALLS, "claude"))
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
     try:
         agent = subprocess.Popen([fake.path, *PRINT, "--mcp-config", given, "--", "hi"])
@@ -247,10 +257,10 @@ def test_a_server_ends_with_its_agent_in_virtual_time(stand: Stand, end: str, co
     path = stand.fake(f"{CALLS}\n{end}", "claude")[0]
 
     async def run() -> tuple[int | None, int]:
-        command = [path, *PRINT, "--mcp-config", config(), "--", "hi"]
+        command = [path, *PRINT, "--mcp-config", build_server_config(), "--", "hi"]
         async with await anyio.open_process(command, stderr=None) as agent:
             await anyio.sleep(1)
-            [server] = _children_of(agent.pid)
+            [server] = _list_children(agent.pid)
             agent.terminate()
             await agent.wait()
         return agent.returncode, server
@@ -263,20 +273,20 @@ def test_the_end_of_the_agent_ends_a_server_that_ignores_polite_signals(lab: Sce
     """The real CLI kills it, too: a supervisor has no leak to mend."""
     noted = tmp_path / "pid"
     wrapped = {"command": "sh", "args": ["-c", f"echo $$ > {noted}; exec {sys.executable} {CALC_SERVER} deaf"]}
-    code, _ = ran(lab, "--mcp-config", json.dumps({"mcpServers": {"calc": wrapped}}))
+    code, _ = run_fake_with_server(lab, "--mcp-config", json.dumps({"mcpServers": {"calc": wrapped}}))
     assert (code, is_gone(int(noted.read_text("utf-8")), 0)) == (0, True)
 
 
 def test_a_killed_agent_leaves_its_server_the_end_of_stdin(lab: ScenarioRunner) -> None:
     """A server that obeys it ends; a child of the agent has no copy of the pipe."""
     script = f"- spawn: {{id: child, for: 60s}}\n{CALLS}"
-    fake = lab.make_fake(scenario_of(script, "claude"))
+    fake = lab.make_fake(build_scenario(script, "claude"))
     with subprocess.Popen(
-        [fake.path, *PRINT, "--mcp-config", config("hangs"), "--", "hi"], stdout=subprocess.PIPE
+        [fake.path, *PRINT, "--mcp-config", build_server_config("hangs"), "--", "hi"], stdout=subprocess.PIPE
     ) as agent:
         assert agent.stdout is not None
         _await_call(agent.stdout)
-        server, child = _children_of(agent.pid)
+        server, child = _list_children(agent.pid)
         agent.kill()
         assert is_gone(server)
         os.kill(child, signal.SIGKILL)
@@ -285,7 +295,9 @@ def test_a_killed_agent_leaves_its_server_the_end_of_stdin(lab: ScenarioRunner) 
 def test_an_interrupt_cancels_a_call(lab: ScenarioRunner) -> None:
     """The server has not answered, and the turn ends all the same."""
     script = f"- when: cancel\n  do: [acknowledge: cancel]\n- wait_for: prompt 1\n{CALLS}"
-    with hanging(lab, script, "{dialect: claude, mode: session}", *TALK, "--mcp-config", config("hangs")) as (agent, _):
+    with start_hanging_call(
+        lab, script, "{dialect: claude, mode: session}", *TALK, "--mcp-config", build_server_config("hangs")
+    ) as (agent, _):
         ask = {"type": "control_request", "request_id": "r", "request": {"subtype": "interrupt"}}
         agent.stdin.write(json.dumps(ask).encode() + b"\n")
         agent.stdin.flush()
@@ -297,8 +309,8 @@ def test_an_interrupt_cancels_a_call(lab: ScenarioRunner) -> None:
 
 def test_a_call_goes_on_after_the_end_of_stdin(lab: ScenarioRunner) -> None:
     """The server is the agent's own, so the answer can still come."""
-    fake = lab.make_fake(scenario_of(f"- wait_for: prompt 1\n{CALLS}", "{dialect: claude, mode: session}"))
-    command = [fake.path, *TALK, "--mcp-config", config()]
+    fake = lab.make_fake(build_scenario(f"- wait_for: prompt 1\n{CALLS}", "{dialect: claude, mode: session}"))
+    command = [fake.path, *TALK, "--mcp-config", build_server_config()]
     done = subprocess.run(
         command, input=json.dumps(PROMPT) + "\n", capture_output=True, text=True, check=False, timeout=CEILING
     )
@@ -308,7 +320,7 @@ def test_a_call_goes_on_after_the_end_of_stdin(lab: ScenarioRunner) -> None:
 def test_no_virtual_time_passes_in_a_call(stand: Stand) -> None:
     """The server runs in real time, and the clock stands still."""
     argv = stand.fake(CALLS, "claude")
-    given = [*argv[:1], *PRINT, "--mcp-config", config(), "--", "hi"]
+    given = [*argv[:1], *PRINT, "--mcp-config", build_server_config(), "--", "hi"]
 
     async def run() -> bytes:
         return (await anyio.run_process(given)).stdout
@@ -329,7 +341,7 @@ def test_no_virtual_time_passes_in_a_call(stand: Stand) -> None:
 )
 def test_a_wrong_configuration_is_an_error_as_of_the_real_cli(lab: ScenarioRunner, given: str, error: str) -> None:
     """The words are those of the pinned release."""
-    fake = lab.make_fake(scenario_of(CALLS, "claude"))
+    fake = lab.make_fake(build_scenario(CALLS, "claude"))
     command = [fake.path, *PRINT, "--mcp-config", given, "--", "hi"]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=CEILING, cwd="/")
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"Error: Invalid MCP configuration:\n{error}\n")
@@ -357,6 +369,6 @@ def test_a_call_that_could_not_be_sent_waits_for_no_answer(tmp_path: Path) -> No
 
 def test_a_server_that_cannot_be_started_leaves_no_descriptor(tmp_path: Path) -> None:
     """An agent may name many servers that are not installed."""
-    before = descriptors()
+    before = list_open_descriptors()
     ToolServer("calc", {"command": str(tmp_path / "missing")}, {}, 1)
-    assert descriptors() == before
+    assert list_open_descriptors() == before

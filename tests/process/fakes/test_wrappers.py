@@ -20,7 +20,7 @@ from pytest_agentproc.errors import Deadlock, ForeignProgram, Stall
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import Function
 from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations, list_unmet_checks
-from tests.bundled import bundled
+from tests.bundled import load_bundled
 from tests.plugin.examples import careful
 from tests.process.stand import Stand, is_gone
 
@@ -241,12 +241,12 @@ HELLO = loads(
 )
 
 
-def rows_of(lab: ScenarioRunner, supervise: Callable[[RunRequest], Any]) -> dict[str, tuple[Verdict, str]]:
+def judge_hello(lab: ScenarioRunner, supervise: Callable[[RunRequest], Any]) -> dict[str, tuple[Verdict, str]]:
     """Play HELLO, and give the result of each check."""
     return {row.key: (row.verdict, row.seen) for row in judge_all_expectations(lab.play(HELLO, Function(supervise)))}
 
 
-def shell_of(order: RunRequest) -> subprocess.Popen[bytes]:
+def start_through_shell(order: RunRequest) -> subprocess.Popen[bytes]:
     """Start the agent through a shell."""
     argv = ["/bin/sh", "-c", '"$0" "$@"; exit $?', *order.argv]
     return subprocess.Popen(argv, env=order.env, stdout=subprocess.DEVNULL)
@@ -262,11 +262,11 @@ def test_a_shell_that_nobody_waits_for_is_a_leak(lab: ScenarioRunner, seconds: f
     shells: list[subprocess.Popen[bytes]] = []
 
     async def supervise(order: RunRequest) -> str:
-        shells.append(shell_of(order))
+        shells.append(start_through_shell(order))
         await anyio.sleep(seconds)
         return "completed"
 
-    verdict, seen = rows_of(lab, supervise)["leaks"]
+    verdict, seen = judge_hello(lab, supervise)["leaks"]
     shells[0].poll()
     assert verdict is Verdict.FAILED
     assert (seen[: len(begin)], seen[-len(end) :]) == (begin, end)
@@ -280,11 +280,11 @@ def test_a_thread_that_waits_for_the_agent_says_nothing_of_its_supervisor(
     monkeypatch.setattr(VirtualClock.__init__, "__kwdefaults__", {**usual, "guard": 0.3})
 
     async def supervise(order: RunRequest) -> str:
-        shell = shell_of(order)
+        shell = start_through_shell(order)
         await anyio.to_thread.run_sync(shell.wait)
         return "completed"
 
-    rows = rows_of(lab, supervise)
+    rows = judge_hello(lab, supervise)
     assert rows["answer"][0] is Verdict.ADAPTER_ERROR
     assert "1 thread(s) of the supervising program did not return" in rows["answer"][1]
     assert "--clock real" in rows["answer"][1]
@@ -299,7 +299,7 @@ def test_a_program_that_waits_for_something_else_says_nothing_either(lab: Scenar
         await anyio.run_process(["/bin/cat"], stdin=subprocess.PIPE)
         return "completed"
 
-    verdict, seen = rows_of(lab, supervise)["answer"]
+    verdict, seen = judge_hello(lab, supervise)["answer"]
     assert verdict is Verdict.ADAPTER_ERROR
     assert "'cat' (pid " in seen
 
@@ -315,6 +315,6 @@ def test_a_right_supervisor_is_right_behind_a_shell_as_well(lab: ScenarioRunner)
     limits = {"inactivity_timeout": careful.SILENCE, **graces}
     subject = Function(supervise, limits=limits, dialects=["raw"])
     for name in ("byte-a-minute", "silent-past-the-limit", "leftover-ends-by-itself"):
-        assert list_unmet_checks(judge_all_expectations(lab.play(bundled(name), subject))) == [], name
-    rows = judge_all_expectations(lab.play(bundled("closes-stdin-and-lingers"), subject))
+        assert list_unmet_checks(judge_all_expectations(lab.play(load_bundled(name), subject))) == [], name
+    rows = judge_all_expectations(lab.play(load_bundled("closes-stdin-and-lingers"), subject))
     assert choose_overall_verdict(rows) is Verdict.NOT_APPLICABLE

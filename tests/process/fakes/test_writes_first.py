@@ -12,7 +12,7 @@ import trio
 
 from pytest_agentproc.subjects import Function
 from pytest_agentproc.verdict import judge_all_expectations
-from tests.bundled import bundled
+from tests.bundled import load_bundled
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import ScenarioRunner
@@ -25,67 +25,68 @@ pytestmark = [
 ]
 
 RUNS = [
-    bundled(name) for name in ("talks-before-it-reads", "claude-talks-before-it-reads", "codex-talks-before-it-reads")
+    load_bundled(name)
+    for name in ("talks-before-it-reads", "claude-talks-before-it-reads", "codex-talks-before-it-reads")
 ]
 MEBIBYTE = 1 << 20
 
 
-def answer(code: int | None) -> str:
+def name_exit_code(code: int | None) -> str:
     """Call a run by its exit code."""
     return "failed" if code else "completed"
 
 
-async def start(order: RunRequest, **streams: Any) -> Any:
+async def start_agent(order: RunRequest, **streams: Any) -> Any:
     """Start the agent on asyncio."""
     return await asyncio.create_subprocess_exec(*order.argv, env=order.env, stdin=PIPE, stdout=PIPE, **streams)
 
 
-async def write(agent: Any, order: RunRequest) -> None:
+async def write_prompt(agent: Any, order: RunRequest) -> None:
     """Write the whole prompt, and wait until the pipe has it."""
     agent.stdin.write(order.prompt.encode())
     await agent.stdin.drain()
     agent.stdin.close()
 
 
-async def writes_first(order: RunRequest) -> str:
+async def write_then_read(order: RunRequest) -> str:
     """Write, then read both streams."""
-    agent = await start(order, stderr=PIPE)
-    await write(agent, order)
+    agent = await start_agent(order, stderr=PIPE)
+    await write_prompt(agent, order)
     await agent.communicate()
-    return answer(agent.returncode)
+    return name_exit_code(agent.returncode)
 
 
-async def writes_first_with_a_long_limit(order: RunRequest) -> str:
+async def write_then_read_with_long_limit(order: RunRequest) -> str:
     """Write, then read, with readers that hold lines of a mebibyte."""
-    agent = await start(order, stderr=PIPE, limit=MEBIBYTE)
-    await write(agent, order)
+    agent = await start_agent(order, stderr=PIPE, limit=MEBIBYTE)
+    await write_prompt(agent, order)
     await agent.communicate()
-    return answer(agent.returncode)
+    return name_exit_code(agent.returncode)
 
 
-async def drops_stderr_and_writes_first(order: RunRequest) -> str:
+async def drop_stderr_and_write_then_read(order: RunRequest) -> str:
     """Leave stderr without a reader, so that only bytes on stdout can block."""
-    agent = await start(order, stderr=DEVNULL, limit=MEBIBYTE)
-    await write(agent, order)
+    agent = await start_agent(order, stderr=DEVNULL, limit=MEBIBYTE)
+    await write_prompt(agent, order)
     await agent.stdout.read()
-    return answer(await agent.wait())
+    return name_exit_code(await agent.wait())
 
 
-async def reads_stdout_and_writes_before_stderr(order: RunRequest) -> str:
+async def read_stdout_and_write_then_read_stderr(order: RunRequest) -> str:
     """Read stdout all the time, and stderr at the end, so that only bytes on stderr can block."""
-    agent = await start(order, stderr=PIPE, limit=MEBIBYTE)
+    agent = await start_agent(order, stderr=PIPE, limit=MEBIBYTE)
     reading = asyncio.create_task(agent.stdout.read())
-    await write(agent, order)
+    await write_prompt(agent, order)
     await reading
     await agent.stderr.read()
-    return answer(await agent.wait())
+    return name_exit_code(await agent.wait())
 
 
-async def reads_meanwhile(order: RunRequest) -> str:
+async def read_while_writing(order: RunRequest) -> str:
     """Do both at a time, as asyncio's own `communicate` does."""
-    agent = await start(order, stderr=PIPE)
+    agent = await start_agent(order, stderr=PIPE)
     await agent.communicate(order.prompt.encode())
-    return answer(agent.returncode)
+    return name_exit_code(agent.returncode)
 
 
 async def receive_all(stream: Any) -> None:
@@ -94,7 +95,7 @@ async def receive_all(stream: Any) -> None:
         pass
 
 
-async def writes_first_on_anyio(order: RunRequest) -> str:
+async def write_then_read_on_anyio(order: RunRequest) -> str:
     """Write, then read, on whatever loop it is."""
     async with await anyio.open_process(order.argv, env=order.env) as agent:
         assert agent.stdin is not None
@@ -103,29 +104,29 @@ async def writes_first_on_anyio(order: RunRequest) -> str:
         async with anyio.create_task_group() as group:
             group.start_soon(receive_all, agent.stdout)
             group.start_soon(receive_all, agent.stderr)
-        return answer(await agent.wait())
+        return name_exit_code(await agent.wait())
 
 
-async def writes_first_on_trio(order: RunRequest) -> str:
+async def write_then_read_on_trio(order: RunRequest) -> str:
     """Write, then read, and leave stderr without a reader."""
     agent = await trio.lowlevel.open_process([*order.argv], env=order.env, stdin=PIPE, stdout=PIPE, stderr=DEVNULL)
     assert agent.stdin is not None
     await agent.stdin.send_all(order.prompt.encode())
     await agent.stdin.aclose()
     await receive_all(agent.stdout)
-    return answer(await agent.wait())
+    return name_exit_code(await agent.wait())
 
 
 ASYNCIO = (
-    writes_first,
-    writes_first_with_a_long_limit,
-    drops_stderr_and_writes_first,
-    reads_stdout_and_writes_before_stderr,
-    writes_first_on_anyio,
+    write_then_read,
+    write_then_read_with_long_limit,
+    drop_stderr_and_write_then_read,
+    read_stdout_and_write_then_read_stderr,
+    write_then_read_on_anyio,
 )
 
 
-def outcome(lab: ScenarioRunner, scenario: Any, function: Any, backend: str) -> str:
+def find_outcome(lab: ScenarioRunner, scenario: Any, function: Any, backend: str) -> str:
     """Play, and give the outcome that was seen."""
     rows = judge_all_expectations(lab.play(scenario, Function(function), backend=backend))
     return next(f"{row.verdict}: {row.seen}" for row in rows if row.key == "outcome")
@@ -135,19 +136,19 @@ def outcome(lab: ScenarioRunner, scenario: Any, function: Any, backend: str) -> 
 @pytest.mark.parametrize("function", ASYNCIO, ids=lambda function: function.__name__)
 def test_to_write_first_is_a_deadlock_on_asyncio(lab: ScenarioRunner, function: Any, scenario: Any) -> None:
     """Readers hold twice their limit, and the pipe 64 KiB more; either stream alone is longer than that."""
-    assert outcome(lab, scenario, function, "asyncio").startswith("failed: deadlock")
+    assert find_outcome(lab, scenario, function, "asyncio").startswith("failed: deadlock")
 
 
 @pytest.mark.parametrize("scenario", RUNS, ids=lambda scenario: scenario.id)
 @pytest.mark.parametrize(
-    "function", [writes_first_on_trio, writes_first_on_anyio], ids=lambda function: function.__name__
+    "function", [write_then_read_on_trio, write_then_read_on_anyio], ids=lambda function: function.__name__
 )
 def test_to_write_first_is_a_deadlock_on_trio(lab: ScenarioRunner, function: Any, scenario: Any) -> None:
     """There, no code reads ahead."""
-    assert outcome(lab, scenario, function, "trio").startswith("failed: deadlock")
+    assert find_outcome(lab, scenario, function, "trio").startswith("failed: deadlock")
 
 
 @pytest.mark.parametrize("scenario", RUNS, ids=lambda scenario: scenario.id)
 def test_to_read_meanwhile_is_right(lab: ScenarioRunner, scenario: Any) -> None:
     """All output of the agent is read."""
-    assert outcome(lab, scenario, reads_meanwhile, "asyncio").startswith("passed")
+    assert find_outcome(lab, scenario, read_while_writing, "asyncio").startswith("passed")

@@ -20,8 +20,8 @@ from pytest_agentproc.errors import KitError
 from pytest_agentproc.harness import ScenarioRunner
 from pytest_agentproc.harness import _runner as _lab
 from pytest_agentproc.subjects import reference_supervisor
-from tests.process.ends import ends_of, follower_of
-from tests.process.stand import CEILING, is_gone, scenario_of
+from tests.process.ends import await_ends, start_follower
+from tests.process.stand import CEILING, build_scenario, is_gone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -63,7 +63,7 @@ def test_that_is_killed_in_its_middle():
 """
 
 
-def pids_of(process: subprocess.Popen[bytes]) -> list[int]:
+def read_fake_pids(process: subprocess.Popen[bytes]) -> list[int]:
     """Read the line in which a suite names its fakes, within the ceiling."""
     assert process.stdout is not None
     poll = select.poll()
@@ -90,13 +90,13 @@ def test_killing_pytest_leaves_no_process_be_it_deaf_spinning_or_stopped(tmp_pat
     command += ["--rootdir", str(tmp_path), str(tmp_path / "test_suite.py")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, start_new_session=True, env=env) as suite:
         try:
-            pids = pids_of(suite)
+            pids = read_fake_pids(suite)
             assert len(pids) == 6
-            with follower_of(suite.pid) as first, follower_of(first) as second:
+            with start_follower(suite.pid) as first, start_follower(first) as second:
                 pidfds = {os.pidfd_open(pid) for pid in pids}
                 follower = os.pidfd_open(second)
                 suite.kill()
-                ends = ends_of({*pidfds, follower})
+                ends = await_ends({*pidfds, follower})
         finally:
             suite.kill()
     for pidfd in (*pidfds, follower):
@@ -106,7 +106,7 @@ def test_killing_pytest_leaves_no_process_be_it_deaf_spinning_or_stopped(tmp_pat
     assert list((tmp_path / "made").iterdir()) == []
 
 
-def broker_of(lab: ScenarioRunner) -> subprocess.Popen[bytes]:
+def start_broker(lab: ScenarioRunner) -> subprocess.Popen[bytes]:
     """Give the process that holds the lines, once it runs."""
     broker = lab._broker  # noqa: SLF001  # whom to kill is nothing that users ask a lab
     assert broker is not None
@@ -117,13 +117,13 @@ def broker_of(lab: ScenarioRunner) -> subprocess.Popen[bytes]:
 def test_killing_the_broker_kills_every_fake(end: str) -> None:
     """The kernel sends SIGKILL when a line's other end goes: no handler runs, and a stopped process dies too."""
     with ScenarioRunner() as lab:
-        fake = lab.make_fake(scenario_of("- when: {signal: TERM}\n  do: []\n- say: ready\n- linger: for ever"))
+        fake = lab.make_fake(build_scenario("- when: {signal: TERM}\n  do: []\n- say: ready\n- linger: for ever"))
         with subprocess.Popen(fake.argv, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
             assert process.stdout.readline() == b"ready\n"
             if end == "stopped":
                 process.send_signal(signal.SIGSTOP)
-            broker_of(lab).kill()
+            start_broker(lab).kill()
             assert is_gone(process.pid)
             assert process.wait() == -signal.SIGKILL
 
@@ -160,7 +160,7 @@ def test_a_broker_that_is_interrupted_leaves_the_folder_to_its_harness(tmp_path:
 
 def test_a_play_whose_broker_is_killed_is_no_verdict(backend: str) -> None:
     """The agent's death was the harness's doing, not the subject's; the next play has a new broker."""
-    scenario = scenario_of("- silence: 1h\n- answer: done", "pi")
+    scenario = build_scenario("- silence: 1h\n- answer: done", "pi")
     with ScenarioRunner() as lab:
         subject = reference_supervisor()
         plain = subject.run
@@ -174,8 +174,8 @@ def test_a_play_whose_broker_is_killed_is_no_verdict(backend: str) -> None:
 
         async def end_broker() -> None:
             await anyio.sleep(60)
-            broker_of(lab).kill()
-            broker_of(lab).wait()
+            start_broker(lab).kill()
+            start_broker(lab).wait()
 
         subject.run = run  # type: ignore[method-assign,assignment]
         with pytest.raises(KitError, match="the lifeline broker ended during the play, and every fake with it"):
@@ -186,11 +186,11 @@ def test_a_play_whose_broker_is_killed_is_no_verdict(backend: str) -> None:
 
 
 @contextmanager
-def deaf_tree(lab: ScenarioRunner) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+def start_stubborn_tree(lab: ScenarioRunner) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """Start a fake that ignores signals with such a child process; give both, the child as its pid."""
     deaf = "- when: {signal: TERM}\n  do: []\n- spawn: {id: helper, ignores_signals: true}\n"
     script = f"{deaf}- say: ready\n- linger: for ever"
-    with subprocess.Popen(lab.make_fake(scenario_of(script)).argv, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(lab.make_fake(build_scenario(script)).argv, stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout is not None
             assert process.stdout.readline() == b"ready\n"
@@ -202,7 +202,7 @@ def deaf_tree(lab: ScenarioRunner) -> Iterator[tuple[subprocess.Popen[bytes], in
 
 def test_fakes_go_with_their_lab() -> None:
     """A fake that a test forgot ends with the lab that made it, even if it ignores signals, and its child too."""
-    with ScenarioRunner() as lab, deaf_tree(lab) as (process, helper):
+    with ScenarioRunner() as lab, start_stubborn_tree(lab) as (process, helper):
         lab.close()
         assert process.wait(CEILING) == -signal.SIGKILL
         assert is_gone(helper)
@@ -213,7 +213,7 @@ def test_a_fake_has_a_hard_lifetime(monkeypatch: pytest.MonkeyPatch) -> None:
     """Even if the broker and the lab are kept alive, no fake outlives its real-time limit; none ends before it."""
     monkeypatch.setattr(_lab, "FAKE_LIFETIME_SECONDS", 0.3)
     begun = time.monotonic()
-    with ScenarioRunner() as lab, deaf_tree(lab) as (process, helper):
+    with ScenarioRunner() as lab, start_stubborn_tree(lab) as (process, helper):
         assert process.wait(CEILING) == -signal.SIGKILL
         assert time.monotonic() - begun >= 0.3
         assert is_gone(helper)

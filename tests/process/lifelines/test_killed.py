@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.process.ends import ends_of, follower_of
+from tests.process.ends import await_ends, start_follower
 from tests.process.stand import CEILING
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -86,7 +86,7 @@ def test_that_is_killed_in_its_middle():
 """
 
 
-def _left_after_a_kill(tmp_path: Path, suite: str, *options: str, victim: int | None = None) -> None:
+def _check_nothing_is_left_after_kill(tmp_path: Path, suite: str, *options: str, victim: int | None = None) -> None:
     """Run a suite until it has printed its pids, kill pytest or one process, and see the others end within a second."""
     page = tmp_path / "page"
     os.mkfifo(page)
@@ -104,11 +104,11 @@ def _left_after_a_kill(tmp_path: Path, suite: str, *options: str, victim: int | 
                 pids = [int(word) for word in os.read(told, 4096).split()]
                 killed = os.pidfd_open(main.pid if victim is None else pids.pop(victim))
                 pidfds = {os.pidfd_open(pid): pid for pid in pids}
-                who = main.pid if victim is None else _pid_of(killed)
-                with follower_of(who) as first, follower_of(first) as second:
+                who = main.pid if victim is None else _read_pid_of_pidfd(killed)
+                with start_follower(who) as first, start_follower(first) as second:
                     follower = os.pidfd_open(second)
                     os.kill(who, 9)
-                    ends = ends_of({*pidfds, follower})
+                    ends = await_ends({*pidfds, follower})
             finally:
                 main.kill()
     finally:
@@ -119,7 +119,7 @@ def _left_after_a_kill(tmp_path: Path, suite: str, *options: str, victim: int | 
     assert max(ends[pidfd] for pidfd in pidfds) < ends[follower] + 1.0
 
 
-def _pid_of(pidfd: int) -> int:
+def _read_pid_of_pidfd(pidfd: int) -> int:
     lines = Path(f"/proc/self/fdinfo/{pidfd}").read_text("utf-8").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("Pid:"))
 
@@ -127,22 +127,22 @@ def _pid_of(pidfd: int) -> int:
 @pytest.mark.slow
 def test_killing_a_worker_of_xdist_ends_its_fakes_wherever_they_are(tmp_path: Path) -> None:
     """Each worker has a broker of its own, which outlives it just long enough."""
-    _left_after_a_kill(tmp_path, FAKES, "-n", "1", victim=0)
+    _check_nothing_is_left_after_kill(tmp_path, FAKES, "-n", "1", victim=0)
 
 
 @pytest.mark.slow
 def test_an_agent_that_is_stopped_at_once_has_its_lifeline(tmp_path: Path) -> None:
     """It holds it before it says hello: a stopped process cannot notice that its supervisor has ended."""
-    _left_after_a_kill(tmp_path, AT_ONCE)
+    _check_nothing_is_left_after_kill(tmp_path, AT_ONCE)
 
 
 @pytest.mark.slow
 def test_killing_pytest_ends_a_command_under_test_with_all_that_it_started(tmp_path: Path) -> None:
     """A program that is no fake has no lifeline: its keeper sees that the host has ended."""
-    _left_after_a_kill(tmp_path, COMMAND)
+    _check_nothing_is_left_after_kill(tmp_path, COMMAND)
 
 
 @pytest.mark.slow
 def test_killing_the_keeper_of_a_command_ends_all_that_it_held(tmp_path: Path) -> None:
     """Pytest is a subreaper too while a keeper lives, and knows adopted processes by the mark that they carry."""
-    _left_after_a_kill(tmp_path, COMMAND, victim=0)
+    _check_nothing_is_left_after_kill(tmp_path, COMMAND, victim=0)

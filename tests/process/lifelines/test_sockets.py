@@ -20,7 +20,7 @@ from pytest_agentproc.clock import _hub_socket as _door
 from pytest_agentproc.clock._hub_socket import HubListener
 from pytest_agentproc.fake_agents import wire
 from pytest_agentproc.harness import ScenarioRunner
-from tests.process.stand import CEILING, Stand, descriptors
+from tests.process.stand import CEILING, Stand, list_open_descriptors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,7 +65,7 @@ only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become a
 
 
 @contextlib.contextmanager
-def _visitor(address: Path, *user: int) -> Iterator[list[str]]:
+def _visit_socket(address: Path, *user: int) -> Iterator[list[str]]:
     """Have a process visit a socket, as another user if one is given, and stay for the block.
 
     Gives what it prints: of each try to connect, and after the block, of each link of another user, that it was let go.
@@ -81,7 +81,7 @@ def _visitor(address: Path, *user: int) -> Iterator[list[str]]:
             process.kill()
 
 
-def _plays(stand: Stand) -> None:
+def _run_fake_with_child(stand: Stand) -> None:
     """Run a fake with a child for two virtual seconds, in less real time than a silent process was once given."""
     argv = stand.fake("- spawn: {id: helper, for: 1s}\n- silence: 2s\n- exit: 3")
     begun = time.monotonic()
@@ -95,7 +95,7 @@ def _plays(stand: Stand) -> None:
     assert time.monotonic() - begun < 8
 
 
-def _address(stand: Stand, name: str = "hub") -> Path:
+def _find_socket_path(stand: Stand, name: str = "hub") -> Path:
     """Give the path of the hub's socket, or of the broker's, which lies beside it."""
     stand.fake("- exit: 0")
     stand.clock.hub.registry.start_accepting_participants()
@@ -106,7 +106,7 @@ def _address(stand: Stand, name: str = "hub") -> Path:
 @pytest.mark.parametrize("name", _NAMES)
 def test_the_sockets_are_in_a_folder_of_this_user_alone(stand: Stand, name: str) -> None:
     """A socket in the abstract namespace is open to every user of the machine."""
-    path = _address(stand, name)
+    path = _find_socket_path(stand, name)
     assert path.is_absolute()
     assert stat.S_ISSOCK(path.lstat().st_mode)
     assert path.lstat().st_mode & 0o777 == 0o600
@@ -118,9 +118,9 @@ def test_the_sockets_are_in_a_folder_of_this_user_alone(stand: Stand, name: str)
 @pytest.mark.parametrize("name", _NAMES)
 def test_another_user_cannot_connect(stand: Stand, name: str) -> None:
     """The folder keeps all other users out, and the run continues as always."""
-    with _visitor(_address(stand, name), _STRANGER) as printed:
+    with _visit_socket(_find_socket_path(stand, name), _STRANGER) as printed:
         assert printed == ["may not connect"] * 6
-        _plays(stand)
+        _run_fake_with_child(stand)
 
 
 @pytest.fixture
@@ -138,20 +138,20 @@ def _open_place(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_another_user_who_gets_through_is_refused(name: str) -> None:
     """If the folder is opened by mistake, the kernel's word on the connecting user counts before anything is read."""
     with ScenarioRunner() as lab, contextlib.closing(Stand(lab)) as stand:
-        path = _address(stand, name)
+        path = _find_socket_path(stand, name)
         path.parent.chmod(0o755)
         path.chmod(0o666)
-        with _visitor(path, _STRANGER) as printed:
+        with _visit_socket(path, _STRANGER) as printed:
             assert "may not connect" not in printed
-            _plays(stand)
+            _run_fake_with_child(stand)
         assert printed[-6:] == ["let go"] * 6
 
 
 def test_a_process_that_says_nothing_or_nonsense_stops_nobody(stand: Stand) -> None:
     """Another process of the same user may connect: the hub does not wait for it, and its bytes are not decoded."""
-    with _visitor(_address(stand)) as printed:
+    with _visit_socket(_find_socket_path(stand)) as printed:
         assert printed == []
-        _plays(stand)
+        _run_fake_with_child(stand)
 
 
 def test_nothing_is_decoded_without_a_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,11 +161,13 @@ def test_nothing_is_decoded_without_a_token(tmp_path: Path, monkeypatch: pytest.
     with contextlib.closing(HubListener()) as door:
         door.choose_socket_folder(str(tmp_path))
         door.open()
-        before = descriptors()
-        with _visitor(Path(os.fsdecode(door.address))) as printed:
+        before = list_open_descriptors()
+        with _visit_socket(Path(os.fsdecode(door.address))) as printed:
             assert printed == []
             assert list(door.receive_hellos({b"T" * 16})) == []
-            assert len(descriptors()) == len(before) + 3, "two pipes to the visitor, and its one link that is silent"
+            assert len(list_open_descriptors()) == len(before) + 3, (
+                "two pipes to the visitor, and its one link that is silent"
+            )
     assert decoded == []
 
 
@@ -174,13 +176,13 @@ def test_a_process_that_stays_silent_is_turned_away(tmp_path: Path, monkeypatch:
     with contextlib.closing(HubListener()) as door:
         door.choose_socket_folder(str(tmp_path))
         door.open()
-        before = descriptors()
-        with _visitor(Path(os.fsdecode(door.address))):
+        before = list_open_descriptors()
+        with _visit_socket(Path(os.fsdecode(door.address))):
             assert list(door.receive_hellos(())) == []
             monkeypatch.setattr(_door, "_HELLO_TIMEOUT_SECONDS", -1.0)
-            with _visitor(Path(os.fsdecode(door.address))):
+            with _visit_socket(Path(os.fsdecode(door.address))):
                 assert list(door.receive_hellos(())) == []
-                assert len(descriptors()) == len(before) + 4, "no link is kept"
+                assert len(list_open_descriptors()) == len(before) + 4, "no link is kept"
 
 
 def test_a_hello_may_come_late(tmp_path: Path) -> None:
@@ -211,9 +213,9 @@ def test_a_folder_with_a_long_path_will_do(tmp_path: Path, monkeypatch: pytest.M
     try:
         with ScenarioRunner() as lab:
             stand = Stand(lab, guard=CEILING)
-            path = _address(stand)
+            path = _find_socket_path(stand)
             assert len(bytes(path)) > 107
-            _plays(stand)
+            _run_fake_with_child(stand)
             stand.close()
             assert not path.exists(), "the socket goes with its clock"
     finally:

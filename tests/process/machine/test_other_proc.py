@@ -68,7 +68,7 @@ def test_a_proc_in_which_the_number_is_the_same_by_chance_is_refused(tmp_path: P
         require_own_proc(str(tmp_path))
 
 
-def _inside(script: str, *words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+def _run_in_pid_namespace(script: str, *words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Run a shell in another pid namespace, where /proc is still the outer one."""
     probe = subprocess.run([*INNER, "true"], check=False, timeout=60)
     if probe.returncode != 0:
@@ -91,7 +91,7 @@ def _inside(script: str, *words: str, cwd: Path | None = None) -> subprocess.Com
 )
 def test_a_run_and_a_session_are_refused_there(before: str, words: str) -> None:
     """A run never ended there, or reported an empty tree while processes lived."""
-    done = _inside(f'{before} exec "$0" -c "$1"', sys.executable, PROGRAM)
+    done = _run_in_pid_namespace(f'{before} exec "$0" -c "$1"', sys.executable, PROGRAM)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert len(lines) == 4
@@ -101,7 +101,9 @@ def test_a_run_and_a_session_are_refused_there(before: str, words: str) -> None:
 @pytest.mark.slow
 def test_a_keeper_is_refused_there() -> None:
     """It would hold a tree that it cannot see."""
-    done = _inside('exec "$0" -c "$1"', sys.executable, "from pytest_agentproc.tree import Keeper; Keeper()")
+    done = _run_in_pid_namespace(
+        'exec "$0" -c "$1"', sys.executable, "from pytest_agentproc.tree import Keeper; Keeper()"
+    )
     assert "UsageError: /proc shows another pid namespace: process " in done.stderr
 
 
@@ -109,7 +111,7 @@ def test_a_keeper_is_refused_there() -> None:
 def test_a_recording_is_refused_there(tmp_path: Path) -> None:
     """It would say that the program had no descendants."""
     command = 'exec "$0" -m pytest_agentproc record --out x.scenario.yaml -- echo hi'
-    done = _inside(command, sys.executable, cwd=tmp_path)
+    done = _run_in_pid_namespace(command, sys.executable, cwd=tmp_path)
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.startswith("agentproc record: /proc shows another pid namespace: process ")
@@ -125,7 +127,7 @@ def test_a_process_tree_is_refused_there(tmp_path: Path, option: str) -> None:
     more = "" if not option else "def test_b():\n    pass\n"
     (tmp_path / "test_a.py").write_text(f"def test_a({names}):\n    pass\n{more}", "utf-8")
     command = f'exec "$0" -m pytest -p no:cacheprovider -q -rN {option}'
-    done = _inside(command, sys.executable, cwd=tmp_path)
+    done = _run_in_pid_namespace(command, sys.executable, cwd=tmp_path)
     said = done.stdout + done.stderr
     assert "/proc shows another pid namespace: process " in said
     assert said.count(REMEDY) == 1

@@ -35,17 +35,17 @@ async def _ask_for_the_version(order: RunRequest) -> None:
     await _run_process(order)
 
 
-async def _block(order: RunRequest) -> None:
+async def _run_blocking(order: RunRequest) -> None:
     subprocess.run(order.argv, env=order.env, check=False, timeout=5)  # noqa: ASYNC221  # as a sync program does
 
 
-async def _use_a_terminal(order: RunRequest) -> None:
+async def _run_in_terminal(order: RunRequest) -> None:
     pid, _ = pty.fork()
     if pid == 0:
         os.execve(order.argv[0], order.argv, order.env)  # noqa: S606  # as ptyprocess does
 
 
-def reporting(start: Any) -> Function:
+def build_reporting_supervisor(start: Any) -> Function:
     """Give a supervisor that reports what the system said."""
 
     async def supervise(order: RunRequest) -> dict[str, object]:
@@ -58,13 +58,13 @@ def reporting(start: Any) -> Function:
     return Function(supervise)
 
 
-@pytest.mark.parametrize("start", [_run_process, _block, _use_a_terminal])
+@pytest.mark.parametrize("start", [_run_process, _run_blocking, _run_in_terminal])
 @pytest.mark.parametrize("is_real", [False, True], ids=["virtual", "real"])
 def test_each_way_to_start_an_agent_fails(lab: ScenarioRunner, start: Any, is_real: bool) -> None:
     """What a supervisor does with the error is what the scenario is about."""
     play = lab.play_real if is_real else lab.play
     for scenario, words in ((MEMORY, "Cannot allocate memory"), (DESCRIPTORS, "Too many open files")):
-        played = play(scenario, reporting(start))
+        played = play(scenario, build_reporting_supervisor(start))
         assert choose_overall_verdict(judge_all_expectations(played)) is Verdict.PASSED
         assert played.answer is not None
         assert played.answer.error == words
@@ -82,7 +82,7 @@ def test_a_question_for_the_version_is_no_start(lab: ScenarioRunner) -> None:
     """Otherwise the refusal meets the first agent of a supervisor that asks, and not the agent after a crash."""
     second = TEXT.replace("raw", "claude").replace("no_memory", "{reason: no_memory, start: 2}")
     second = second.replace("spawn_failed", "completed")
-    played = lab.play(loads(f"{second}script: [{{answer: x}}]\n"), reporting(_ask_for_the_version))
+    played = lab.play(loads(f"{second}script: [{{answer: x}}]\n"), build_reporting_supervisor(_ask_for_the_version))
     assert choose_overall_verdict(judge_all_expectations(played)) is Verdict.PASSED
 
 

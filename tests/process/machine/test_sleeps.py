@@ -28,19 +28,19 @@ SLEEP = loads(
 LIMIT = 120.0
 
 
-def _monotonic() -> float:
+def _read_monotonic() -> float:
     return time.monotonic()
 
 
-def _time() -> float:
+def _read_time() -> float:
     return time.time()
 
 
-def _datetime() -> float:
+def _read_datetime() -> float:
     return dt.datetime.now(dt.UTC).timestamp()
 
 
-def polling(read: Callable[[], float]) -> Function:
+def build_polling_supervisor(read: Callable[[], float]) -> Function:
     """Give a supervisor that looks at a clock once a second, and ends the agent after LIMIT seconds of silence."""
 
     async def supervise(order: RunRequest) -> dict[str, object]:
@@ -65,13 +65,19 @@ def polling(read: Callable[[], float]) -> Function:
 
 def test_silence_by_the_monotonic_clock_passes(lab: ScenarioRunner) -> None:
     """Linux and macOS stop this clock while the machine sleeps."""
-    assert choose_overall_verdict(judge_all_expectations(lab.play(SLEEP, polling(_monotonic)))) is Verdict.PASSED
+    assert (
+        choose_overall_verdict(judge_all_expectations(lab.play(SLEEP, build_polling_supervisor(_read_monotonic))))
+        is Verdict.PASSED
+    )
 
 
-@pytest.mark.parametrize("read", [_time, _datetime])
+@pytest.mark.parametrize("read", [_read_time, _read_datetime])
 def test_silence_by_the_wall_clock_fails(lab: ScenarioRunner, read: Callable[[], float]) -> None:
     """At the first look after the sleep, eight hours seem to have passed."""
-    rows = {row.key: (row.verdict, row.seen) for row in judge_all_expectations(lab.play(SLEEP, polling(read)))}
+    rows = {
+        row.key: (row.verdict, row.seen)
+        for row in judge_all_expectations(lab.play(SLEEP, build_polling_supervisor(read)))
+    }
     assert rows["outcome"] == (Verdict.FAILED, "inactive")
 
 

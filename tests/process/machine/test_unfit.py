@@ -31,7 +31,7 @@ def _anew() -> Any:
     _machine.require_startable_fakes_in.cache_clear()
 
 
-def _refusal() -> str:
+def _read_refusal() -> str:
     with ScenarioRunner() as lab, pytest.raises(UsageError) as error:
         lab.play(loads(SOUND), subjects.reference_supervisor())
     return str(error.value)
@@ -46,7 +46,7 @@ def test_a_temporary_folder_without_execution_is_said(monkeypatch: pytest.Monkey
     """Every fake would be a program that cannot be started, and 52 of 54 scenarios red."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_flag=os.ST_NOEXEC))
-    assert _refusal() == (
+    assert _read_refusal() == (
         f"the folder for temporary files, {tmp_path}, is mounted noexec, and fake agents are started from there\n"
         "set TMPDIR to a folder from which programs may be started"
     )
@@ -58,7 +58,7 @@ def test_few_processes_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", limits.__getitem__)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(_machine, "count_tasks_of_this_user", lambda: 7)
-    assert _refusal() == (
+    assert _read_refusal() == (
         "this user may have 10 processes and threads at most, and with a scenario there are up to 39\n"
         "raise the limit, such as with: ulimit -u 4096"
     )

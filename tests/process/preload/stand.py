@@ -39,16 +39,16 @@ class Ran:
         return [re.sub(r"pid \d+", "pid N", line.removeprefix("agentproc time: ")) for line in lines[:-1]]
 
 
-def timed(*words: str | Path, **more: Any) -> Ran:
+def run_in_virtual_time(*words: str | Path, **more: Any) -> Ran:
     """Run a command in virtual time, to its end."""
-    program = require(str(words[0]))
+    program = require_program(str(words[0]))
     done = subprocess.run(  # noqa: PLW1510  # the code is one of the things that a test looks at
         [find_coordinator(), program, *words[1:]], capture_output=True, text=True, timeout=LIMIT, **more
     )
     return Ran(done.returncode, done.stdout, done.stderr)
 
 
-def require(name: str) -> str:
+def require_program(name: str) -> str:
     """Give a program's path, or skip the test."""
     path = shutil.which(name)
     if path is None:

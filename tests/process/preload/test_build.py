@@ -12,7 +12,7 @@ import pytest
 from pytest_agentproc.clock.preload import find_coordinator
 from pytest_agentproc.clock.preload._build import build_coordinator
 from pytest_agentproc.errors import UsageError
-from tests.process.preload.stand import LIMIT, require
+from tests.process.preload.stand import LIMIT, require_program
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +24,7 @@ _AARCH64 = b"\xb7\x00"
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Have a cache folder in which nothing was compiled yet."""
-    require("cc")
+    require_program("cc")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     return tmp_path / "pytest-agentproc"
 
@@ -60,7 +60,7 @@ def test_a_folder_to_which_others_can_write_is_refused(cache: Path) -> None:
 def test_a_kernel_without_what_virtual_time_needs_is_named() -> None:
     """It is the machine that lacks something, and no failure of the coordinator: hence the code 2."""
     inside = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
-    require("unshare")
+    require_program("unshare")
     if subprocess.run(
         [*inside, "mount -t tmpfs none /proc"], capture_output=True, timeout=LIMIT, check=False
     ).returncode:
@@ -90,6 +90,6 @@ def test_a_compiler_that_fails_is_reported(cache: Path, tmp_path: Path, monkeypa
 @pytest.mark.slow
 def test_it_compiles_for_aarch64(tmp_path: Path) -> None:
     """The shim has code of its own for each machine, and this machine runs only one half of it."""
-    build_coordinator(tmp_path, require("aarch64-linux-gnu-gcc"))
+    build_coordinator(tmp_path, require_program("aarch64-linux-gnu-gcc"))
     for name in ("coordinator", "shim.so"):
         assert (tmp_path / name).read_bytes()[18:20] == _AARCH64

@@ -14,7 +14,7 @@ import pytest
 
 from pytest_agentproc.clock.preload import find_coordinator
 from tests.attacks.trials import Trial
-from tests.process.preload.stand import LIMIT, timed
+from tests.process.preload.stand import LIMIT, run_in_virtual_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,44 +23,44 @@ BUSY = "setsid sh -c 'while :; do sleep 1; done' & while :; do sleep 2 & wait $!
 """It never ends, starts a process at every instant, and one of its processes has left the session."""
 
 
-def members(coordinator: int) -> list[int]:
+def list_members(coordinator: int) -> list[int]:
     """List the processes that live in a coordinator's time, by the variable that the shim puts into each."""
     mark = f"AGENTPROC_CLOCK=/proc/{coordinator}/".encode()
-    return [int(entry.name) for entry in Path("/proc").glob("[0-9]*") if mark in _environment(entry)]
+    return [int(entry.name) for entry in Path("/proc").glob("[0-9]*") if mark in _read_environment(entry)]
 
 
-def _environment(process: Path) -> bytes:
+def _read_environment(process: Path) -> bytes:
     try:
         return process.joinpath("environ").read_bytes()
     except OSError:
         return b""
 
 
-def _children(pid: int) -> list[int]:
+def _list_children(pid: int) -> list[int]:
     return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 @contextmanager
-def started(script: str) -> Iterator[tuple[subprocess.Popen[str], int, int]]:
+def start_in_virtual_time(script: str) -> Iterator[tuple[subprocess.Popen[str], int, int]]:
     """Start a script in virtual time; give what watches, the coordinator and the program, once that has printed."""
     words = [str(find_coordinator()), "bash", "-c", script]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watcher:
         assert watcher.stdout is not None
         watcher.stdout.readline()
-        middle = _children(watcher.pid)[0]
-        yield watcher, middle, _children(middle)[0]
+        middle = _list_children(watcher.pid)[0]
+        yield watcher, middle, _list_children(middle)[0]
         watcher.kill()
 
 
 @pytest.mark.parametrize("victim", ["watcher", "coordinator", "program"])
 def test_nothing_is_left_after_a_kill(victim: str) -> None:
     """Whichever of the three is killed, the two others end the rest, and the page goes with its last user."""
-    with started(BUSY) as (watcher, middle, program):
+    with start_in_virtual_time(BUSY) as (watcher, middle, program):
         victims = {"watcher": watcher.pid, "coordinator": middle, "program": program}
         os.kill(victims[victim], signal.SIGKILL)
         _, err = watcher.communicate(timeout=LIMIT)
     _wait_for_end(middle)
-    assert members(middle) == []
+    assert list_members(middle) == []
     assert list(Path("/dev/shm").glob("*agentproc*")) == []  # noqa: S108  # only a look
     if victim == "coordinator":
         assert "agentproc time: the coordinator was killed by signal 9: the command is ended, too\n" in err
@@ -80,7 +80,7 @@ def _wait_for_end(pid: int) -> None:
 
 def test_what_is_left_behind_is_killed_and_named() -> None:
     """Time would never move for a process that outlives the command."""
-    ran = timed("sh", "-c", "sleep 1000 & exit 3")
+    ran = run_in_virtual_time("sh", "-c", "sleep 1000 & exit 3")
     assert (ran.code, ran.virtual) == (3, "0")
     assert ran.notes == ["sleep (pid N) was still there after the command's end, and was killed"]
 
@@ -92,7 +92,7 @@ HOLDS = "import ctypes, os; ctypes.CDLL(None).agentproc_hold(1); os.kill(os.getp
 @pytest.mark.parametrize("rest", ["sleep 5", "wait; sleep 5"])
 def test_a_process_that_held_time_and_was_killed_holds_it_no_more(rest: str) -> None:
     """Time would stand still for good, without a word; nobody reaps the first one while the shell sleeps."""
-    ran = timed("sh", "-c", f"'{sys.executable}' -ISc '{HOLDS}' & {rest}")
+    ran = run_in_virtual_time("sh", "-c", f"'{sys.executable}' -ISc '{HOLDS}' & {rest}")
     assert (ran.code, ran.virtual, ran.notes) == (0, "5", [])
 
 
@@ -101,7 +101,7 @@ def test_a_process_that_held_time_and_was_killed_holds_it_no_more(rest: str) -> 
 )
 def test_the_exit_code_is_the_commands(script: str, code: int) -> None:
     """Signals count as in a shell; signals that the command sends to its parent do no harm."""
-    assert timed("sh", "-c", script).code == code
+    assert run_in_virtual_time("sh", "-c", script).code == code
 
 
 def test_a_command_that_cannot_be_started_is_named() -> None:
@@ -131,7 +131,11 @@ def test_a_command_with_too_many_threads_is_ended_and_named() -> None:
 
 def test_a_signal_reaches_the_command() -> None:
     """`timeout` and CI end a command by TERM; the command may clean up, in virtual time."""
-    with started("trap 'sleep 60; exit 9' TERM; echo; while :; do read -t 100 <> <(:); done") as (watcher, _, _):
+    with start_in_virtual_time("trap 'sleep 60; exit 9' TERM; echo; while :; do read -t 100 <> <(:); done") as (
+        watcher,
+        _,
+        _,
+    ):
         watcher.terminate()
         _, err = watcher.communicate(timeout=LIMIT)
         assert watcher.returncode == 9, err
@@ -170,13 +174,13 @@ def test_nothing_is_left_after_a_kill_in_a_play(victim: str, tmp_path: Path) -> 
         trial = Trial(tmp_path, [sys.executable, "-c", PLAYS], stdout=said)
     with (tmp_path / "begun").open() as begun:
         begun.readline()
-    watcher = next(pid for pid in _children(trial.process.pid) if "coordinator" in _command(pid))
-    victims = {"harness": trial.process.pid, "watcher": watcher, "coordinator": _children(watcher)[0]}
+    watcher = next(pid for pid in _list_children(trial.process.pid) if "coordinator" in _read_command(pid))
+    victims = {"harness": trial.process.pid, "watcher": watcher, "coordinator": _list_children(watcher)[0]}
     os.kill(victims[victim], signal.SIGKILL)
-    assert trial.faults(range(-64, 256), was_killed=False) == []
+    assert trial.find_faults_at_end(range(-64, 256), was_killed=False) == []
     begin = "the process below the coordinator ended by itself; agentproc time: "
     assert (tmp_path / "said").read_text() == (SAID[victim] and begin + SAID[victim])
 
 
-def _command(pid: int) -> str:
+def _read_command(pid: int) -> str:
     return Path(f"/proc/{pid}/cmdline").read_text()

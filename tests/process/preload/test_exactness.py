@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.process.preload.stand import require, timed
+from tests.process.preload.stand import require_program, run_in_virtual_time
 
 PROGRAMS = Path(__file__).parent / "programs"
 
@@ -28,14 +28,14 @@ is first."""
 )
 def test_a_limit_of_three_minutes_is_exact(command: list[str], after: str, seen: str) -> None:
     """A supervisor that is right in this is judged rightly; one millisecond decides."""
-    ran = timed(*command, after)
+    ran = run_in_virtual_time(*command, after)
     assert (ran.out.strip(), ran.code) == (seen, 0), ran.err
 
 
 @pytest.mark.parametrize(("after", "seen"), [*ANSWERS[:2], ("180", "timeout 180000")])
 def test_a_limit_in_bash_is_exact(after: str, seen: str) -> None:
     """`read -t` looks at the clock after the data have come, so bash itself decides a tie for the limit."""
-    ran = timed("bash", PROGRAMS / "limit.sh", after)
+    ran = run_in_virtual_time("bash", PROGRAMS / "limit.sh", after)
     assert (ran.out.strip(), ran.code) == (seen, 0), ran.err
 
 
@@ -43,25 +43,25 @@ def test_a_limit_in_bash_is_exact(after: str, seen: str) -> None:
 def test_a_compiled_program_is_exact(source: str, compiler: str, tmp_path: Path) -> None:
     """Programs without a runtime wait by other calls: poll, conditions, futexes."""
     program = tmp_path / "limit"
-    built = timed(require(compiler), PROGRAMS / source, "-o", program)
+    built = run_in_virtual_time(require_program(compiler), PROGRAMS / source, "-o", program)
     assert built.code == 0, built.err
-    assert [timed(program, after).out.strip() for after, _ in ANSWERS] == [seen for _, seen in ANSWERS]
+    assert [run_in_virtual_time(program, after).out.strip() for after, _ in ANSWERS] == [seen for _, seen in ANSWERS]
 
 
 def test_time_is_exact_to_the_nanosecond(tmp_path: Path) -> None:
     """A program that asks in nanoseconds gets them."""
     source = tmp_path / "sleeper.c"
     source.write_text("#include <time.h>\nint main(void) { struct timespec t = {1, 23}; return nanosleep(&t, 0); }\n")
-    assert timed(require("cc"), source, "-o", tmp_path / "sleeper").code == 0
-    assert timed(tmp_path / "sleeper").virtual == "1.000000023"
+    assert run_in_virtual_time(require_program("cc"), source, "-o", tmp_path / "sleeper").code == 0
+    assert run_in_virtual_time(tmp_path / "sleeper").virtual == "1.000000023"
 
 
 def test_a_thread_that_is_woken_goes_on_before_time_moves(tmp_path: Path) -> None:
     """The coordinator does not look at a thread that waits for a condition, unless something may have woken it."""
     program = tmp_path / "wakings"
-    built = timed(require("cc"), "-pthread", PROGRAMS / "wakings.c", "-o", program)
+    built = run_in_virtual_time(require_program("cc"), "-pthread", PROGRAMS / "wakings.c", "-o", program)
     assert built.code == 0, built.err
-    assert timed(program).out == "0 late\n"
+    assert run_in_virtual_time(program).out == "0 late\n"
 
 
 LOOKS = """
@@ -85,5 +85,5 @@ assert time.monotonic() == begun, time.monotonic() - begun
 
 def test_a_look_at_a_child_that_ends_at_this_instant_sees_its_end() -> None:
     """Its pipe ends a moment of the machine before it does: a look in between found it alive, now and then."""
-    ran = timed(sys.executable, "-c", LOOKS)
+    ran = run_in_virtual_time(sys.executable, "-c", LOOKS)
     assert (ran.code, ran.err) == (0, ran.err), ran.err

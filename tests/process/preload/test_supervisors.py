@@ -14,9 +14,9 @@ from pytest_agentproc.harness._preload import PreloadRunner
 from pytest_agentproc.scenario import load
 from pytest_agentproc.subjects import Command, Function
 from pytest_agentproc.verdict import Verdict, judge_play
-from tests.bundled import bundled
-from tests.process.preload.stand import require, timed
-from tests.process.preload.supervising import patient
+from tests.bundled import load_bundled
+from tests.process.preload.stand import require_program, run_in_virtual_time
+from tests.process.preload.supervising import supervise_with_thread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -113,8 +113,8 @@ KINDS = ["node", "c", "bash", "rust", "thread"]
 @pytest.mark.parametrize("kind", KINDS)
 def test_hard_coded_minutes_are_judged_exactly(lab: ScenarioRunner, kind: str, tmp_path: Path) -> None:
     """185 s pass in a moment, each signal comes at its millisecond, and two plays have the same record."""
-    subject = supervisor(kind, tmp_path, LIMITS)
-    plays = [_play(lab, tmp_path, text, subject) for text in (DEAF, LATE, DEAF)]
+    subject = build_supervisor(kind, tmp_path, LIMITS)
+    plays = [_play_text(lab, tmp_path, text, subject) for text in (DEAF, LATE, DEAF)]
     for played in plays:
         assert (played.record.header["clock"], played.record.header["arm"]) == ("virtual", "preload")
         judgement = judge_play(played)
@@ -126,8 +126,8 @@ def test_hard_coded_minutes_are_judged_exactly(lab: ScenarioRunner, kind: str, t
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_limit_that_is_wrong_by_a_second_is_red(lab: ScenarioRunner, kind: str, tmp_path: Path) -> None:
     """A supervisor that keeps other limits than it states fails, by the exact instants."""
-    subject = supervisor(kind, tmp_path, {**LIMITS, "kill_grace": 6})
-    rows = {row.key: row for row in judge_play(_play(lab, tmp_path, DEAF, subject)).rows}
+    subject = build_supervisor(kind, tmp_path, {**LIMITS, "kill_grace": 6})
+    rows = {row.key: row for row in judge_play(_play_text(lab, tmp_path, DEAF, subject)).rows}
     assert rows["signals"].verdict is Verdict.FAILED
     assert (rows["signals"].wanted, rows["signals"].seen) == (
         "TERM at 180 s, KILL at 186 s",
@@ -135,27 +135,30 @@ def test_a_limit_that_is_wrong_by_a_second_is_red(lab: ScenarioRunner, kind: str
     )
 
 
-def supervisor(kind: str, folder: Path, limits: dict[str, int]) -> Subject:
+def build_supervisor(kind: str, folder: Path, limits: dict[str, int]) -> Subject:
     """Make one of the kinds; C and Rust are compiled into the folder."""
     if kind == "thread":
-        return Function(patient, limits=limits)
-    return Command([*_words(kind, folder), "{agent}"], limits=limits, says=SAYS)
+        return Function(supervise_with_thread, limits=limits)
+    return Command([*_build_command(kind, folder), "{agent}"], limits=limits, says=SAYS)
 
 
-def _words(kind: str, folder: Path) -> list[str]:
+def _build_command(kind: str, folder: Path) -> list[str]:
     if kind == "node":
-        return [require("node"), str(PROGRAMS / "supervisor.mjs")]
+        return [require_program("node"), str(PROGRAMS / "supervisor.mjs")]
     if kind == "bash":
-        return [require("bash"), str(PROGRAMS / "supervisor.sh")]
+        return [require_program("bash"), str(PROGRAMS / "supervisor.sh")]
     compiler, source = {"c": ("cc", "supervisor.c"), "rust": ("rustc", "supervisor.rs")}[kind]
     made = subprocess.run(
-        [require(compiler), PROGRAMS / source, "-o", folder / "supervisor"], capture_output=True, text=True, check=False
+        [require_program(compiler), PROGRAMS / source, "-o", folder / "supervisor"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert made.returncode == 0, made.stderr
     return [str(folder / "supervisor")]
 
 
-def _play(lab: ScenarioRunner, folder: Path, text: str, subject: Subject) -> PlayResult:
+def _play_text(lab: ScenarioRunner, folder: Path, text: str, subject: Subject) -> PlayResult:
     path = folder / "one.scenario.yaml"
     path.write_text(text, "utf-8")
     return lab.play(load(path), subject)
@@ -164,7 +167,7 @@ def _play(lab: ScenarioRunner, folder: Path, text: str, subject: Subject) -> Pla
 @pytest.mark.slow
 def test_a_program_that_polls_is_judged_with_its_period(lab: ScenarioRunner, tmp_path: Path) -> None:
     """It sees the end of its agent at one of its looks, every 20 ms, and may be late by some of them."""
-    played = _play(lab, tmp_path, SHORT, Command([sys.executable, "-c", POLLS, "{agent}"], limits=LIMITS))
+    played = _play_text(lab, tmp_path, SHORT, Command([sys.executable, "-c", POLLS, "{agent}"], limits=LIMITS))
     assert played.polling is not None
     assert played.polling.period == 20_000_000
     assert judge_play(played).verdict is Verdict.PASSED
@@ -173,14 +176,14 @@ def test_a_program_that_polls_is_judged_with_its_period(lab: ScenarioRunner, tmp
 def test_a_program_that_polls_for_ever_is_given_up_soon(lab: ScenarioRunner, tmp_path: Path) -> None:
     """An hour of its looks would take minutes of the machine. It has the time of all its limits, and a minute."""
     stated = Command([sys.executable, "-c", LOOKS_FOR_EVER, "{agent}"], limits=LIMITS)
-    played = _play(lab, tmp_path, SHORT, stated)
+    played = _play_text(lab, tmp_path, SHORT, stated)
     assert str(played.fault) == "the supervisor did not return within 246 virtual seconds"
 
 
 def test_a_program_that_never_kills_and_polls_is_given_up_after_its_graces(lab: ScenarioRunner, tmp_path: Path) -> None:
     """Once an agent has outlived TERM and the graces, no limit on its run can end it any more, however long it is."""
     limits = {**LIMITS, "max_runtime": 3000}
-    played = _play(lab, tmp_path, DEAF, Command([sys.executable, "-c", NEVER_KILLS, "{agent}"], limits=limits))
+    played = _play_text(lab, tmp_path, DEAF, Command([sys.executable, "-c", NEVER_KILLS, "{agent}"], limits=limits))
     assert str(played.fault) == "the supervisor did not return within 245 virtual seconds"
 
 
@@ -197,8 +200,8 @@ def test_the_result_of_a_play_that_was_broken_off_is_not_the_next_ones(
         patch.setattr(_preload, "_RESULT_POLL_SECONDS", 0)
         patch.setattr(PreloadRunner, "_require_all_in_virtual_time", break_off)
         with pytest.raises(TimeoutError):
-            _play(lab, tmp_path, LATE, subject)
-    assert _play(lab, tmp_path, SHORT, subject).bound.scenario.claim == "it ends by itself"
+            _play_text(lab, tmp_path, LATE, subject)
+    assert _play_text(lab, tmp_path, SHORT, subject).bound.scenario.claim == "it ends by itself"
 
 
 LOOKS_FOR_EVER = """
@@ -233,8 +236,8 @@ def test_a_supervisor_out_of_reach_is_judged_in_real_time(lab: ScenarioRunner, t
     """It is never silently wrong: the record says which clock it was, and why."""
     (tmp_path / "static.c").write_text(STATIC)
     program = tmp_path / "static"
-    assert timed(require("cc"), "-static", tmp_path / "static.c", "-o", program).code == 0
-    played = _short(lab, tmp_path, Command([str(program), "{agent}"], limits=LIMITS))
+    assert run_in_virtual_time(require_program("cc"), "-static", tmp_path / "static.c", "-o", program).code == 0
+    played = _play_short(lab, tmp_path, Command([str(program), "{agent}"], limits=LIMITS))
     reason = played.record.header["out_of_reach"]
     assert reason == "static: it is a static, musl or setuid program, which virtual time cannot reach"
 
@@ -243,14 +246,14 @@ def test_a_function_that_cannot_be_sent_is_judged_in_real_time(lab: ScenarioRunn
     """A function inside a test has no name under which another process would find it."""
 
     def inner(order: RunRequest) -> RunReport:
-        return patient(order)
+        return supervise_with_thread(order)
 
-    played = _short(lab, tmp_path, Function(inner, limits=LIMITS))
+    played = _play_short(lab, tmp_path, Function(inner, limits=LIMITS))
     assert played.record.header["out_of_reach"].startswith("inner cannot be sent to another process: ")
 
 
-def _short(lab: ScenarioRunner, folder: Path, subject: Subject) -> PlayResult:
-    played = _play(lab, folder, SHORT, subject)
+def _play_short(lab: ScenarioRunner, folder: Path, subject: Subject) -> PlayResult:
+    played = _play_text(lab, folder, SHORT, subject)
     assert (judge_play(played).verdict, played.record.header["clock"]) == (Verdict.PASSED, "real")
     return played
 
@@ -258,7 +261,7 @@ def _short(lab: ScenarioRunner, folder: Path, subject: Subject) -> PlayResult:
 @pytest.mark.slow
 def test_an_agent_does_all_of_an_instant_before_a_signal_of_that_instant(lab: ScenarioRunner, tmp_path: Path) -> None:
     """Whichever was faster had decided: a client of codex signals it at the words with which codex ends."""
-    played = _play(lab, tmp_path, SIGNALLED_AT_WORK, Command(["{agent}"], says=SAYS))
+    played = _play_text(lab, tmp_path, SIGNALLED_AT_WORK, Command(["{agent}"], says=SAYS))
     ends = [event.data for event in played.record.events if event.code == "x" and event.data["process"] == "agent"]
     assert ends == [{"process": "agent", "code": 3}]
 
@@ -270,7 +273,7 @@ def test_a_program_that_looks_for_the_exit_still_meets_the_broken_pipe(lab: Scen
     words = [sys.executable, "-c", LOOKS_AND_WRITES, "{folder}", "{agent}"]
     says = {"outcome": {"json": "result.json", "key": "outcome"}}
     subject = Command(words, prompt_on_stdin=True, says=says, dialects=[dialect])
-    judgement = judge_play(lab.play(bundled(f"{dialect}-exits-before-it-reads"), subject))
+    judgement = judge_play(lab.play(load_bundled(f"{dialect}-exits-before-it-reads"), subject))
     assert judgement.verdict is Verdict.CRASHED
     assert judgement.rows[0].seen == "it exits with code 1: BrokenPipeError: [Errno 32] Broken pipe"
 
@@ -284,6 +287,6 @@ def test_a_program_that_only_output_wakes_is_late_for_an_exit_without_output(lab
         says=SAYS,
         dialects=["codex"],
     )
-    judgement = judge_play(lab.play(bundled("codex-crashes-and-leaves-a-helper"), subject))
+    judgement = judge_play(lab.play(load_bundled("codex-crashes-and-leaves-a-helper"), subject))
     rows = {row.key: (row.verdict, row.seen) for row in judgement.rows}
     assert rows["outcome"] == (Verdict.FAILED, "inactive")

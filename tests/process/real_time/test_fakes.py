@@ -15,7 +15,7 @@ import pytest
 
 from pytest_agentproc.supervisor import Completion, LineSplitter
 from pytest_agentproc.supervisor.dialects import make_decoder
-from tests.process.stand import CEILING, is_gone, scenario_of
+from tests.process.stand import CEILING, build_scenario, is_gone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,18 +23,20 @@ if TYPE_CHECKING:
     from pytest_agentproc.harness import ScenarioRunner
 
 
-def run(lab: ScenarioRunner, script: str, stdin: bytes = b"", agent: str = "raw") -> subprocess.CompletedProcess[bytes]:
+def run_fake(
+    lab: ScenarioRunner, script: str, stdin: bytes = b"", agent: str = "raw"
+) -> subprocess.CompletedProcess[bytes]:
     """Run a fake as a shell would, from nowhere and without an environment."""
-    argv = lab.make_fake(scenario_of(script, agent)).argv
+    argv = lab.make_fake(build_scenario(script, agent)).argv
     return subprocess.run(argv, check=False, input=stdin, capture_output=True, cwd="/", env={}, timeout=CEILING)
 
 
 @contextmanager
-def started(
+def start_fake(
     lab: ScenarioRunner, script: str, stdin: int = subprocess.DEVNULL, process_group: int | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start a fake and give it once it has said its first line; it is ended at the latest here."""
-    argv = lab.make_fake(scenario_of(script)).argv
+    argv = lab.make_fake(build_scenario(script)).argv
     with subprocess.Popen(argv, stdin=stdin, stdout=subprocess.PIPE, process_group=process_group) as process:
         try:
             assert process.stdout is not None
@@ -46,20 +48,20 @@ def started(
 
 def test_a_fake_prints_what_its_script_says(lab: ScenarioRunner) -> None:
     """Without a clock it is an executable like any other."""
-    done = run(lab, "- say: one\n- raw: {text: err, to: stderr}\n- say: two\n- exit: 3")
+    done = run_fake(lab, "- say: one\n- raw: {text: err, to: stderr}\n- say: two\n- exit: 3")
     assert (done.returncode, done.stdout, done.stderr) == (3, b"one\ntwo\n", b"err")
 
 
 def test_a_script_that_ends_is_a_good_exit(lab: ScenarioRunner) -> None:
     """And a signal that it dies of is a real one."""
-    assert run(lab, "- say: one").returncode == 0
-    assert run(lab, "- die: SEGV").returncode == -signal.SIGSEGV
+    assert run_fake(lab, "- say: one").returncode == 0
+    assert run_fake(lab, "- die: SEGV").returncode == -signal.SIGSEGV
 
 
 def test_a_fake_speaks_its_dialect(lab: ScenarioRunner) -> None:
     """The bytes of the wire format are the same in both times, for clients that scrub the environment too."""
     completion, reader = Completion(), make_decoder("pi")
-    for line in LineSplitter().feed(run(lab, "- answer: done", agent="pi").stdout):
+    for line in LineSplitter().feed(run_fake(lab, "- answer: done", agent="pi").stdout):
         for meaning in reader.decode(line):
             completion.feed(meaning, 0)
     assert (completion.ok, completion.text) == (True, "done")
@@ -67,27 +69,27 @@ def test_a_fake_speaks_its_dialect(lab: ScenarioRunner) -> None:
 
 def test_a_fake_reads_its_stdin(lab: ScenarioRunner) -> None:
     """It waits for lines and for the end, as a real program does."""
-    done = run(lab, '- wait_for: {stdin: "go*"}\n- say: went\n- wait_for: eof\n- say: over', b"wait\ngo on\n")
+    done = run_fake(lab, '- wait_for: {stdin: "go*"}\n- say: went\n- wait_for: eof\n- say: over', b"wait\ngo on\n")
     assert (done.returncode, done.stdout) == (0, b"went\nover\n")
 
 
 def test_a_fake_whose_output_nobody_reads_yet_waits(lab: ScenarioRunner) -> None:
     """A full pipe parks the fake, and it continues when there is room: no byte is lost."""
-    done = run(lab, "- flood: {stdout: 300 KiB}\n- flood: {stderr: 300 KiB}\n- exit: 5")
+    done = run_fake(lab, "- flood: {stdout: 300 KiB}\n- flood: {stderr: 300 KiB}\n- exit: 5")
     assert (done.returncode, len(done.stdout), len(done.stderr)) == (5, 307_200, 307_200)
 
 
 def test_a_silence_takes_its_real_time(lab: ScenarioRunner) -> None:
     """No shorter than it says; how much longer is the machine's business."""
     begun = time.monotonic()
-    assert run(lab, "- silence: 30ms\n- say: late").stdout == b"late\n"
+    assert run_fake(lab, "- silence: 30ms\n- say: late").stdout == b"late\n"
     assert time.monotonic() - begun >= 0.03
 
 
 def test_a_reaction_to_a_signal_runs(lab: ScenarioRunner) -> None:
     """A parked fake gets the signal at once and continues with its script."""
     script = "- when: {signal: TERM}\n  do: [{say: bye}, {exit: 9}]\n- say: ready\n- silence: for ever"
-    with started(lab, script) as process:
+    with start_fake(lab, script) as process:
         process.terminate()
         assert process.stdout is not None
         assert process.stdout.read() == b"bye\n"
@@ -96,7 +98,7 @@ def test_a_reaction_to_a_signal_runs(lab: ScenarioRunner) -> None:
 
 def test_a_signal_that_is_not_caught_kills_by_itself(lab: ScenarioRunner) -> None:
     """The status is the kernel's, as for a real agent."""
-    with started(lab, "- say: ready\n- linger: for ever") as process:
+    with start_fake(lab, "- say: ready\n- linger: for ever") as process:
         process.send_signal(signal.SIGHUP)
         assert process.wait(CEILING) == -signal.SIGHUP
 
@@ -105,7 +107,7 @@ def test_a_signal_that_is_not_caught_kills_by_itself(lab: ScenarioRunner) -> Non
 def test_lingering_until_a_signal_ends_with_it(lab: ScenarioRunner, signum: signal.Signals) -> None:
     """A server's life: any of the polite signals ends the step, and the script continues."""
     script = "- meanwhile: [say: ready]\n- linger: until signal\n- exit: 4"  # it is ready once it lingers
-    with started(lab, script) as process:
+    with start_fake(lab, script) as process:
         process.send_signal(signum)
         assert process.wait() == 4
 
@@ -113,7 +115,7 @@ def test_lingering_until_a_signal_ends_with_it(lab: ScenarioRunner, signum: sign
 @pytest.mark.parametrize("output", ["flood: {stdout: 1 MiB}", "drip: {stdout: x, every: 1ms}"])
 def test_a_fake_that_lost_its_reader_dies_of_it(lab: ScenarioRunner, output: str) -> None:
     """As any program that leaves the pipe signal alone: while it waits for room, and when it writes again."""
-    with started(lab, f"- say: ready\n- {output}") as process:
+    with start_fake(lab, f"- say: ready\n- {output}") as process:
         assert process.stdout is not None
         process.stdout.close()
         assert process.wait(CEILING) == -signal.SIGPIPE
@@ -122,7 +124,7 @@ def test_a_fake_that_lost_its_reader_dies_of_it(lab: ScenarioRunner, output: str
 def test_a_descendant_holds_the_stream_it_was_given(lab: ScenarioRunner) -> None:
     """The agent has ended, its child process keeps stdout open, and ends at its own time or with the lab."""
     script = "- spawn: {id: helper, inherits: [stdout], ignores_signals: true}\n- say: ready\n- exit: 0"
-    with started(lab, script, process_group=0) as process:
+    with start_fake(lab, script, process_group=0) as process:
         assert process.stdout is not None
         assert process.wait(CEILING) == 0
         poll = select.poll()
@@ -137,7 +139,7 @@ def test_a_descendant_holds_the_stream_it_was_given(lab: ScenarioRunner) -> None
 def test_spawned_helpers_leave_no_zombie(lab: ScenarioRunner) -> None:
     """A fake reaps its helpers by itself: its own tree is clean while it lives."""
     script = "- spawn: {id: helper, for: 1ms}\n- say: ready\n- linger: until eof"
-    with started(lab, script, stdin=subprocess.PIPE) as process:
+    with start_fake(lab, script, stdin=subprocess.PIPE) as process:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
         assert all(is_gone(int(pid)) for pid in children.read_text("ascii").split())
         assert children.read_text("ascii").split() == []

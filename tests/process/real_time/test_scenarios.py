@@ -19,8 +19,8 @@ from pytest_agentproc.harness.fakes._fake_log import FakeLog
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.verdict import Verdict, choose_overall_verdict, explain_play, judge_all_expectations
 from pytest_agentproc.verdict._facts import find_gone_at, list_agent_starts, list_leaks
-from tests.bundled import bundled
-from tests.process.stand import CEILING, SECOND, is_gone, reuse, scenario_of
+from tests.bundled import load_bundled
+from tests.process.stand import CEILING, SECOND, build_scenario, is_gone, start_with_used_pid
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
@@ -48,12 +48,14 @@ NAMED = (
 """Scenarios that real time can judge at that scale; the checks of a release play them all."""
 
 
-def scenario(name: str) -> Scenario:
+def load_scenario(name: str) -> Scenario:
     """Load a scenario of the corpus."""
-    return bundled(name)
+    return load_bundled(name)
 
 
-def played(lab: ScenarioRunner, told: Scenario, subject: Subject | None = None, backend: str = "asyncio") -> PlayResult:
+def play_real(
+    lab: ScenarioRunner, told: Scenario, subject: Subject | None = None, backend: str = "asyncio"
+) -> PlayResult:
     """Play in real time, as fast as can be."""
     return lab.play_real(told, subject or subjects.reference_supervisor(), backend=backend)
 
@@ -63,7 +65,7 @@ def test_the_named_scenarios_suit_real_time() -> None:
     reference_supervisor = subjects.reference_supervisor()
     seconds = 0.0
     for name in NAMED:
-        told = scenario(name)
+        told = load_scenario(name)
         foreseen = forecast_run(told, told.request_limits(reference_supervisor))
         assert choose_pace(foreseen, SCALE, 300).scale == SCALE
         seconds += foreseen.duration / 1e9 / SCALE
@@ -75,7 +77,7 @@ def test_the_named_scenarios_suit_real_time() -> None:
 )
 def test_a_scenario_is_green_in_real_time(lab: ScenarioRunner, name: str, backend: str) -> None:
     """Every check of it, times too: not before, and not long after."""
-    run = played(lab, scenario(name), backend=backend)
+    run = play_real(lab, load_scenario(name), backend=backend)
     rows = judge_all_expectations(run)
     assert choose_overall_verdict(rows) is Verdict.PASSED, explain_play(run, rows)
 
@@ -83,10 +85,10 @@ def test_a_scenario_is_green_in_real_time(lab: ScenarioRunner, name: str, backen
 def test_a_tie_is_not_for_real_time(lab: ScenarioRunner) -> None:
     """The event that is faster by chance would win."""
     with pytest.raises(NotForRealTime, match="at the same time"):
-        played(lab, scenario("exits-at-the-deadline"))
+        play_real(lab, load_scenario("exits-at-the-deadline"))
 
 
-def red(run: PlayResult) -> list[str]:
+def list_failed_keys(run: PlayResult) -> list[str]:
     """List the keys of the rows that failed."""
     return [row.key for row in judge_all_expectations(run) if row.verdict is Verdict.FAILED]
 
@@ -100,16 +102,20 @@ def red(run: PlayResult) -> list[str]:
 )
 def test_a_defect_is_red_in_real_time(lab: ScenarioRunner, defect: str, name: str, key: str) -> None:
     """On the key on which it is red in virtual time."""
-    told = scenario(name)
+    told = load_scenario(name)
     assert told.catches[defect] == key
-    assert key in red(played(lab, told, subjects.ReferenceSupervisor(defect, defects.find_defect(defect).deciders)))
+    assert key in list_failed_keys(
+        play_real(lab, told, subjects.ReferenceSupervisor(defect, defects.find_defect(defect).deciders))
+    )
 
 
 def test_who_does_not_return_is_given_up(lab: ScenarioRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     """That fails the outcome, and ends the agent."""
     monkeypatch.setattr(_pace, "_SECONDS_AFTER_EXPECTED_END", 0.5)
-    run = played(
-        lab, scenario("lingers-deaf"), subjects.ReferenceSupervisor("w", defects.find_defect("waits-for-exit").deciders)
+    run = play_real(
+        lab,
+        load_scenario("lingers-deaf"),
+        subjects.ReferenceSupervisor("w", defects.find_defect("waits-for-exit").deciders),
     )
     (outcome,) = [row for row in judge_all_expectations(run) if row.key == "outcome"]
     assert (outcome.verdict, outcome.seen) == (
@@ -124,7 +130,7 @@ def test_what_a_subject_leaves_behind_is_told_to_no_later_test(
     """The garbage collector runs at any time: its finds from an ended run belong to no later test."""
     gc.disable()
     try:
-        run = lab.play_real(scenario_of("- say: ready"), Leaves())
+        run = lab.play_real(build_scenario("- say: ready"), Leaves())
     finally:
         gc.enable()
     gc.collect()
@@ -135,7 +141,7 @@ def test_what_a_subject_leaves_behind_is_told_to_no_later_test(
 def test_what_was_left_is_named_and_ended(lab: ScenarioRunner) -> None:
     """A supervisor that looks away leaves an agent that lives, and a verdict that says so."""
     forgetful = subjects.StartsAgentAndReturns()
-    run = lab.play_real(scenario_of("- say: ready\n- linger: for ever"), forgetful, scale=4)
+    run = lab.play_real(build_scenario("- say: ready\n- linger: for ever"), forgetful, scale=4)
     rows = {row.key: row for row in judge_all_expectations(run)}
     assert (rows["leaks"].verdict, rows["leaks"].seen) == (Verdict.FAILED, "agent (still alive)")
     (agent,) = forgetful.forgotten
@@ -192,7 +198,7 @@ def test_each_of_two_that_live_at_once_has_its_own_end(lab: ScenarioRunner) -> N
 def test_a_second_start_ends_after_it_began(lab: ScenarioRunner) -> None:
     """The supervisor's sight of the first exit says nothing of the second."""
     told = loads("scenario: a\nagent: raw\nscripts:\n  - [{say: one}, {exit: 3}]\n  - [{say: two}]\n")
-    record = played(lab, told, Twice("twice")).record
+    record = play_real(lab, told, Twice("twice")).record
     ((_, first), (name, second)) = list_agent_starts(record)
     ended, ended_too = find_gone_at(record, "agent"), find_gone_at(record, name)
     assert ended is not None
@@ -226,7 +232,7 @@ def test_a_zombie_that_a_thread_is_about_to_reap_is_none(lab: ScenarioRunner, mo
 def test_a_real_time_fake_keeps_a_record(lab: ScenarioRunner) -> None:
     """With any starter: its input and actions, counted from its own start."""
     fake = lab.make_fake(
-        scenario_of(
+        build_scenario(
             "- when: {signal: TERM}\n  do: [{exit: 5}]\n- wait_for: {stdin: go}\n- say: ready\n- linger: for ever"
         )
     )
@@ -270,7 +276,7 @@ def test_a_real_time_fake_whose_pid_comes_again_is_somebody_new(lab: ScenarioRun
 
     with start() as first:
         first.communicate()
-    with reuse(first.pid, start) as second:
+    with start_with_used_pid(first.pid, start) as second:
         second.communicate()
     events = fake.finish().events
     assert [(event.data["process"], event.data["bytes"]) for event in events if event.code == "o"] == [

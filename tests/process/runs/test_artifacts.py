@@ -14,8 +14,8 @@ import pytest
 
 from pytest_agentproc.supervisor import Outcome, Policy, Result, run_once
 from pytest_agentproc.vocabulary import ARTIFACT_TEXTS
-from tests.process.runs.test_once import PYTHON, QUICK, bounded, once, shell
-from tests.process.stand import CEILING, descriptors, is_gone
+from tests.process.runs.test_once import PYTHON, QUICK, run_command_once, run_shell_line, run_with_ceiling
+from tests.process.stand import CEILING, is_gone, list_open_descriptors
 
 if TYPE_CHECKING:
     from tests.process.stand import Stand
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def names(folder: Path) -> list[str]:
+def list_files(folder: Path) -> list[str]:
     """List the files in a folder."""
     return sorted(file.name for file in folder.iterdir())
 
 
-def told(folder: Path) -> dict[str, Any]:
+def read_result_file(folder: Path) -> dict[str, Any]:
     """Read a run's result.json."""
     fields: dict[str, Any] = json.loads((folder / "result.json").read_bytes())
     return fields
@@ -38,14 +38,14 @@ def test_a_run_leaves_its_five_files(backend: str, tmp_path: Path) -> None:
     """In a directory that was not there, for its owner alone, and nothing beside them."""
     folder = tmp_path / "runs" / "1"
     line = r"printf 'one\n\377'; printf 'oops\n' >&2; exit 3"
-    result = shell(backend, line, artifacts=folder, run_id="run 1", model="m0", cwd=str(tmp_path))
-    assert names(folder) == sorted(ARTIFACT_TEXTS)
+    result = run_shell_line(backend, line, artifacts=folder, run_id="run 1", model="m0", cwd=str(tmp_path))
+    assert list_files(folder) == sorted(ARTIFACT_TEXTS)
     assert folder.stat().st_mode & 0o777 == 0o700
     assert {file.stat().st_mode & 0o777 for file in folder.iterdir()} == {0o600}
     assert (folder / "stdout.log").read_bytes() == b"one\n\xff"
     assert (folder / "stderr.log").read_bytes() == b"oops\n"
     assert (folder / "transcript.log").read_text("utf-8") == f"{result.text}\n"
-    fields = told(folder)
+    fields = read_result_file(folder)
     assert (fields["run_id"], fields["requested_model"], fields["cwd"]) == ("run 1", "m0", str(tmp_path))
     assert fields["argv"] == ["/bin/sh", "-c", line]
     assert (fields["outcome"], fields["exit_code"], fields["agent_status"]) == ("failed", 3, 3)
@@ -56,9 +56,9 @@ def test_a_run_leaves_its_five_files(backend: str, tmp_path: Path) -> None:
 
 def test_an_agent_that_cannot_start_leaves_a_result(backend: str, tmp_path: Path) -> None:
     """The reader of a result wants to know the attempt and the reason of its failure; a run without a name gets one."""
-    once(backend, "/nope/agent", artifacts=str(tmp_path))
-    assert names(tmp_path) == sorted(ARTIFACT_TEXTS)
-    fields = told(tmp_path)
+    run_command_once(backend, "/nope/agent", artifacts=str(tmp_path))
+    assert list_files(tmp_path) == sorted(ARTIFACT_TEXTS)
+    fields = read_result_file(tmp_path)
     assert (fields["outcome"], fields["exit_code"], fields["agent_status"]) == ("spawn_failed", 127, None)
     assert fields["error"] == "/nope/agent: /nope/agent: No such file or directory (errno 2)"
     assert len(fields["run_id"]) == 32
@@ -70,29 +70,32 @@ def test_a_directory_that_takes_no_file_changes_nothing_but_the_warnings(
 ) -> None:
     """The kernel's own refuse root too; a file is no directory."""
     (tmp_path / "file").write_bytes(b"")
-    result = shell(backend, "echo done; exit 3", artifacts=tmp_path / place)
+    result = run_shell_line(backend, "echo done; exit 3", artifacts=tmp_path / place)
     assert (result.outcome, result.exit_code, result.text) == (Outcome.FAILED, 3, "done")
     assert result.warnings == ("artifacts_incomplete",)
     assert sorted(result.unwritten) == sorted(ARTIFACT_TEXTS)
-    assert names(tmp_path) == ["file"]
+    assert list_files(tmp_path) == ["file"]
 
 
 def test_a_name_that_is_taken_by_a_directory_costs_one_file(backend: str, tmp_path: Path) -> None:
     """The others are whole, and result.json says which one is missing and why."""
     (tmp_path / "stdout.log").mkdir()
-    result = shell(backend, "echo done", artifacts=tmp_path)
-    assert names(tmp_path) == sorted(ARTIFACT_TEXTS)
+    result = run_shell_line(backend, "echo done", artifacts=tmp_path)
+    assert list_files(tmp_path) == sorted(ARTIFACT_TEXTS)
     assert result.unwritten == {"stdout.log": "Is a directory"}
-    assert (told(tmp_path)["unwritten"], told(tmp_path)["warnings"]) == (result.unwritten, ["artifacts_incomplete"])
+    assert (read_result_file(tmp_path)["unwritten"], read_result_file(tmp_path)["warnings"]) == (
+        result.unwritten,
+        ["artifacts_incomplete"],
+    )
 
 
 def test_a_directory_that_the_agent_removes_costs_the_files(backend: str, tmp_path: Path) -> None:
     """An agent that cleans up too much is still supervised; only the result, which comes last, has a place again."""
     folder = tmp_path / "run"
-    result = shell(backend, f"echo done; rm -r {folder}", artifacts=folder)
+    result = run_shell_line(backend, f"echo done; rm -r {folder}", artifacts=folder)
     assert (result.outcome, result.text) == (Outcome.COMPLETED, "done")
     assert sorted(result.unwritten) == sorted(set(ARTIFACT_TEXTS) - {"result.json"})
-    assert names(folder) == ["result.json"]
+    assert list_files(folder) == ["result.json"]
 
 
 LIMITED = """
@@ -113,25 +116,25 @@ def test_a_file_that_cannot_grow_on_is_not_left_in_part(tmp_path: Path) -> None:
     )
     unwritten = {"stderr.log": "File too large"}
     assert (done.stderr, json.loads(done.stdout)) == ("", ["completed", 12000, ["artifacts_incomplete"], unwritten])
-    assert names(tmp_path) == sorted(set(ARTIFACT_TEXTS) - {"stderr.log"})
-    assert told(tmp_path)["unwritten"] == unwritten
+    assert list_files(tmp_path) == sorted(set(ARTIFACT_TEXTS) - {"stderr.log"})
+    assert read_result_file(tmp_path)["unwritten"] == unwritten
 
 
 @pytest.mark.slow
 def test_a_failing_disk_costs_no_descriptor(backend: str, tmp_path: Path) -> None:
     """Ten runs on a failing disk leave as many descriptors open as ten runs on a good disk."""
     (tmp_path / "stdout.log").mkdir()
-    shell(backend, "exit 0", artifacts=tmp_path)
-    before = descriptors()
+    run_shell_line(backend, "exit 0", artifacts=tmp_path)
+    before = list_open_descriptors()
     for folder in (tmp_path, Path("/sys"), tmp_path / "other") * 5:
-        shell(backend, "echo x; echo y >&2", artifacts=folder)
-        once(backend, "/nope/agent", artifacts=folder)
-    assert descriptors() == before
+        run_shell_line(backend, "echo x; echo y >&2", artifacts=folder)
+        run_command_once(backend, "/nope/agent", artifacts=folder)
+    assert list_open_descriptors() == before
 
 
 def test_an_agent_gets_no_descriptor_of_a_file(backend: str, tmp_path: Path) -> None:
     """The agent could write to an inherited descriptor, and hold it open beyond its run."""
-    result = shell(backend, "ls -l /proc/self/fd", artifacts=tmp_path)
+    result = run_shell_line(backend, "ls -l /proc/self/fd", artifacts=tmp_path)
     assert "part" not in result.transcript
 
 
@@ -164,12 +167,12 @@ def test_a_run_that_is_cancelled_leaves_its_files_whole(backend: str, outcome: s
     async def supervise() -> None:
         await run_once(argv, dialect="pi", policy=policy, artifacts=folder)
 
-    bounded(backend, host)
+    run_with_ceiling(backend, host)
     pid = int(os.read(begin, 100))
     os.close(begin)
     assert is_gone(pid)
-    assert names(folder) == sorted(ARTIFACT_TEXTS)
-    fields = told(folder)
+    assert list_files(folder) == sorted(ARTIFACT_TEXTS)
+    fields = read_result_file(folder)
     assert (fields["outcome"], fields["agent_status"], fields["forced"]) == (outcome, -9, True)
     if outcome == "stopped":
         assert fields["exit_code"] == 130
@@ -198,9 +201,9 @@ def test_a_supervisor_that_is_killed_leaves_no_result_and_no_half_file(tmp_path:
     """The lines that it had read are there, under names that no reader mistakes for the files."""
     done = subprocess.run([PYTHON, "-c", KILLED, str(tmp_path)], timeout=CEILING, check=False, cwd=ROOT)
     assert done.returncode == -signal.SIGKILL
-    parts = {name.rsplit(".", 2)[0]: tmp_path / name for name in names(tmp_path) if name.endswith(".part")}
+    parts = {name.rsplit(".", 2)[0]: tmp_path / name for name in list_files(tmp_path) if name.endswith(".part")}
     assert sorted(parts) == sorted(set(ARTIFACT_TEXTS) - {"result.json"})
-    assert len(names(tmp_path)) == len(parts)
+    assert len(list_files(tmp_path)) == len(parts)
     assert is_gone(int(parts["stdout.log"].read_bytes()))
 
 
@@ -215,11 +218,11 @@ def test_runs_that_share_a_directory_leave_one_runs_files_each_whole(backend: st
             for number in range(8):
                 group.start_soon(supervise, number)
 
-    bounded(backend, host)
-    assert names(tmp_path) == sorted(ARTIFACT_TEXTS)
+    run_with_ceiling(backend, host)
+    assert list_files(tmp_path) == sorted(ARTIFACT_TEXTS)
     log = (tmp_path / "stdout.log").read_text("utf-8")
     assert (len(log), len(set(log.strip()))) == (2001, 1)
-    assert told(tmp_path)["outcome"] == "completed"
+    assert read_result_file(tmp_path)["outcome"] == "completed"
 
 
 @pytest.mark.slow
@@ -232,6 +235,6 @@ def test_dates_are_the_wall_clocks_and_durations_the_runs(stand: Stand, tmp_path
 
     result = stand.run(supervise)
     assert result.returned == 7200 * 1_000_000_000
-    fields = told(tmp_path)
+    fields = read_result_file(tmp_path)
     assert (fields["started_at"], fields["ended_at"]) == ("2026-01-01T00:00:00.000000Z", "2026-01-01T02:00:00.000000Z")
     assert (fields["elapsed"], fields["returned"]) == (7200.0, 7200.0)

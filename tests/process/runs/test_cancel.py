@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from pytest_agentproc.supervisor import Outcome, Policy, Result, run_once
-from tests.process.stand import descriptors, is_gone
+from tests.process.stand import is_gone, list_open_descriptors
 from tests.process.stepwise import Stepwise
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ SCRIPTS = {"lingers": (LINGERS, Outcome.COMPLETED), "leaves": (LEAVES, Outcome.C
 SCRIPTS["is silent"] = (IS_SILENT, Outcome.INACTIVE)
 
 
-def cancelled_at(stand: Stand, backend: str, script: str, point: int) -> tuple[int, Result | None]:
+def cancel_at_point(stand: Stand, backend: str, script: str, point: int) -> tuple[int, Result | None]:
     """Cancel at one point where it waits or reports an action; give how many points there were, and the result."""
     argv = stand.fake(script, "pi")
     count, results = 0, []
@@ -75,21 +75,21 @@ def test_cancelled_at_any_point_a_run_leaves_nobody(make_stand: Callable[..., St
     """Its spawn, its reads and writes, its timers, its signals, and each wait of the cleanup that they begin."""
     script, outcome = SCRIPTS[kind]
     whole = make_stand(guard=10.0)
-    points, result = cancelled_at(whole, backend, script, 0)
+    points, result = cancel_at_point(whole, backend, script, 0)
     whole.close()
     assert points > 10
     assert result is not None
     assert result.outcome is outcome
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        before = descriptors()
+        before = list_open_descriptors()
         for point in range(1, points + 1):
             stand = make_stand(guard=10.0)
-            count, _ = cancelled_at(stand, backend, script, point)
+            count, _ = cancel_at_point(stand, backend, script, point)
             assert count >= point
             stand.close()
         gc.collect()
-        assert descriptors() == before
+        assert list_open_descriptors() == before
 
 
 @pytest.mark.slow
@@ -125,7 +125,7 @@ def test_cancelled_again_in_its_cleanup_a_run_leaves_nobody(make_stand: Callable
         stand.run(host)
         return count
 
-    points, _ = cancelled_at(make_stand(guard=10.0), "asyncio", script, 0)
+    points, _ = cancel_at_point(make_stand(guard=10.0), "asyncio", script, 0)
     for point in range(1, points + 1):
         stand = make_stand(guard=10.0)
         assert cancelled_from(stand, point) >= point

@@ -21,7 +21,7 @@ from pytest_agentproc.capture._record_writer import RecordWriter
 from pytest_agentproc.scenario import load, loads
 from pytest_agentproc.supervisor import Policy, open_session
 from pytest_agentproc.tree import adopt_orphans_in_block, list_descendants
-from tests.mirrors.test_mirrors import mirror_of
+from tests.mirrors.test_mirrors import find_mirror
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,18 +42,18 @@ PROGRAMS: dict[str, str] = {
 }
 
 
-def record(out: Path, command: list[str], *options: str, **how: Any) -> subprocess.CompletedProcess[bytes]:
+def record_program(out: Path, command: list[str], *options: str, **how: Any) -> subprocess.CompletedProcess[bytes]:
     """Record a program to its end."""
     line = [*RECORD, "--out", str(out), *options, "--", *command]
     return subprocess.run(line, capture_output=True, check=False, timeout=CEILING, **{"input": b"", **how})
 
 
-def words(stream: bytes) -> list[Any]:
+def list_relevant_parts(stream: bytes) -> list[Any]:
     """Give the relevant part of each line; of a line that a reader of a failure could not read, its digest."""
     return [normalize_output_line(line) if len(line) < _LONG else sha256(line).digest() for line in stream.split(b"\n")]
 
 
-def normal(file: Path) -> dict[str, Any]:
+def normalize_recording(file: Path) -> dict[str, Any]:
     """Give what a record says, without what is never the same twice: pids, chunks, times, whose command line it is.
 
     Its `tree` is how each descendant was started, and for how many seconds it lived.
@@ -75,13 +75,13 @@ def normal(file: Path) -> dict[str, Any]:
         elif code == "x":
             ends = {key: value for key, value in data.items() if key != "process"}
     tree = [(how, lives.get(name, CEILING)) for name, (_, how) in seen.items()]
-    told = {code: words(data) for code, data in streams.items()}
+    told = {code: list_relevant_parts(data) for code, data in streams.items()}
     return {"streams": told, "ends": ends, "tree": tree, "left": sorted(seen.keys() - lives.keys()) != []}
 
 
 def assert_alike(first_path: Path, second_path: Path) -> None:
     """Have two records say the same; a process seen for sure in one of them must be in the other."""
-    first, second = normal(first_path), normal(second_path)
+    first, second = normalize_recording(first_path), normalize_recording(second_path)
     trees = first.pop("tree"), second.pop("tree")
     assert first == second
     for tree, other in (trees, trees[::-1]):
@@ -89,20 +89,20 @@ def assert_alike(first_path: Path, second_path: Path) -> None:
         assert sure <= Counter(how for how, _ in other), trees
 
 
-def duration(file: Path) -> float:
+def read_duration(file: Path) -> float:
     """Give the time until the program had ended, in seconds."""
     lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()[1:]]
     end = next(index for index, line in enumerate(lines) if line[1] == "x")
     return sum(float(line[0]) for line in lines[: end + 1])
 
 
-def twice(lab: ScenarioRunner, folder: Path, command: list[str], **how: Any) -> tuple[Path, Path]:
+def record_twice(lab: ScenarioRunner, folder: Path, command: list[str], **how: Any) -> tuple[Path, Path]:
     """Record a program, and the fake that plays the recording; give both records."""
     first, second = folder / "one.scenario.yaml", folder / "two.scenario.yaml"
-    record(first, command, **how)
+    record_program(first, command, **how)
     fake = lab.make_fake(load(first))
     try:
-        record(second, fake.argv, **how)
+        record_program(second, fake.argv, **how)
     finally:
         fake.finish()
     return folder / "one.record.jsonl", folder / "two.record.jsonl"
@@ -112,17 +112,17 @@ def twice(lab: ScenarioRunner, folder: Path, command: list[str], **how: Any) -> 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_second_recording_of_a_program_equals_the_first(name: str, lab: ScenarioRunner, tmp_path: Path) -> None:
     """The recording holds the scenario's actions: bytes, ends, the descent of each process and how long it takes."""
-    first, second = twice(lab, tmp_path, ["sh", "-c", PROGRAMS[name]])
+    first, second = record_twice(lab, tmp_path, ["sh", "-c", PROGRAMS[name]])
     assert_alike(first, second)
-    assert duration(second) >= duration(first) - 0.25
+    assert read_duration(second) >= read_duration(first) - 0.25
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["claude/tool", "codex/tool", "gemini/stream", "pi/hello"])
 def test_a_fake_of_a_real_cli_is_recorded_in_its_dialect(name: str, lab: ScenarioRunner, tmp_path: Path) -> None:
     """One of each dialect runs with processes and pipes; all others run in memory (tests/mirrors)."""
-    fake = lab.make_fake(load(mirror_of(name)))
-    first, second = twice(lab, tmp_path, fake.argv)
+    fake = lab.make_fake(load(find_mirror(name)))
+    first, second = record_twice(lab, tmp_path, fake.argv)
     fake.finish()
     assert_alike(first, second)
     text = (tmp_path / "one.scenario.yaml").read_text("utf-8")
@@ -154,13 +154,13 @@ def test_a_supervisor_does_not_notice_the_recorder(lab: ScenarioRunner, tmp_path
 @pytest.mark.slow
 def test_the_bytes_pass_through_as_they_are(tmp_path: Path) -> None:
     """A supervisor sees the same with the recorder and without it."""
-    done = record(
+    done = record_program(
         tmp_path / "x.scenario.yaml", ["sh", "-c", "cat; printf '\\377\\000'; echo oops >&2; exit 5"], input=b"in"
     )
     assert (done.stdout, done.stderr[:5], done.returncode) == (b"in\xff\x00", b"oops\n", 5)
 
 
-def stubborn(folder: Path, name: str, command: list[str]) -> Path:
+def record_stubborn_program(folder: Path, name: str, command: list[str]) -> Path:
     """Record a program that is terminated once it is heard of; give its record."""
     line = [*RECORD, "--out", str(folder / f"{name}.scenario.yaml"), "--", *command]
     with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -174,9 +174,11 @@ def stubborn(folder: Path, name: str, command: list[str]) -> Path:
 @pytest.mark.slow
 def test_a_program_that_ignores_the_signal_goes_on_in_both(lab: ScenarioRunner, tmp_path: Path) -> None:
     """TERM passes through and is deadly for neither: not for the program, and not for the fake that plays it."""
-    first = stubborn(tmp_path, "one", ["sh", "-c", "trap '' TERM; echo ready; sleep 0.4; echo still here; exit 4"])
+    first = record_stubborn_program(
+        tmp_path, "one", ["sh", "-c", "trap '' TERM; echo ready; sleep 0.4; echo still here; exit 4"]
+    )
     fake = lab.make_fake(load(tmp_path / "one.scenario.yaml"))
-    second = stubborn(tmp_path, "two", fake.argv[:1])
+    second = record_stubborn_program(tmp_path, "two", fake.argv[:1])
     fake.finish()
     assert "when: {signal: TERM}\n    do: []" in (tmp_path / "one.scenario.yaml").read_text("utf-8")
     assert '"s", {"process": "agent", "signal": "TERM"' in second.read_text("utf-8")
@@ -229,7 +231,7 @@ def test_a_kill_of_the_recorder_is_recorded_though_the_program_has_ended_before(
 def test_a_terminal_is_one(tmp_path: Path) -> None:
     """A program that asks whether it talks to a terminal gets yes, and its size is ours, or the usual one."""
     command = ["sh", "-c", "test -t 0 && test -t 1 && test -t 2 && stty size"]
-    done = record(tmp_path / "x.scenario.yaml", command, "--terminal")
+    done = record_program(tmp_path / "x.scenario.yaml", command, "--terminal")
     assert (done.returncode, done.stdout) == (0, b"24 80\r\n")
 
 
@@ -238,7 +240,7 @@ def test_what_is_told_behind_a_recording(tmp_path: Path) -> None:
     """These lines and this file are the first sight for a first-time user of the recorder."""
     command = ["sh", "-c", 'echo "$MY_TOKEN"; echo "a rather long text"; exit 3']
     env = {**os.environ, "MY_TOKEN": "s3cr3t-v4lu3", "OTHER_TOKEN": "1"}
-    done = record(tmp_path / "x.scenario.yaml", command, "--shorten", "14", env=env, cwd=tmp_path)
+    done = record_program(tmp_path / "x.scenario.yaml", command, "--shorten", "14", env=env, cwd=tmp_path)
     assert re.sub(rb"\S*/(?=x\.)", b"", done.stderr).decode() == (
         "agentproc record: wrote x.scenario.yaml and x.record.jsonl\n"
         "agentproc record: redacted redacted1: value of MY_TOKEN (1 in stdout)\n"
@@ -304,7 +306,7 @@ def test_a_mistake_is_told_before_anything_runs(options: list[str], code: int, m
 def test_a_flood_is_passed_on_and_its_beginning_is_recorded(program: str, least: int, tmp_path: Path) -> None:
     """It once took 14 bytes of memory for each byte that the program printed, and 150 for each byte of short lines."""
     out = tmp_path / "x.scenario.yaml"
-    done = record(out, ["sh", "-c", program], "--dialect", "raw")
+    done = record_program(out, ["sh", "-c", program], "--dialect", "raw")
     told = done.stderr.decode().splitlines()[2]
     found = re.fullmatch(
         r"agentproc record: not faithful: (what came after the first (\d+) bytes was passed on, not recorded)", told
@@ -321,7 +323,7 @@ def test_a_pipe_in_the_place_of_a_file_is_replaced(tmp_path: Path) -> None:
     """Opening it for writing waits for a reader, which never comes."""
     out = tmp_path / "x.scenario.yaml"
     os.mkfifo(tmp_path / "x.record.jsonl")
-    assert record(out, ["echo", "hi"]).returncode == 0
+    assert record_program(out, ["echo", "hi"]).returncode == 0
     assert (tmp_path / "x.record.jsonl").is_file()
 
 
@@ -329,7 +331,7 @@ def test_a_pipe_in_the_place_of_a_file_is_replaced(tmp_path: Path) -> None:
 def test_a_folder_in_the_place_of_a_file_is_found_before_anything_runs(tmp_path: Path) -> None:
     """The effects of the program were lost, with a traceback."""
     (tmp_path / "x.record.jsonl").mkdir()
-    done = record(tmp_path / "x.scenario.yaml", ["touch", str(tmp_path / "ran")])
+    done = record_program(tmp_path / "x.scenario.yaml", ["touch", str(tmp_path / "ran")])
     place = f'--out is "{tmp_path}/x.scenario.yaml", and {tmp_path}/x.record.jsonl is a folder'
     assert (done.returncode, done.stderr.decode()) == (2, f"agentproc record: {place}\nname another file\n")
     assert not (tmp_path / "ran").exists()

@@ -11,8 +11,16 @@ import anyio
 import pytest
 
 from pytest_agentproc.supervisor import Policy, Session, open_session
-from tests.process.pi_scripts import ENDS, GREETS, PI, hears, says, settles, takes
-from tests.process.stand import CEILING, descriptors, is_gone
+from tests.process.pi_scripts import (
+    ENDS,
+    GREETS,
+    PI,
+    answer_abort_step,
+    await_intent_step,
+    end_message_step,
+    take_prompt_steps,
+)
+from tests.process.stand import CEILING, is_gone, list_open_descriptors
 from tests.process.stepwise import Stepwise
 
 if TYPE_CHECKING:
@@ -25,19 +33,19 @@ POLICY = Policy(prompt_timeout=60.0, cancel_grace=300.0)
 SCRIPT = (
     "- spawn: {id: tool, ignores_signals: true}\n"
     + GREETS
-    + takes(1)
-    + says("ONE")
+    + take_prompt_steps(1)
+    + end_message_step("ONE")
     + ENDS
-    + takes(2)
-    + hears("abort-2")
-    + says("part", "aborted")
+    + take_prompt_steps(2)
+    + await_intent_step("abort-2")
+    + end_message_step("part", "aborted")
     + ENDS
-    + settles(2)
+    + answer_abort_step(2)
     + "- wait_for: eof\n- silence: 1000s\n"
 )
 
 
-async def talk(argv: list[str], step: Callable[[], None]) -> None:
+async def hold_full_conversation(argv: list[str], step: Callable[[], None]) -> None:
     """Have a conversation with everything in it: a good turn, a timeout, a viewer, a close that goes up to TERM."""
 
     def trace(_at: int, _code: str, _data: dict[str, Any]) -> None:
@@ -56,7 +64,7 @@ async def talk(argv: list[str], step: Callable[[], None]) -> None:
         step()
 
 
-def cancelled_at(stand: Stand, backend: str, point: int) -> int:
+def cancel_at_point(stand: Stand, backend: str, point: int) -> int:
     """Cancel at one point; give how many points there were until then."""
     argv = stand.fake(SCRIPT)
     count = 0
@@ -70,7 +78,7 @@ def cancelled_at(stand: Stand, backend: str, point: int) -> int:
                 if count == point:
                     scope.cancel()
 
-            await talk(argv, step)
+            await hold_full_conversation(argv, step)
 
     stand.run(host, backend=backend)
     assert all(is_gone(pid, 0) for pid in stand.pids())
@@ -81,14 +89,14 @@ def cancelled_at(stand: Stand, backend: str, point: int) -> int:
 def test_cancelled_at_any_point_it_leaves_nobody(make_stand: Callable[..., Stand], backend: str) -> None:
     """Each action is a point: reads, writes, signals, timers, reports to viewers, waits of callers."""
     whole = make_stand(guard=10.0)
-    points = cancelled_at(whole, backend, 0)
+    points = cancel_at_point(whole, backend, 0)
     whole.close()
     assert points > 40
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for point in range(1, points + 1):
             stand = make_stand(guard=10.0)
-            assert cancelled_at(stand, backend, point) >= point
+            assert cancel_at_point(stand, backend, point) >= point
             stand.close()
         gc.collect()
 
@@ -97,7 +105,12 @@ def test_cancelled_at_any_point_it_leaves_nobody(make_stand: Callable[..., Stand
 def test_cancelling_who_waits_cancels_the_waiting_and_nothing_else(stand: Stand, backend: str, word: str) -> None:
     """The turn continues and the order stands: a stopped agent is replaced, and gets the queued prompt."""
     argv = stand.fake(
-        GREETS + takes(1) + "- silence: 10s\n" + says("ONE") + ENDS + "- wait_for: eof\n- silence: 1000s\n"
+        GREETS
+        + take_prompt_steps(1)
+        + "- silence: 10s\n"
+        + end_message_step("ONE")
+        + ENDS
+        + "- wait_for: eof\n- silence: 1000s\n"
     )
     steps = 0
 
@@ -144,7 +157,7 @@ def test_a_session_on_the_real_clock_and_an_ordinary_program(backend: str, tmp_p
             async with open_session([sys.executable, "-S", str(program)], dialect="pi", policy=policy) as session:
                 return await converse(session)
 
-    before = descriptors()
+    before = list_open_descriptors()
     assert anyio.run(host, backend=backend) == [
         ("completed", "ONE"),
         ("timed_out", None),
@@ -154,4 +167,4 @@ def test_a_session_on_the_real_clock_and_an_ordinary_program(backend: str, tmp_p
         "ready",
     ]
     gc.collect()
-    assert descriptors() == before
+    assert list_open_descriptors() == before

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from tests.process.stand import scenario_of
+from tests.process.stand import build_scenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -105,7 +105,7 @@ CLAUDE = """
 """
 
 
-def _user(text: str) -> dict[str, Any]:
+def _build_user_message(text: str) -> dict[str, Any]:
     message = {"role": "user", "content": text}
     return {"type": "user", "message": message, "parent_tool_use_id": None, "uuid": f"uuid of {text}"}
 
@@ -116,9 +116,9 @@ async def talk_to_claude(argv: list[str]) -> tuple[list[tuple[Any, ...]], int]:
         client = Client(process)
         await client.send(type="control_request", request_id="a", request={"subtype": "initialize"})
         await client.read(lambda event: event["type"] == "control_response")
-        await client.send(**_user("one"))
+        await client.send(**_build_user_message("one"))
         await client.read(lambda event: event["type"] == "result")
-        await client.send(**_user("two"))
+        await client.send(**_build_user_message("two"))
         await client.read(lambda event: event.get("subtype") == "task_notification")
         await client.send(type="control_request", request_id="b", request={"subtype": "interrupt"})
         await client.read(lambda event: event["type"] == "result" and "origin" in event)
@@ -143,7 +143,7 @@ def test_a_conversation_with_claude_takes_the_time_of_its_script(stand: Stand, b
 def test_a_conversation_with_claude_is_the_same_in_real_time(lab: ScenarioRunner) -> None:
     """The same fake without a virtual clock keeps time itself."""
     script = CLAUDE.replace("10s", "50ms").replace("1s", "50ms").replace("5s", "50ms")
-    fake = lab.make_fake(scenario_of(script, "{dialect: claude, mode: session}"))
+    fake = lab.make_fake(build_scenario(script, "{dialect: claude, mode: session}"))
     try:
         assert anyio.run(talk_to_claude, fake.argv) == (RESULTS, 0)
     finally:
@@ -165,7 +165,7 @@ def test_a_line_that_claude_cannot_read_ends_it(stand: Stand) -> None:
 def test_a_conversation_with_pi_is_the_same_in_real_time(lab: ScenarioRunner) -> None:
     """The same fake without a virtual clock keeps time itself."""
     script = PI.replace("10s", "50ms").replace("2s", "50ms")
-    fake = lab.make_fake(scenario_of(script, "{dialect: pi, mode: rpc}"))
+    fake = lab.make_fake(build_scenario(script, "{dialect: pi, mode: rpc}"))
     try:
         assert anyio.run(talk_to_pi, fake.argv) == (*TALKED, 0)
     finally:
@@ -214,7 +214,7 @@ def test_a_conversation_in_acp_takes_the_time_of_its_script(stand: Stand, backen
 
 def test_a_conversation_in_acp_is_the_same_in_real_time(lab: ScenarioRunner) -> None:
     """The same fake without a virtual clock keeps time itself."""
-    fake = lab.make_fake(scenario_of(ACP.replace("10s", "50ms").replace("1s", "50ms").replace("2s", "50ms"), "acp"))
+    fake = lab.make_fake(build_scenario(ACP.replace("10s", "50ms").replace("1s", "50ms").replace("2s", "50ms"), "acp"))
     try:
         assert anyio.run(talk_to_acp, fake.argv) == ([None, None, "end_turn", "cancelled"], 0)
     finally:
@@ -223,7 +223,7 @@ def test_a_conversation_in_acp_is_the_same_in_real_time(lab: ScenarioRunner) -> 
 
 def test_a_fake_of_a_session_starts_without_json_and_re(lab: ScenarioRunner) -> None:
     """A start costs milliseconds; the scanner alone reads requests."""
-    fake = lab.make_fake(scenario_of("- wait_for: prompt 1\n- answer: hi", "{dialect: pi, mode: rpc}"))
+    fake = lab.make_fake(build_scenario("- wait_for: prompt 1\n- answer: hi", "{dialect: pi, mode: rpc}"))
     stub = fake.path
     code = f"import sys, atexit; sys.argv = {fake.argv!r}; source = open({stub!r}).read()\n"
     code += "import posix; end = posix._exit\n"

@@ -8,7 +8,15 @@ import anyio
 import pytest
 
 from pytest_agentproc.supervisor import Hook, Policy, open_session
-from tests.process.pi_scripts import ENDS, GREETS, hears, prints, says, settles, takes
+from tests.process.pi_scripts import (
+    ENDS,
+    GREETS,
+    answer_abort_step,
+    await_intent_step,
+    end_message_step,
+    print_line_step,
+    take_prompt_steps,
+)
 from tests.process.stand import SECOND
 
 if TYPE_CHECKING:
@@ -21,11 +29,11 @@ GREETED: dict[str, object] = {
 }
 
 
-def fires(event: str) -> str:
+def build_hook_step(event: str) -> str:
     """Give the step in which a hook fires."""
     told = {"hook_event_name": event, "tool_name": "Bash"}
     request = {"subtype": "hook_callback", "callback_id": "mine", "input": told}
-    return prints({"type": "control_request", "request_id": event, "request": request})
+    return print_line_step({"type": "control_request", "request_id": event, "request": request})
 
 
 @pytest.mark.parametrize(
@@ -42,13 +50,13 @@ def test_a_tool_waits_for_its_callback(
     """Registered in time it decides, after its own five seconds; else the tool is denied at hook_timeout (B4)."""
     steps = [
         "- wait_for: {stdin: '*\"PreToolUse\"*mine*'}\n",
-        prints(GREETED),
+        print_line_step(GREETED),
         "- wait_for: {stdin: '*\"content\"*'}\n",
-        fires("PostToolUse"),
+        build_hook_step("PostToolUse"),
         "- wait_for: {stdin: '*PostToolUse*{}}}*'}\n",
-        fires("PreToolUse"),
+        build_hook_step("PreToolUse"),
         f"- wait_for: {{stdin: '*\"PreToolUse\"*{answer}*'}}\n",
-        prints({"type": "result", "subtype": "success", "result": "done"}),
+        print_line_step({"type": "result", "subtype": "success", "result": "done"}),
         WAITS,
     ]
     argv = stand.fake("".join(steps))
@@ -75,9 +83,19 @@ def test_a_tool_waits_for_its_callback(
 def test_a_host_tool_ends_the_turn_and_not_the_agent(stand: Stand, backend: str) -> None:
     """The same agent takes the next prompt, once it has acknowledged the cancel (A7)."""
     calls = [{"type": "toolCall", "id": "t", "name": "Read"}]
-    asks = prints({"type": "message_end", "message": {"role": "assistant", "content": calls, "stopReason": "toolUse"}})
-    first = takes(1) + "- silence: 2s\n" + asks + hears("abort-1") + "- silence: 3s\n" + ENDS + settles(1)
-    argv = stand.fake(GREETS + first + takes(2) + says("TWO") + ENDS + WAITS)
+    asks = print_line_step(
+        {"type": "message_end", "message": {"role": "assistant", "content": calls, "stopReason": "toolUse"}}
+    )
+    first = (
+        take_prompt_steps(1)
+        + "- silence: 2s\n"
+        + asks
+        + await_intent_step("abort-1")
+        + "- silence: 3s\n"
+        + ENDS
+        + answer_abort_step(1)
+    )
+    argv = stand.fake(GREETS + first + take_prompt_steps(2) + end_message_step("TWO") + ENDS + WAITS)
 
     async def host() -> list[Any]:
         async with open_session(argv, dialect="pi", policy=Policy(host_tools=("Read",))) as session:

@@ -9,7 +9,15 @@ import pytest
 
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.supervisor import Policy, Question, Session, SessionEvent, TurnResult, open_session
-from tests.process.pi_scripts import ENDS, GREETS, hears, prints, says, settles, takes
+from tests.process.pi_scripts import (
+    ENDS,
+    GREETS,
+    answer_abort_step,
+    await_intent_step,
+    end_message_step,
+    print_line_step,
+    take_prompt_steps,
+)
 from tests.process.stand import SECOND, is_gone
 
 if TYPE_CHECKING:
@@ -21,12 +29,12 @@ WAITS = "- wait_for: eof\n"
 MINUTE = Policy(prompt_timeout=60.0, cancel_grace=300.0)
 
 
-def short(result: TurnResult) -> tuple[str, str | None, float]:
+def summarize_result(result: TurnResult) -> tuple[str, str | None, float]:
     """Give what matters of a result, with seconds."""
     return result.outcome.value, result.text, result.elapsed / SECOND
 
 
-def talked(
+def hold_session(
     stand: Stand, backend: str, script: str, talk: Callable[[Session], Awaitable[Any]], policy: Policy = MINUTE
 ) -> Any:
     """Open a session with a fake pi, talk, and close it."""
@@ -41,30 +49,46 @@ def talked(
 
 def test_two_turns_and_an_orderly_end(stand: Stand, backend: str) -> None:
     """Each prompt its own text, the second after the first; the end of stdin is enough for a well-behaved agent."""
-    script = GREETS + takes(1) + "- silence: 5s\n" + says("ONE") + ENDS + takes(2) + says("TWO") + ENDS + WAITS
+    script = (
+        GREETS
+        + take_prompt_steps(1)
+        + "- silence: 5s\n"
+        + end_message_step("ONE")
+        + ENDS
+        + take_prompt_steps(2)
+        + end_message_step("TWO")
+        + ENDS
+        + WAITS
+    )
 
     async def talk(session: Session) -> list[Any]:
         first, second = session.prompt("one"), session.prompt("two")
         assert session.status == "starting"
-        return [short(await first), short(await second), session.status, stand.seconds]
+        return [summarize_result(await first), summarize_result(await second), session.status, stand.seconds]
 
-    seen = talked(stand, backend, script, talk)
+    seen = hold_session(stand, backend, script, talk)
     assert seen == [("completed", "ONE", 5.0), ("completed", "TWO", 0.0), "ready", 5.0]
     assert [event.data for event in stand.fakes[0].record.events if event.code == "s"] == []
 
 
 def test_a_timeout_leaves_agent_and_session_as_they_are(stand: Stand, backend: str) -> None:
     """The status is ready at once, the next prompt is accepted at once, and the same process answers it (P1, P3)."""
-    late = hears("abort-1") + "- silence: 40s\n" + says("late", "aborted") + ENDS + settles(1)
-    script = GREETS + takes(1) + late + takes(2) + says("TWO") + ENDS + WAITS
+    late = (
+        await_intent_step("abort-1")
+        + "- silence: 40s\n"
+        + end_message_step("late", "aborted")
+        + ENDS
+        + answer_abort_step(1)
+    )
+    script = GREETS + take_prompt_steps(1) + late + take_prompt_steps(2) + end_message_step("TWO") + ENDS + WAITS
 
     async def talk(session: Session) -> list[Any]:
-        first = short(await session.prompt("one"))
+        first = summarize_result(await session.prompt("one"))
         at = (stand.seconds, session.status, session.unacknowledged_cancels)
-        second = short(await session.prompt("two"))
+        second = summarize_result(await session.prompt("two"))
         return [first, at, second, stand.seconds, session.unacknowledged_cancels]
 
-    seen = talked(stand, backend, script, talk)
+    seen = hold_session(stand, backend, script, talk)
     assert seen == [("timed_out", None, 60.0), (60.0, "ready", 1), ("completed", "TWO", 0.0), 100.0, 0]
     assert len(stand.pids()) == 1
 
@@ -76,7 +100,7 @@ def test_an_agent_that_ignores_its_cancel_is_replaced_for_the_prompts_that_wait(
 
     async def host() -> list[Any]:
         async with open_session(argv, dialect="pi", policy=MINUTE) as session:
-            first = short(await session.prompt("one"))
+            first = summarize_result(await session.prompt("one"))
             waiting = session.prompt("two")
             with anyio.move_on_after(302.5):
                 await waiting
@@ -96,7 +120,7 @@ def test_a_crash_is_answered_by_a_new_agent_after_the_backoff(stand: Stand, back
         results.append(await session.prompt("two"))
         return [[(result.outcome.value, result.exit_code) for result in results], at, stand.seconds]
 
-    assert talked(stand, backend, script, talk) == [
+    assert hold_session(stand, backend, script, talk) == [
         [("agent_lost", 3), ("agent_lost", 3)],
         (0.0, "restarting"),
         1.0,
@@ -105,33 +129,38 @@ def test_a_crash_is_answered_by_a_new_agent_after_the_backoff(stand: Stand, back
 
 def test_stop_returns_when_the_whole_tree_is_gone(stand: Stand, backend: str) -> None:
     """A descendant that ignores signals is killed after kill_grace; then the next agent starts."""
-    script = "- spawn: {id: tool, ignores_signals: true}\n" + GREETS + takes(1) + WAITS
+    script = "- spawn: {id: tool, ignores_signals: true}\n" + GREETS + take_prompt_steps(1) + WAITS
 
     async def talk(session: Session) -> list[Any]:
         turn = session.prompt("one")
         await anyio.sleep(10)
         await session.stop()
-        return [short(await turn), stand.seconds, [is_gone(pid, 0) for pid in stand.pids()[:2]]]
+        return [summarize_result(await turn), stand.seconds, [is_gone(pid, 0) for pid in stand.pids()[:2]]]
 
-    assert talked(stand, backend, script, talk) == [("stopped", None, 10.0), 12.0, [True, True]]
+    assert hold_session(stand, backend, script, talk) == [("stopped", None, 10.0), 12.0, [True, True]]
 
 
 def test_close_waits_its_graces(stand: Stand, backend: str) -> None:
     """EOF is ignored for close_grace, TERM for kill_grace (P8)."""
-    script = "- when: {signal: TERM}\n  do: []\n" + GREETS + takes(1) + "- silence: 1000s\n"
+    script = "- when: {signal: TERM}\n  do: []\n" + GREETS + take_prompt_steps(1) + "- silence: 1000s\n"
 
     async def talk(session: Session) -> Any:
         turn = session.prompt("one")
         await anyio.sleep(1)
         await session.close()
-        return [short(await turn), stand.seconds, session.status, (await session.prompt("too late")).outcome.value]
+        return [
+            summarize_result(await turn),
+            stand.seconds,
+            session.status,
+            (await session.prompt("too late")).outcome.value,
+        ]
 
-    assert talked(stand, backend, script, talk) == [("stopped", None, 1.0), 5.0, "closed", "stopped"]
+    assert hold_session(stand, backend, script, talk) == [("stopped", None, 1.0), 5.0, "closed", "stopped"]
 
 
 def test_viewers_see_the_whole_transcript_whenever_they_attach(stand: Stand, backend: str) -> None:
     """A viewer from the beginning, a viewer that leaves and returns, a viewer after the end: all see the same (P4)."""
-    script = GREETS + takes(1) + "- silence: 5s\n" + says("ONE") + ENDS + WAITS
+    script = GREETS + take_prompt_steps(1) + "- silence: 5s\n" + end_message_step("ONE") + ENDS + WAITS
     seen: dict[str, list[SessionEvent]] = {"early": [], "back": [], "late": []}
 
     async def host() -> None:
@@ -164,11 +193,11 @@ def test_viewers_see_the_whole_transcript_whenever_they_attach(stand: Stand, bac
 
 ASKS = [
     "- wait_for: {stdin: '*initialize*'}",
-    prints({"jsonrpc": "2.0", "id": 0, "result": {"protocolVersion": 1}}),
+    print_line_step({"jsonrpc": "2.0", "id": 0, "result": {"protocolVersion": 1}}),
     "- wait_for: {stdin: '*session/new*'}",
-    prints({"jsonrpc": "2.0", "id": 1, "result": {"sessionId": "s"}}),
+    print_line_step({"jsonrpc": "2.0", "id": 1, "result": {"sessionId": "s"}}),
     "- wait_for: {stdin: '*session/prompt*'}",
-    prints(
+    print_line_step(
         {
             "jsonrpc": "2.0",
             "id": 9,
@@ -192,7 +221,7 @@ def test_the_callers_handler_answers_the_agent(
     stand: Stand, backend: str, handler: str, answer: str, seconds: float
 ) -> None:
     """It may take its time; a handler that raises or never returns is a no, and the turn continues (P7)."""
-    ended = prints({"jsonrpc": "2.0", "id": 2, "result": {"stopReason": "end_turn"}})
+    ended = print_line_step({"jsonrpc": "2.0", "id": 2, "result": {"stopReason": "end_turn"}})
     argv = stand.fake("\n".join([*ASKS, f"- wait_for: {{stdin: '*\"{answer}\"*'}}", ended, WAITS]))
 
     async def answer_it(question: Question) -> bool:
@@ -206,7 +235,7 @@ def test_the_callers_handler_answers_the_agent(
         async with open_session(argv, dialect="acp", policy=MINUTE, permission=answer_it) as session:
             result = await session.prompt("one")
             warnings = [event.text for event in session.transcript if event.kind == "warning"]
-            return [short(result), warnings]
+            return [summarize_result(result), warnings]
 
     warned = ["the permission handler broke: LookupError('mine')"] if handler == "breaks" else []
     assert stand.run(host, backend=backend) == [("completed", None, seconds), warned]
@@ -221,7 +250,7 @@ def test_what_the_body_raises_comes_out_as_itself_after_the_end(stand: Stand, ba
         raise LookupError("mine")
 
     with pytest.raises(LookupError, match="mine"):
-        talked(stand, backend, GREETS + WAITS, talk)
+        hold_session(stand, backend, GREETS + WAITS, talk)
     assert all(is_gone(pid, 0) for pid in stand.pids())
 
 

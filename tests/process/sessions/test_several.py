@@ -13,7 +13,7 @@ from pytest_agentproc.record import compute_normal_form
 from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
 from pytest_agentproc.verdict import Verdict, judge_all_expectations
-from tests.bundled import bundled
+from tests.bundled import load_bundled
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import ScenarioRunner
@@ -141,7 +141,7 @@ class _Mixed(ReferenceSupervisor):
 )
 def test_a_supervisor_that_mixes_its_sessions_up_is_red(lab: ScenarioRunner, name: str, wrong: str, red: str) -> None:
     """A scenario about keeping sessions apart must find a supervisor that mixes them up."""
-    scenario = bundled(name)
+    scenario = load_bundled(name)
     rows = judge_all_expectations(lab.play(scenario, _Mixed(wrong)))
     assert red in [row.key for row in rows if row.verdict is Verdict.FAILED]
 

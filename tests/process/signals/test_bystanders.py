@@ -21,7 +21,7 @@ from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import TRIVIAL_SUBJECTS, NeverStartsAgent, StartsAgentAndReturns, reference_supervisor
 from pytest_agentproc.subjects._trivial import _report_success, _start_agent
 from pytest_agentproc.verdict import Verdict, explain_play, judge_all_expectations
-from tests.process.stand import CEILING, scenario_of
+from tests.process.stand import CEILING, build_scenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     CallerAction = Callable[[Process, Process], object]
 
 HERE = "tests/process/signals/test_bystanders.py"
-SCENARIO = scenario_of("- say: one\n- spawn: helper\n- linger: 5s")
+SCENARIO = build_scenario("- say: one\n- spawn: helper\n- linger: 5s")
 PROGRAM = "import sys\nprint(flush=True)\nsys.stdin.read()"
 
 
@@ -87,12 +87,12 @@ def other() -> Iterator[Process]:
     assert is_alive, "the bystander is dead"
 
 
-def bystanders(played: PlayResult) -> CheckRow | None:
+def find_bystander_check(played: PlayResult) -> CheckRow | None:
     """Give the row, if there is one."""
     return next((row for row in judge_all_expectations(played) if row.key == "bystanders"), None)
 
 
-def by_pidfd(pid: int, signum: int) -> None:
+def signal_by_pidfd(pid: int, signum: int) -> None:
     """Signal a process through a pidfd."""
     pidfd = os.pidfd_open(pid)
     try:
@@ -111,13 +111,13 @@ WRONG: dict[str, tuple[CallerAction, str]] = {
     "itself, INT": (lambda _agent, _other: os.kill(os.getpid(), 2), "INT to pytest itself"),
     "itself, KILL": (lambda _agent, _other: os.kill(os.getpid(), 9), "KILL to pytest itself"),
     "one named alike": (lambda _agent, other: os.kill(other.pid, 9), "KILL to process {other} ({name})"),
-    "by pidfd": (lambda _agent, other: by_pidfd(other.pid, 9), "KILL to process {other} ({name})"),
+    "by pidfd": (lambda _agent, other: signal_by_pidfd(other.pid, 9), "KILL to process {other} ({name})"),
     "its parent": (lambda _agent, _other: os.kill(os.getppid(), 40), "signal 40 to process {parent} ("),
     "another's group": (lambda _agent, other: os.killpg(other.pid, 9), "KILL to process group {other} ({name})"),
 }
 
 
-def name_of(pid: int) -> str:
+def read_process_name(pid: int) -> str:
     """Give the kernel's name of a process."""
     with open(f"/proc/{pid}/comm", encoding="utf-8") as file:  # noqa: PTH123  # one line of the kernel's
         return file.read().strip()
@@ -128,11 +128,11 @@ def test_a_signal_for_somebody_else_is_told_and_not_delivered(lab: ScenarioRunne
     """Red on `bystanders`, with the victim and the line of the supervisor's own code; this test survives."""
     does, words = WRONG[deed]
     played = lab.play(SCENARIO, Faulty(lambda agent: does(agent, other)))
-    row = bystanders(played)
+    row = find_bystander_check(played)
     assert row is not None
     assert (row.verdict, row.wanted) == (Verdict.FAILED, "unharmed")
-    assert row.seen.startswith(words.format(other=other.pid, name=name_of(other.pid), parent=os.getppid()))
-    line = (by_pidfd if deed == "by pidfd" else does).__code__.co_firstlineno
+    assert row.seen.startswith(words.format(other=other.pid, name=read_process_name(other.pid), parent=os.getppid()))
+    line = (signal_by_pidfd if deed == "by pidfd" else does).__code__.co_firstlineno
     assert row.seen.endswith(f", sent by {HERE}:{line + 4 if deed == 'by pidfd' else line}")
     assert row.hint
     assert [row.key for row in judge_all_expectations(played) if row.verdict is Verdict.FAILED] == ["bystanders"]
@@ -152,8 +152,8 @@ def test_the_group_of_an_agent_that_leads_none_is_that_of_pytest(
             process.wait()
             return _report_success(order)
 
-    played = (lab.play_real if is_real else lab.play)(scenario_of("- linger: 5s"), Grouped(), backend=backend)
-    row = bystanders(played)
+    played = (lab.play_real if is_real else lab.play)(build_scenario("- linger: 5s"), Grouped(), backend=backend)
+    row = find_bystander_check(played)
     assert row is not None
     assert row.seen.startswith("TERM to the process group of pytest, sent by " + HERE)
     told = explain_play(played, judge_all_expectations(played))
@@ -172,9 +172,9 @@ def test_a_pid_that_is_free_by_now_is_noted_and_fails_nothing(
             # The sender's own name is looked up in `os`, as a supervisor's is.
             getattr(os, send.__name__)(agent.pid, signal.SIGTERM)
 
-    scenario = scenario_of("- say: one\n- linger: 5s")
+    scenario = build_scenario("- say: one\n- linger: 5s")
     played = lab.play(scenario, Faulty(late, is_reaped=True))
-    assert bystanders(played) is None
+    assert find_bystander_check(played) is None
     (note,) = [event.data for event in played.record.events if "stray" in event.data]
     assert (note["stray"], note["to"], note["who"]) == ("TERM", "freed", "agent")
     assert f"TERM ==> {note['pid']}, the pid that agent had ({HERE}:" in explain_play(
@@ -187,10 +187,10 @@ def test_a_pid_that_is_somebody_elses_by_now_is_a_bystanders(other: Process) -> 
     notes: list[dict[str, Any]] = []
     with guard_signals(notes.append, lambda _pid: _KnownProcess("agent", is_reaped=True, is_agent=True)):
         os.kill(other.pid, signal.SIGKILL)
-    assert [(note["to"], note["who"]) for note in notes] == [("reused", f"{name_of(other.pid)}, once agent")]
+    assert [(note["to"], note["who"]) for note in notes] == [("reused", f"{read_process_name(other.pid)}, once agent")]
 
 
-def handled(signum: signal.Signals) -> None:
+def signal_own_process(signum: signal.Signals) -> None:
     """Signal this very process, as a program with a handler for the signal may."""
     heard: list[int] = []
     before = signal.signal(signum, lambda number, _frame: heard.append(number))
@@ -201,7 +201,7 @@ def handled(signum: signal.Signals) -> None:
     assert heard == [signum]
 
 
-def own_program(_agent: Process, _other: Process) -> None:
+def run_own_program(_agent: Process, _other: Process) -> None:
     """Start a program of one's own, without `subprocess`, and end it."""
     pid = os.posix_spawn("/bin/sleep", ["sleep", "60"], {}, setsid=True)
     os.killpg(pid, signal.SIGCONT)
@@ -209,7 +209,7 @@ def own_program(_agent: Process, _other: Process) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
 
 
-def reaped_leader(agent: Process, _other: Process) -> None:
+def signal_group_of_reaped_leader(agent: Process, _other: Process) -> None:
     """End an agent alone, then its leftovers in its group, whose number is taken while the group has a member."""
     agent.kill()
     agent.wait()
@@ -221,12 +221,12 @@ RIGHT: dict[str, CallerAction] = {
     "a probe": lambda _agent, other: os.kill(other.pid, 0),
     "a group's probe": lambda _agent, _other: os.killpg(os.getpgrp(), 0),
     "the agent": lambda agent, _other: os.kill(agent.pid, signal.SIGTERM),
-    "the agent by pidfd": lambda agent, _other: by_pidfd(agent.pid, signal.SIGTERM),
+    "the agent by pidfd": lambda agent, _other: signal_by_pidfd(agent.pid, signal.SIGTERM),
     "the agent's group": lambda agent, _other: os.killpg(agent.pid, signal.SIGTERM),
     "a handle of an older process": lambda _agent, other: other.send_signal(signal.SIGCONT),
-    "a program of its own": own_program,
-    "itself, USR1": lambda _agent, _other: handled(signal.SIGUSR1),
-    "itself, TERM": lambda _agent, _other: handled(signal.SIGTERM),
+    "a program of its own": run_own_program,
+    "itself, USR1": lambda _agent, _other: signal_own_process(signal.SIGUSR1),
+    "itself, TERM": lambda _agent, _other: signal_own_process(signal.SIGTERM),
     "itself, CHLD": lambda _agent, _other: os.kill(os.getpid(), signal.SIGCHLD),
 }
 
@@ -249,7 +249,7 @@ def test_what_a_dead_agent_left_in_its_group_may_be_signalled(lab: ScenarioRunne
         async def run_one(self, order: RunRequest) -> RunReport:
             process = _start_agent(order)
             await anyio.sleep(1)
-            reaped_leader(process, process)
+            signal_group_of_reaped_leader(process, process)
             return _report_success(order)
 
     played = lab.play(SCENARIO, Patient())
@@ -284,19 +284,22 @@ def test_a_thread_that_was_there_before_is_not_the_supervisors(lab: ScenarioRunn
     thread = threading.Thread(target=watchdog)
     thread.start()
     try:
-        assert bystanders(lab.play(SCENARIO, Faulty(through_the_watchdog))) is None
+        assert find_bystander_check(lab.play(SCENARIO, Faulty(through_the_watchdog))) is None
     finally:
         ask.set()
         thread.join()
-    row = bystanders(lab.play(SCENARIO, Threaded()))
+    row = find_bystander_check(lab.play(SCENARIO, Threaded()))
     assert row is not None
-    assert row.seen == f"CONT to process {other.pid} ({name_of(other.pid)}), sent by {HERE}:{_line(send) + 1}"
+    assert (
+        row.seen
+        == f"CONT to process {other.pid} ({read_process_name(other.pid)}), sent by {HERE}:{_find_first_line(send) + 1}"
+    )
 
 
 KILLER = Faulty(lambda _agent: None)
 
 
-def _line(function: Callable[..., object]) -> int:
+def _find_first_line(function: Callable[..., object]) -> int:
     return function.__code__.co_firstlineno
 
 
@@ -305,7 +308,7 @@ def test_only_a_subjects_run_is_watched() -> None:
     plain = os.kill
 
     async def host() -> None:
-        handled(signal.SIGINT)
+        signal_own_process(signal.SIGINT)
 
     with VirtualClock() as clock:
         clock.run(host)
@@ -319,7 +322,7 @@ def test_who_signals_nobody_else_passes(lab: ScenarioRunner, subject: Subject) -
     """The check is stated here, so that it has a row; null never started an agent."""
     scenario = loads("scenario: a\nagent: pi\nscript: [{say: a}, {linger: 5s}]\nexpect: {bystanders: unharmed}\n")
     played = lab.play(scenario, subject)
-    row = bystanders(played)
+    row = find_bystander_check(played)
     assert row is not None
     assert row.verdict is (Verdict.NOT_EXERCISED if subject.name == "null" else Verdict.PASSED)
     for process in subject.forgotten if isinstance(subject, StartsAgentAndReturns) else ():

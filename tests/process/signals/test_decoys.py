@@ -18,7 +18,7 @@ from pytest_agentproc.harness._signal_guard import DecoyHit, Decoys
 from pytest_agentproc.subjects import NeverStartsAgent
 from pytest_agentproc.subjects._trivial import _report_success, _start_agent
 from pytest_agentproc.verdict import Verdict, judge_all_expectations
-from tests.process.stand import is_gone, scenario_of
+from tests.process.stand import build_scenario, is_gone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[3]
 GROUP, APART = "in the process group of pytest", "in a session of its own"
 
 
-def pids(decoys: Decoys) -> list[int]:
+def list_decoy_pids(decoys: Decoys) -> list[int]:
     """Give the pids of the decoys, that of pytest's group first."""
     return [process.pid for process in decoys._processes.values()]  # noqa: SLF001  # whom to hit is no user's question
 
@@ -84,14 +84,14 @@ def test_a_subject_whose_shell_signals_a_bystander_fails() -> None:
     class Shelled(NeverStartsAgent):
         async def run_one(self, order: RunRequest) -> RunReport:
             process = _start_agent(order)
-            in_group, apart = pids(lab._decoys)  # noqa: SLF001  # as above
+            in_group, apart = list_decoy_pids(lab._decoys)  # noqa: SLF001  # as above
             await anyio.run_process(["/bin/sh", "-c", f"kill -KILL {in_group}; kill -TERM {apart}"])
             process.kill()
             process.wait()
             return _report_success(order)
 
     with ScenarioRunner() as lab:
-        scenario = scenario_of("- linger: 5s")
+        scenario = build_scenario("- linger: 5s")
         rows = judge_all_expectations(lab.play_real(scenario, Shelled()))
         (row,) = [row for row in rows if row.key == "bystanders"]
         assert (row.verdict, row.seen) == (
@@ -118,7 +118,7 @@ class Killing(NeverStartsAgent):
 def test_every_signal_is_noted(decoys: Callable[[], Decoys]) -> None:
     """A process cannot report a signal that it cannot block: KILL shows as a death, STOP as silence."""
     watched = decoys()
-    first, second = pids(watched)
+    first, second = list_decoy_pids(watched)
     for name in ("TERM", "HUP", "INT", "QUIT", "USR1", "USR2", "CONT", "CHLD"):
         shell = Shell(f"kill -{name} {second}")
         assert watched.collect_hits() == [DecoyHit(name, APART, "run")]
@@ -126,9 +126,9 @@ def test_every_signal_is_noted(decoys: Callable[[], Decoys]) -> None:
     Shell(f"kill -STOP {first}; kill -KILL {second}").end()
     assert watched.collect_hits() == [DecoyHit("STOP", GROUP, "unknown"), DecoyHit("KILL", APART, "unknown")]
     assert is_gone(first)
-    assert pids(watched) == []
+    assert list_decoy_pids(watched) == []
     watched.start_missing()
-    assert (len(pids(watched)), watched.collect_hits()) == (2, [])
+    assert (len(list_decoy_pids(watched)), watched.collect_hits()) == (2, [])
 
 
 def test_what_is_pending_when_the_question_is_read_is_in_the_answer() -> None:
@@ -149,7 +149,7 @@ def test_what_is_pending_when_the_question_is_read_is_in_the_answer() -> None:
 def test_beside_other_workers_only_a_sender_that_is_known_counts(decoys: Callable[[], Decoys]) -> None:
     """Another worker's test may kill by name: without proof of the sender, no run is accused."""
     watched = decoys()
-    first, second = pids(watched)
+    first, second = list_decoy_pids(watched)
     shell = Shell(f"kill -TERM {first}")
     Shell(f"kill -KILL {second}").end()
     assert watched.collect_hits() == [DecoyHit("TERM", GROUP, "run")]
@@ -160,7 +160,7 @@ def test_beside_other_workers_only_a_sender_that_is_known_counts(decoys: Callabl
 def test_a_hit_between_two_runs_is_no_runs_doing(decoys: Callable[[], Decoys]) -> None:
     """A hit of an earlier test is forgotten when the next run begins."""
     watched = decoys()
-    shell = Shell(f"kill -TERM {pids(watched)[0]}; kill -KILL {pids(watched)[1]}")
+    shell = Shell(f"kill -TERM {list_decoy_pids(watched)[0]}; kill -KILL {list_decoy_pids(watched)[1]}")
     watched.start_missing()
     assert watched.collect_hits() == []
     shell.end()
@@ -169,7 +169,7 @@ def test_a_hit_between_two_runs_is_no_runs_doing(decoys: Callable[[], Decoys]) -
 def test_one_is_in_the_group_of_pytest_and_one_is_not(decoys: Callable[[], Decoys]) -> None:
     """And both look like agents to a program that kills by name."""
     watched = decoys()
-    first, second = pids(watched)
+    first, second = list_decoy_pids(watched)
     assert (os.getpgid(first), os.getsid(second)) == (os.getpgrp(), second)
     for pid in (first, second):
         assert Path(f"/proc/{pid}/cmdline").read_bytes().endswith(b"\0pi\0claude\0")

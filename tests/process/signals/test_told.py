@@ -39,19 +39,19 @@ main._play_program_in_virtual_time(baked, 0, -1, {"id": "agent", "line": 0}, pro
 """
 
 
-def _open(door: HubListener, folder: str) -> str:
+def _open_listener(door: HubListener, folder: str) -> str:
     door.choose_socket_folder(folder)
     door.open()
     return door.address.hex()
 
 
 @contextmanager
-def _fake() -> Iterator[tuple[int, socket.socket]]:
+def _start_waiting_fake() -> Iterator[tuple[int, socket.socket]]:
     """Start a fake that is past Python's last look at the signals, and waits after that; give its line."""
     with (
         closing(HubListener()) as door,
         tempfile.TemporaryDirectory() as folder,
-        subprocess.Popen([sys.executable, "-c", _DEAF, _open(door, folder)], cwd=ROOT) as process,
+        subprocess.Popen([sys.executable, "-c", _DEAF, _open_listener(door, folder)], cwd=ROOT) as process,
     ):
         try:
             hellos: list[HelloMessage] = []
@@ -71,6 +71,6 @@ def _fake() -> Iterator[tuple[int, socket.socket]]:
 
 def test_a_signal_is_told_before_the_handler_has_run() -> None:
     """A handler in Python does not report a signal between the interpreter's last look and the call that waits."""
-    with _fake() as (pid, link):
+    with _start_waiting_fake() as (pid, link):
         os.kill(pid, signal.SIGTERM)
         assert link.recv(16) == bytes([signal.SIGTERM])

@@ -18,7 +18,7 @@ from pytest_agentproc.errors import UsageError
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.subjects import Command, Function
 from pytest_agentproc.verdict import choose_overall_verdict, judge_all_expectations
-from tests.bundled import bundled
+from tests.bundled import load_bundled
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -47,11 +47,11 @@ SCOPED = (
     "run-with-servers-in-a-scope-is-cancelled",
     "run-in-a-scope-is-cancelled-as-it-ends-its-agent",
 )
-SCENARIOS, SCENARIOS_OF_SCOPES = ([bundled(name) for name in names] for names in (NAMES, SCOPED))
+SCENARIOS, SCENARIOS_OF_SCOPES = ([load_bundled(name) for name in names] for names in (NAMES, SCOPED))
 LIMITS = {"kill_grace": 2}
 
 
-def of_task(clean: Callable[[Process], Awaitable[Any]]) -> Callable[[RunRequest], Any]:
+def build_asyncio_supervisor(clean: Callable[[Process], Awaitable[Any]]) -> Callable[[RunRequest], Any]:
     """Give a supervisor in asyncio's own style, by its reaction to a cancellation."""
 
     async def supervise(order: RunRequest) -> str:
@@ -69,79 +69,88 @@ def of_task(clean: Callable[[Process], Awaitable[Any]]) -> Callable[[RunRequest]
     return supervise
 
 
-def send(agent: Process, number: int) -> None:
+def signal_group(agent: Process, number: int) -> None:
     """Signal the agent's group."""
     with suppress(ProcessLookupError):
         os.killpg(agent.pid, number)
 
 
-async def nothing(_agent: Process) -> None:
+async def do_nothing(_agent: Process) -> None:
     """Let it be."""
 
 
-async def asks(agent: Process) -> None:
+async def send_term(agent: Process) -> None:
     """Send TERM."""
-    send(agent, signal.SIGTERM)
+    signal_group(agent, signal.SIGTERM)
 
 
-async def kills_it_alone(agent: Process) -> None:
+async def kill_child_alone(agent: Process) -> None:
     """Kill the child, and no more."""
     agent.kill()
     await agent.wait()
 
 
-async def kills(agent: Process) -> None:
+async def kill_agent(agent: Process) -> None:
     """Kill, and leave the reaping to the event loop."""
-    send(agent, signal.SIGKILL)
+    signal_group(agent, signal.SIGKILL)
 
 
-async def climbs(agent: Process) -> None:
+async def terminate_wait_and_kill(agent: Process) -> None:
     """Terminate, wait, kill, wait: more than one wait after the cancellation."""
-    send(agent, signal.SIGTERM)
+    signal_group(agent, signal.SIGTERM)
     with suppress(TimeoutError):
         await asyncio.wait_for(agent.wait(), 2)
-    send(agent, signal.SIGKILL)
+    signal_group(agent, signal.SIGKILL)
     await agent.wait()
 
 
-async def delegates(agent: Process) -> None:
+async def clean_up_in_own_task(agent: Process) -> None:
     """Have a task of its own do that."""
-    LEFT.add(task := asyncio.create_task(climbs(agent)))
+    LEFT.add(task := asyncio.create_task(terminate_wait_and_kill(agent)))
     task.add_done_callback(LEFT.discard)
 
 
 LEFT: set[asyncio.Task[None]] = set()
 
 
-async def swallows(agent: Process) -> str:
+async def kill_and_swallow_cancel(agent: Process) -> str:
     """Kill, and answer as if nothing were."""
-    await climbs(agent)
+    await terminate_wait_and_kill(agent)
     return "stopped"
 
 
-async def raises(agent: Process) -> None:
+async def kill_and_raise(agent: Process) -> None:
     """Kill, and raise what callers of its own know."""
-    await climbs(agent)
+    await terminate_wait_and_kill(agent)
     raise RuntimeError("the run was cancelled")
 
 
 @pytest.mark.parametrize(
     ("clean", "verdicts"),
     [
-        *((clean, "passed passed passed") for clean in (kills, climbs, delegates, swallows, raises)),
-        (nothing, "failed failed failed"),
-        (asks, "passed failed passed"),
-        (kills_it_alone, "passed passed failed"),
+        *(
+            (clean, "passed passed passed")
+            for clean in (
+                kill_agent,
+                terminate_wait_and_kill,
+                clean_up_in_own_task,
+                kill_and_swallow_cancel,
+                kill_and_raise,
+            )
+        ),
+        (do_nothing, "failed failed failed"),
+        (send_term, "passed failed passed"),
+        (kill_child_alone, "passed passed failed"),
     ],
 )
 def test_a_task_that_is_cancelled_may_clean_up_in_many_ways(lab: ScenarioRunner, clean: Any, verdicts: str) -> None:
     """It is cancelled once, as by `Task.cancel`, so it may wait; a child that its loop ends soon after has ended."""
-    subject = Function(of_task(clean), limits=LIMITS, dialects=["raw"])
+    subject = Function(build_asyncio_supervisor(clean), limits=LIMITS, dialects=["raw"])
     seen = [choose_overall_verdict(judge_all_expectations(lab.play(scenario, subject))).value for scenario in SCENARIOS]
     assert " ".join(seen) == verdicts
 
 
-async def in_a_scope(order: RunRequest) -> str:
+async def supervise_in_scope(order: RunRequest) -> str:
     """Hold the agent as trio and anyio do: the end of the block kills it, shielded."""
     async with await anyio.open_process(order.argv, env=order.env, stdin=DEVNULL, start_new_session=True) as agent:
         try:
@@ -154,7 +163,7 @@ async def in_a_scope(order: RunRequest) -> str:
     return "completed"
 
 
-def of_scope(*, shielded: bool) -> Callable[[RunRequest], Any]:
+def build_anyio_supervisor(*, shielded: bool) -> Callable[[RunRequest], Any]:
     """Give a supervisor in anyio's style, whose cleanup terminates, waits, and kills: in a shield, or in none."""
 
     async def supervise(order: RunRequest) -> str:
@@ -189,34 +198,38 @@ def test_a_cleanup_that_waits_needs_a_shield(
 ) -> None:
     """A scope cancels at every await, on asyncio as on trio, so that a cleanup ends at its first one."""
     limits = {**LIMITS, "inactivity_timeout": 120}
-    subject = Function(of_scope(shielded=shielded), limits=limits, dialects=["raw"], cancellable=True)
+    subject = Function(build_anyio_supervisor(shielded=shielded), limits=limits, dialects=["raw"], cancellable=True)
     assert choose_overall_verdict(judge_all_expectations(lab.play(scenario, subject, backend=backend))).value == verdict
 
 
 def test_who_is_cancelled_as_a_task_alone_says_so(lab: ScenarioRunner) -> None:
     """A cleanup in asyncio's own style may wait, and is not judged by a scope."""
-    subject = Function(of_task(climbs), limits=LIMITS, dialects=["raw"], cancellable="task")
+    subject = Function(
+        build_asyncio_supervisor(terminate_wait_and_kill), limits=LIMITS, dialects=["raw"], cancellable="task"
+    )
     assert choose_overall_verdict(judge_all_expectations(lab.play(SCENARIOS[1], subject))).value == "passed"
     with pytest.raises(NotApplicable, match="a supervisor that a cancel scope of anyio's may cancel"):
         lab.play(SCENARIOS_OF_SCOPES[0], subject)
-    subject = Function(of_task(climbs), limits=LIMITS, dialects=["raw"], cancellable=True)
+    subject = Function(
+        build_asyncio_supervisor(terminate_wait_and_kill), limits=LIMITS, dialects=["raw"], cancellable=True
+    )
     assert choose_overall_verdict(judge_all_expectations(lab.play(SCENARIOS_OF_SCOPES[0], subject))).value == "failed"
 
 
 def test_there_is_no_other_way_to_be_cancelled() -> None:
     """A word that means nothing is a mistake of the author's, at once."""
     with pytest.raises(UsageError, match="cancellable is 'scope'"):
-        Function(of_task(climbs), cancellable="scope")  # type: ignore[arg-type]
+        Function(build_asyncio_supervisor(terminate_wait_and_kill), cancellable="scope")  # type: ignore[arg-type]
 
 
-async def in_no_scope(order: RunRequest) -> str:
+async def supervise_without_scope(order: RunRequest) -> str:
     """Start it, and hold it by nothing."""
     agent = await trio.lowlevel.open_process([*order.argv], env=order.env, stdin=DEVNULL, stdout=PIPE)
     await agent.wait()
     return "completed"
 
 
-@pytest.mark.parametrize(("function", "verdict"), [(in_a_scope, "passed"), (in_no_scope, "failed")])
+@pytest.mark.parametrize(("function", "verdict"), [(supervise_in_scope, "passed"), (supervise_without_scope, "failed")])
 def test_a_scope_that_is_cancelled_is_left(lab: ScenarioRunner, function: Any, verdict: str) -> None:
     """On trio a cancellation holds until the scope is left."""
     subject = Function(function, limits=LIMITS, dialects=["raw"])
@@ -230,20 +243,20 @@ def test_a_scope_that_is_cancelled_is_left(lab: ScenarioRunner, function: Any, v
 def test_in_real_time_it_is_the_same(lab: ScenarioRunner) -> None:
     """The scale is the fastest at which real time can still separate the two."""
     verdicts = {}
-    for clean in (climbs, nothing):
-        subject = Function(of_task(clean), dialects=["raw"])
+    for clean in (terminate_wait_and_kill, do_nothing):
+        subject = Function(build_asyncio_supervisor(clean), dialects=["raw"])
         verdicts[clean.__name__] = choose_overall_verdict(
             judge_all_expectations(lab.play_real(SCENARIOS[0], subject, scale=10))
         ).value
     assert verdicts == {"climbs": "passed", "nothing": "failed"}
 
 
-def in_a_thread(_order: RunRequest) -> None:
+def do_nothing_in_thread(_order: RunRequest) -> None:
     """Do nothing."""
 
 
 @pytest.mark.parametrize(
-    "subject", [Command(["timeout", "60", "{agent}"]), Function(in_a_thread)], ids=lambda subject: subject.name
+    "subject", [Command(["timeout", "60", "{agent}"]), Function(do_nothing_in_thread)], ids=lambda subject: subject.name
 )
 def test_who_cannot_be_cancelled_is_not_asked(lab: ScenarioRunner, subject: Any) -> None:
     """A thread continues whatever happens to its caller, and a program has no thread."""

@@ -12,7 +12,7 @@ from pytest_agentproc.errors import UsageError
 from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import _acp_program, load_command_file
 from pytest_agentproc.verdict import Verdict, judge_play
-from tests.bundled import bundled
+from tests.bundled import load_bundled
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +29,7 @@ expect: {turns: [{outcome: agent_lost}]}
 """
 
 
-def program(folder: Path) -> Command:
+def describe_program(folder: Path) -> Command:
     """Describe a program that is the agent itself, so that everything in it is right that an agent does right."""
     file = folder / "mine.toml"
     limits = "[limits]\nclose_grace = 2\nkill_grace = 2\n"
@@ -49,7 +49,7 @@ def program(folder: Path) -> Command:
 )
 def test_its_session_is_driven_over_its_stdin_and_stdout(lab: ScenarioRunner, name: str, tmp_path: Path) -> None:
     """Prompts, a cancel, questions and the close go through it, in virtual time."""
-    played = lab.play(bundled(name), program(tmp_path))
+    played = lab.play(load_bundled(name), describe_program(tmp_path))
     assert played.record.header["arm"] == "preload"
     assert judge_play(played).verdict is Verdict.PASSED
 
@@ -57,7 +57,7 @@ def test_its_session_is_driven_over_its_stdin_and_stdout(lab: ScenarioRunner, na
 @pytest.mark.slow
 def test_a_turn_of_a_program_that_has_died_has_no_answer(lab: ScenarioRunner, tmp_path: Path) -> None:
     """The prompt in flight is lost, and nothing waits for it."""
-    assert judge_play(lab.play(loads(CRASH), program(tmp_path))).verdict is Verdict.PASSED
+    assert judge_play(lab.play(loads(CRASH), describe_program(tmp_path))).verdict is Verdict.PASSED
 
 
 ANSWERS_AND_ENDS = """\
@@ -207,6 +207,6 @@ def test_a_program_may_use_all_its_graces_at_the_close(lab: ScenarioRunner, tmp_
     limits = "[limits]\nclose_grace = 2\nkill_grace = 3\nleftover_kill_grace = 0\n"
     command = f'command = "{sys.executable} {tmp_path}/closes.py {{agent}}"\nsessions = "acp"\n'
     file.write_text(f"{command}{limits}", "utf-8")
-    played = lab.play(bundled("session-close-kills-the-deaf[acp]"), load_command_file(file))
+    played = lab.play(load_bundled("session-close-kills-the-deaf[acp]"), load_command_file(file))
     judgement = judge_play(played, is_reference=False)
     assert judgement.verdict is Verdict.PASSED, judgement.rows

@@ -23,15 +23,15 @@ TWICE = "script: [{wait_for: prompt 1}, {answer: a}, {wait_for: prompt 2}, {answ
 ASKS = "script: [{wait_for: prompt 1}, {ask: {permission: rm}}, {answer: a}]\ndrive: [{prompt: x}]\n"
 
 
-async def nobody(_order: RunRequest) -> RunReport:
+async def supervise_nothing(_order: RunRequest) -> RunReport:
     """Do nothing."""
     return RunReport()
 
 
-def needs(text: str, *cannot: str) -> str:
+def list_unmet_needs(text: str, *cannot: str) -> str:
     """Give the needs of a scenario that a supervisor of sessions and runs does not meet; nothing if it meets all."""
     try:
-        bind_to_subject(loads(text), Function(nobody, sessions=True, cannot=cannot))
+        bind_to_subject(loads(text), Function(supervise_nothing, sessions=True, cannot=cannot))
     except NotApplicable as limit:
         return limit.reason()
     return ""
@@ -53,9 +53,9 @@ def needs(text: str, *cannot: str) -> str:
 def test_a_batch_client_knows_no_pause_between_prompts(drive: str, line: int) -> None:
     """Its actions after its last prompt, and the end of the turn before, are no pause."""
     text = f"{PI}{TWICE}drive: {drive}\n"
-    assert needs(text) == ""
+    assert list_unmet_needs(text) == ""
     reason = f"line {line} needs a pause between two prompts, which the subject does not have" if line else ""
-    assert needs(text, "pause") == reason
+    assert list_unmet_needs(text, "pause") == reason
 
 
 @pytest.mark.parametrize(
@@ -71,25 +71,25 @@ def test_a_batch_client_knows_no_pause_between_prompts(drive: str, line: int) ->
 def test_a_client_that_always_allows_cannot_deny_or_wait(handler: str, is_needed: bool) -> None:
     """Without a handler a question is denied, which such a client does not do either."""
     text = f"{PI}{handler}{ASKS}"
-    assert needs(text) == ""
+    assert list_unmet_needs(text) == ""
     reason = "line 1 needs a caller that denies, or that takes time to answer, which the subject does not have"
-    assert needs(text, "deny") == (reason if is_needed else "")
+    assert list_unmet_needs(text, "deny") == (reason if is_needed else "")
 
 
 def test_an_agent_that_asks_nothing_needs_no_denial() -> None:
     """A question may stand deep in a script, in a second start, too."""
-    assert needs(f"{PI}{TWICE}drive: [{{prompt: x}}, {{prompt: y}}]\n", "deny") == ""
+    assert list_unmet_needs(f"{PI}{TWICE}drive: [{{prompt: x}}, {{prompt: y}}]\n", "deny") == ""
     deep = PI + "script:\n  - wait_for: prompt 1\n  - meanwhile: [{ask: {permission: rm}}]\n  - answer: a\n"
-    assert "denies" in needs(deep + "drive: [{prompt: x}]\n", "deny")
+    assert "denies" in list_unmet_needs(deep + "drive: [{prompt: x}]\n", "deny")
 
 
 def test_a_prompt_on_stdin_is_one_ability() -> None:
     """A session's prompts go by its stdin in any case."""
     run = "scenario: x\nagent: {dialect: raw, prompt: stdin}\nscript: [{say: a}]\n"
-    assert needs(run) == ""
-    assert needs(run, "stdin") == "line 1 needs a prompt on stdin, which the subject does not have"
-    assert needs(run.replace("stdin", "argv"), "stdin") == ""
-    assert needs(f"{PI}{TWICE}drive: [{{prompt: x}}, {{prompt: y}}]\n", "stdin") == ""
+    assert list_unmet_needs(run) == ""
+    assert list_unmet_needs(run, "stdin") == "line 1 needs a prompt on stdin, which the subject does not have"
+    assert list_unmet_needs(run.replace("stdin", "argv"), "stdin") == ""
+    assert list_unmet_needs(f"{PI}{TWICE}drive: [{{prompt: x}}, {{prompt: y}}]\n", "stdin") == ""
 
 
 class Stated:
@@ -105,7 +105,7 @@ class Stated:
 
     async def run(self, order: RunRequest) -> RunReport:
         """Do nothing."""
-        return await nobody(order)
+        return await supervise_nothing(order)
 
 
 def test_every_kind_of_subject_states_it(lab: ScenarioRunner, tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_every_kind_of_subject_states_it(lab: ScenarioRunner, tmp_path: Path) ->
 def test_deeds_are_abilities_too() -> None:
     """One word names the missing part of a session, for every driver of it."""
     cancels = f"{PI}{TWICE}drive: [{{prompt: x}}, {{cancel: {{}}, after: 1s}}]\n"
-    assert needs(cancels, "cancel") == "line 4 needs sessions with cancel, which the subject does not have"
+    assert list_unmet_needs(cancels, "cancel") == "line 4 needs sessions with cancel, which the subject does not have"
     with pytest.raises(UsageError, match="there is no ability 'pauses', did you mean pause"):
-        Function(nobody, cannot=["pauses"])
-    assert Function(nobody, sessions=["prompt", "close"], cannot="close").deeds == ("prompt",)
+        Function(supervise_nothing, cannot=["pauses"])
+    assert Function(supervise_nothing, sessions=["prompt", "close"], cannot="close").deeds == ("prompt",)

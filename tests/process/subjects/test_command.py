@@ -12,7 +12,7 @@ from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import Command, Function, _command, load_command_file
 from pytest_agentproc.verdict import CheckRow, Verdict, choose_overall_verdict, explain_play, judge_all_expectations
 from pytest_agentproc.vocabulary import LimitsRequest
-from tests.bundled import bundled
+from tests.bundled import load_bundled
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +33,7 @@ LIMITS = {"inactivity_timeout": 60, "kill_grace": 60}
 ENDS = {"exit_code": {0: "completed", "124": "inactive", "other": "failed"}}
 
 
-def played(
+def play_real(
     lab: ScenarioRunner, subject: Command | Function, scenario: Any = HELLO, scale: float = 100
 ) -> dict[str, CheckRow]:
     """Give the rows of a play in real time."""
@@ -59,7 +59,7 @@ def test_it_is_told_of_the_agent_in_each_of_five_ways(
     argv = ["sh", "-c", script, *options.pop("argv", [])]
     makes_it = "{agent}" not in f"{argv} {options}"
     says = {"outcome": ENDS, "exit_code": "exit_code", "text": "stdout"}
-    rows = played(lab, Command(argv, says=says, **options))
+    rows = play_real(lab, Command(argv, says=says, **options))
     given = rows.pop("received.stdin")
     assert given.verdict is (Verdict.NOT_APPLICABLE if makes_it else Verdict.PASSED)
     assert {row.verdict for row in rows.values()} == {Verdict.PASSED}, rows
@@ -84,7 +84,7 @@ def test_a_program_takes_the_prompt_in_the_way_of_its_own(
     )
     argv = ["sh", "-c", f'{script} && exec "$@"', word, "{agent}"]
     subject = Command(argv, says={"outcome": ENDS}, prompt_on_stdin=on_stdin)
-    assert played(lab, subject, scenario)["outcome"].verdict is Verdict.PASSED
+    assert play_real(lab, subject, scenario)["outcome"].verdict is Verdict.PASSED
 
 
 STREAM = (
@@ -96,7 +96,7 @@ STREAM = (
 def test_a_shell_around_an_agent_that_a_program_leaves_is_a_leak(lab: ScenarioRunner) -> None:
     """The fake's name is among its words, but it is no fake."""
     around = '"$0" >/dev/null; kill -KILL $PPID; sleep 1000'
-    row = played(lab, Command(["sh", "-c", f"sh -c '{around}' \"$0\" & wait", "{agent}"]))["leaks"]
+    row = play_real(lab, Command(["sh", "-c", f"sh -c '{around}' \"$0\" & wait", "{agent}"]))["leaks"]
     assert row.verdict is Verdict.FAILED
     assert re.match(r"sh -c \"\$0\" >/dev/null; kill .*, sleep 1000 \(still alive\)", row.seen)
 
@@ -106,7 +106,7 @@ def test_a_program_may_speak_one_mode_of_a_dialect(lab: ScenarioRunner) -> None:
     """A mode that the program does not support gives no verdict about it."""
     subject = Command(["timeout", "60", "{agent}"], says={"outcome": ENDS}, dialects=["gemini stream"])
     assert (
-        choose_overall_verdict(tuple(played(lab, subject, loads(STREAM.replace("MODE", "stream")), 1).values()))
+        choose_overall_verdict(tuple(play_real(lab, subject, loads(STREAM.replace("MODE", "stream")), 1).values()))
         is Verdict.PASSED
     )
     with pytest.raises(NotApplicable, match="agents of gemini json"):
@@ -121,7 +121,7 @@ def test_a_file_of_its_own_says_what_its_exit_code_does_not(lab: ScenarioRunner,
     program = f'"$@" >/dev/null; echo \'{result}\' >"$0/result.json"; exit 7'
     status = {"json": "result.json", "key": "result.status", "words": {word: "completed", "other": "failed"}}
     says = {"outcome": status, "text": {"json": "result.json", "key": "result.text"}}
-    rows = played(lab, Command(["sh", "-c", program, "{folder}", "{agent}"], says=says))
+    rows = play_real(lab, Command(["sh", "-c", program, "{folder}", "{agent}"], says=says))
     found = {key: row.verdict for key, row in rows.items()}
     assert found.pop("exit_code") is Verdict.UNDECIDED
     assert set(found.values()) == {Verdict.PASSED}
@@ -162,7 +162,7 @@ def test_a_final_text_that_a_program_should_tell_and_does_not_is_lost(lab: Scena
     """The text of a completed run survives, whatever happened to the agent (C3)."""
     program = f'"$@" >/dev/null; echo \'{{"status": "completed", {text}}}\' >"$0/r.json"'
     says = {"outcome": {"json": "r.json", "key": "status"}, "text": {"json": "r.json", "key": "text"}}
-    rows = played(lab, Command(["sh", "-c", program, "{folder}", "{agent}"], says=says))
+    rows = play_real(lab, Command(["sh", "-c", program, "{folder}", "{agent}"], says=says))
     assert rows["outcome"].verdict is Verdict.PASSED
     assert rows["text"].verdict is Verdict.FAILED
 
@@ -187,7 +187,7 @@ def test_a_file_that_says_nonsense_is_the_adapters_error(lab: ScenarioRunner, wr
         "noise": {"json": "r.json", "key": "n"},
     }
     program = 'printf %s "$1" >"$0/r.json"; : \'{agent}\''
-    rows = played(lab, Command(["sh", "-c", program, "{folder}", written], says=says))
+    rows = play_real(lab, Command(["sh", "-c", program, "{folder}", written], says=says))
     assert rows["answer"].verdict is Verdict.ADAPTER_ERROR
     assert re.fullmatch(re.escape(seen).replace(r"\*", ".*"), rows["answer"].seen)
 
@@ -199,7 +199,7 @@ def test_a_program_that_prints_without_end_is_the_adapters_error(
 ) -> None:
     """It is ended before it fills the disk, and its output is never all in memory."""
     monkeypatch.setattr(_command, "_MAX_OUTPUT_BYTES", 8 * 1024**2)
-    answer = played(lab, Command(["sh", "-c", script, "{agent}"]))["answer"]
+    answer = play_real(lab, Command(["sh", "-c", script, "{agent}"]))["answer"]
     stream = "stderr" if "2" in script else "stdout"
     assert answer.verdict is Verdict.ADAPTER_ERROR
     assert answer.seen == f"it printed more than 8388608 bytes on its {stream}, and was ended\nhave it print less there"
@@ -207,7 +207,7 @@ def test_a_program_that_prints_without_end_is_the_adapters_error(
 
 def test_a_program_that_is_not_there_is_the_adapters_error(lab: ScenarioRunner) -> None:
     """A user should not have to read a stack to learn that."""
-    rows = played(lab, Command(["no-such-program", "{agent}"]))
+    rows = play_real(lab, Command(["no-such-program", "{agent}"]))
     assert rows["answer"].seen.startswith("no-such-program could not be started: No such file or directory\nname an ex")
 
 
@@ -297,7 +297,7 @@ def test_a_program_claims_what_its_file_says(tmp_path: Path, lab: ScenarioRunner
         lab.play_real(HELLO, subject)
 
 
-async def unscaled(order: RunRequest) -> str:
+async def supervise_unscaled(order: RunRequest) -> str:
     """Keep sixty seconds of the machine's, however fast time goes."""
     import anyio
 
@@ -313,21 +313,21 @@ async def unscaled(order: RunRequest) -> str:
 @pytest.mark.parametrize(
     ("subject", "word"),
     [
-        (Function(unscaled, limits=LIMITS), "order.scale"),
+        (Function(supervise_unscaled, limits=LIMITS), "order.scale"),
         (Command(["timeout", "60", "{agent}"], says={"outcome": ENDS}, limits=LIMITS), "{scale}"),
     ],
     ids=["function", "command"],
 )
 def test_who_keeps_limits_and_does_not_divide_them_is_told_so(lab: ScenarioRunner, subject: Any, word: str) -> None:
     """Time ran faster than the supervisor knew, so red gives no verdict about it; a green scenario stays green."""
-    rows = tuple(played(lab, subject, SILENT).values())
+    rows = tuple(play_real(lab, subject, SILENT).values())
     assert choose_overall_verdict(rows) is Verdict.ADAPTER_ERROR
     assert rows[0].seen == (
         f"it keeps limits and never asked for {word}, which was 100 here\n"
         f"have it divide its limits by {word}, or choose --agentproc-scale=1"
     )
     assert Verdict.FAILED not in {row.verdict for row in rows}
-    assert played(lab, subject)["outcome"].verdict is Verdict.PASSED
+    assert play_real(lab, subject)["outcome"].verdict is Verdict.PASSED
 
 
 @pytest.mark.slow
@@ -335,17 +335,17 @@ def test_who_keeps_no_time_need_not_divide_it(lab: ScenarioRunner) -> None:
     """If a supervisor waits for ever, the red is its own."""
 
     async def waits(order: RunRequest) -> str:
-        return await unscaled(order)
+        return await supervise_unscaled(order)
 
-    rows = played(lab, Function(waits), HELLO)
+    rows = play_real(lab, Function(waits), HELLO)
     assert rows["received.stdin"].verdict is Verdict.FAILED
 
 
 @pytest.mark.slow
 def test_what_a_program_gives_its_agent_beside_the_command_is_its_own(lab: ScenarioRunner) -> None:
     """It is given a command, but no environment and no folder for it; it adds its own."""
-    scenario = bundled("sees-its-command-line-plain")
-    rows = played(lab, Command(["env", "HOME=/", "{agent}"]), scenario)
+    scenario = load_bundled("sees-its-command-line-plain")
+    rows = play_real(lab, Command(["env", "HOME=/", "{agent}"]), scenario)
     assert {key: rows[key].verdict.value for key in ("received.argv", "received.env", "received.cwd")} == {
         "received.argv": "passed",
         "received.env": "not applicable",

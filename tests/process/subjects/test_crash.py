@@ -15,7 +15,7 @@ import pytest
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import Command, Function
 from pytest_agentproc.verdict import Verdict, choose_overall_verdict, explain_play, judge_all_expectations
-from tests.process.glue import glue
+from tests.process.glue import wrap_supervise_function
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -43,7 +43,7 @@ async def read_lines(order: RunRequest) -> str:
     return "completed"
 
 
-async def too_early(_order: RunRequest) -> str:
+async def raise_before_start(_order: RunRequest) -> str:
     """Raise before an agent is started."""
     models: dict[str, str] = {}
     return models["model"]
@@ -72,7 +72,7 @@ async def exit_process(order: RunRequest) -> str:
     raise SystemExit(3)
 
 
-def rows_of(lab: ScenarioRunner, scenario: Any, function: Callable[[RunRequest], Awaitable[Any]]) -> Any:
+def play_and_list_rows(lab: ScenarioRunner, scenario: Any, function: Callable[[RunRequest], Awaitable[Any]]) -> Any:
     """Play a scenario, and give its rows and its text."""
     played = lab.play(scenario, Function(function))
     rows = judge_all_expectations(played)
@@ -88,7 +88,7 @@ def rows_of(lab: ScenarioRunner, scenario: Any, function: Callable[[RunRequest],
             read_lines,
             "UnicodeDecodeError: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte",
         ),
-        (BYTES, too_early, "KeyError: 'model'"),
+        (BYTES, raise_before_start, "KeyError: 'model'"),
         (BYTES, raise_in_a_group, "KeyError: 'type'"),
         (BYTES, exit_process, "SystemExit: 3"),
         (MISSING, read_lines, "FileNotFoundError: "),
@@ -99,7 +99,7 @@ def test_an_exception_of_the_supervisor_is_a_crash(
     lab: ScenarioRunner, scenario: Any, supervise: Any, said: str
 ) -> None:
     """A maintainer looks where the frames are: in the supervisor, not in the kit, the event loop or the library."""
-    rows, text = rows_of(lab, scenario, glue(supervise))
+    rows, text = play_and_list_rows(lab, scenario, wrap_supervise_function(supervise))
     assert (choose_overall_verdict(rows), rows[0].key, rows[0].verdict) == (Verdict.CRASHED, "answer", Verdict.CRASHED)
     raised, *frames = rows[0].seen.splitlines()
     assert raised.startswith(f"it raised {said}")
@@ -113,8 +113,8 @@ def test_an_exception_of_the_supervisor_is_a_crash(
 @pytest.mark.parametrize(
     ("scenario", "supervise", "verdict"),
     [
-        (BYTES, too_early, Verdict.ADAPTER_ERROR),
-        (MISSING, too_early, Verdict.ADAPTER_ERROR),
+        (BYTES, raise_before_start, Verdict.ADAPTER_ERROR),
+        (MISSING, raise_before_start, Verdict.ADAPTER_ERROR),
         (BYTES, read_lines, Verdict.CRASHED),
         (MISSING, read_lines, Verdict.CRASHED),
         (BYTES, start_with_too_long_a_prompt, Verdict.CRASHED),
@@ -125,7 +125,7 @@ def test_an_exception_of_the_adapters_module_is_its_error_until_an_agent_is_star
     lab: ScenarioRunner, scenario: Any, supervise: Any, verdict: Verdict
 ) -> None:
     """A supervisor of one file is its own adapter: once an agent is started, every action is the supervisor's."""
-    rows, text = rows_of(lab, scenario, supervise)
+    rows, text = play_and_list_rows(lab, scenario, supervise)
     assert choose_overall_verdict(rows) is rows[0].verdict is verdict, text
 
 

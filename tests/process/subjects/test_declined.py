@@ -41,24 +41,24 @@ CANCELLED = loads(
 WHY = "it has no session mode"
 
 
-async def declines(_order: RunRequest) -> RunReport:
+async def decline(_order: RunRequest) -> RunReport:
     """Decline every order."""
     raise Declined(WHY)
 
 
-def declines_at_once(_order: RunRequest) -> RunReport:
+def decline_in_thread(_order: RunRequest) -> RunReport:
     """Decline every order in a thread."""
     raise Declined(WHY)
 
 
-async def declines_in_a_group(_order: RunRequest) -> RunReport:
+async def decline_in_task_group(_order: RunRequest) -> RunReport:
     """Decline inside a task group."""
     async with anyio.create_task_group() as group:
-        group.start_soon(declines, _order)
+        group.start_soon(decline, _order)
     return RunReport()
 
 
-def states(request: LimitsRequest) -> dict[str, Any]:
+def decline_one_mode(request: LimitsRequest) -> dict[str, Any]:
     """Decline agents of one mode."""
     if request.mode == "text" and not request.is_session:
         raise Declined(WHY)
@@ -77,7 +77,7 @@ class Whole:
 
     async def run(self, order: RunRequest) -> RunReport:
         """Decline."""
-        return await declines(order)
+        return await decline(order)
 
 
 class DeclinesEarly(Whole):
@@ -96,7 +96,7 @@ class Old(Whole):
         return Policy.for_dialect(dialect, kill_grace=told)
 
 
-def old_limits(told: object, dialect: str) -> dict[str, Any]:
+def state_old_limits(told: object, dialect: str) -> dict[str, Any]:
     """State limits in a form that is not taken any more."""
     return {"kill_grace": told, "linger_grace": dialect}
 
@@ -133,9 +133,9 @@ class Cancels(Client):
 @pytest.mark.parametrize(
     ("subject", "scenario"),
     [
-        (Function(declines), HELLO),
-        (Function(declines_in_a_group), HELLO),
-        (Function(declines, limits=states), HELLO),
+        (Function(decline), HELLO),
+        (Function(decline_in_task_group), HELLO),
+        (Function(decline, limits=decline_one_mode), HELLO),
         (as_subject(Whole()), HELLO),
         (CheckedSubject(DeclinesEarly()), HELLO),
         (Driven(Starts), TALK),
@@ -156,10 +156,10 @@ def test_an_order_may_be_declined_anywhere(lab: ScenarioRunner, subject: Any, sc
 def test_a_thread_may_decline_too(lab: ScenarioRunner) -> None:
     """A supervisor that is not async declines from its thread, in real time here."""
     with pytest.raises(Declined, match=WHY):
-        lab.play_real(HELLO, Function(declines_at_once), scale=100)
+        lab.play_real(HELLO, Function(decline_in_thread), scale=100)
 
 
-async def starts_and_declines(order: RunRequest) -> RunReport:
+async def start_and_decline(order: RunRequest) -> RunReport:
     """Run the agent, and only then decline."""
     await anyio.run_process(order.argv, env=order.env)
     raise Declined(WHY)
@@ -167,7 +167,7 @@ async def starts_and_declines(order: RunRequest) -> RunReport:
 
 def test_a_decline_after_the_start_is_an_adapter_error(lab: ScenarioRunner) -> None:
     """Otherwise a supervisor could try, fail, and call the scenario not applicable."""
-    rows = judge_all_expectations(lab.play(HELLO, Function(starts_and_declines)))
+    rows = judge_all_expectations(lab.play(HELLO, Function(start_and_decline)))
     assert choose_overall_verdict(rows) is Verdict.ADAPTER_ERROR
     assert rows[0].seen.startswith(f"it declined the order after it had started an agent: {WHY}\nraise Declined before")
 
@@ -202,7 +202,7 @@ def test_a_wrong_code_of_declining_is_a_mistake(declines: Any) -> None:
 def test_a_function_of_limits_takes_the_request_alone() -> None:
     """The form with two parameters is named in the error, so that the user does not have to guess."""
     with pytest.raises(UsageError) as caught:
-        Function(declines, limits=old_limits)  # type: ignore[arg-type]
+        Function(decline, limits=state_old_limits)  # type: ignore[arg-type]
     assert str(caught.value) == (
         "limits is the function old_limits(told: 'object', dialect: 'str') -> 'dict[str, Any]', "
         "and it must take one argument, the request\n"
@@ -220,7 +220,7 @@ def test_limits_may_depend_on_mode_and_session() -> None:
         asked.append(request)
         return Policy(kill_grace=7)
 
-    subject = Function(declines, limits=limits, sessions=True)
+    subject = Function(decline, limits=limits, sessions=True)
     assert TALK.request_agent_limits(subject).kill_grace == 7
     HELLO.request_agent_limits(subject)
     seen = [(request.limits, request.dialect, request.mode, request.is_session) for request in asked]

@@ -14,7 +14,7 @@ from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import Client, Driven, Function
 from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import RunReport
-from tests.bundled import bundled, path_of
+from tests.bundled import find_bundled_path, load_bundled
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import ScenarioRunner
@@ -59,7 +59,7 @@ class Pi(Client):
         await self.agent.stdin.send(f"{json.dumps(command)}\n".encode())
 
 
-def turns(lab: ScenarioRunner, client: type[Client], text: str) -> tuple[RunReport, ...]:
+def play_and_list_turns(lab: ScenarioRunner, client: type[Client], text: str) -> tuple[RunReport, ...]:
     """Play it, and give what each turn came to."""
     answer = lab.play(loads(text), Driven(client)).answer
     assert answer is not None
@@ -70,7 +70,7 @@ def turns(lab: ScenarioRunner, client: type[Client], text: str) -> tuple[RunRepo
 @pytest.mark.parametrize("name", ["pi-session-cancel", "session-cannot-be-executed"])
 def test_a_client_is_driven_from_end_to_end(lab: ScenarioRunner, name: str, backend: str) -> None:
     """Cancelled turns, and an agent that cannot be started: bundled scenarios as they stand."""
-    scenario = bundled(name)
+    scenario = load_bundled(name)
     rows = judge_all_expectations(lab.play(scenario, Driven(Pi), backend=backend))
     assert choose_overall_verdict(rows) is Verdict.PASSED, [row for row in rows if row.verdict is not Verdict.PASSED]
 
@@ -105,7 +105,7 @@ class Grouped(Pi):
 @pytest.mark.parametrize("client", [Late, Grouped])
 def test_a_missing_program_is_told_wherever_it_is_missed(lab: ScenarioRunner, client: type[Client]) -> None:
     """Neither is a lost agent or a mistake of the adapter."""
-    scenario = bundled("session-cannot-be-executed")
+    scenario = load_bundled("session-cannot-be-executed")
     rows = judge_all_expectations(lab.play(scenario, Driven(client)))
     assert choose_overall_verdict(rows) is Verdict.PASSED, [row for row in rows if row.verdict is not Verdict.PASSED]
 
@@ -171,7 +171,7 @@ def test_a_client_may_wait_for_the_agent_that_lets_go_of_a_turn(
     lab: ScenarioRunner, client: type[Client], verdict: str
 ) -> None:
     """The client cannot see that pi is ready, so both styles are right; the turn after it has its whole time."""
-    scenario = bundled("session-timeout-cancels-the-turn")
+    scenario = load_bundled("session-timeout-cancels-the-turn")
     rows = judge_all_expectations(lab.play(scenario, Driven(client, limits={"prompt_timeout": 5})))
     assert choose_overall_verdict(rows).value == verdict, rows
     assert [row.verdict.value for row in rows if row.key == "turns.1.elapsed"] == [verdict]
@@ -286,13 +286,13 @@ def test_an_agent_that_gets_one_prompt_is_for_others(lab: ScenarioRunner) -> Non
 @pytest.mark.slow
 def test_a_lost_connection_is_an_outcome(lab: ScenarioRunner) -> None:
     """Every client reports it in its own way, and these ways are common to all."""
-    assert [turn.outcome for turn in turns(lab, Pi, ONCE + "exit: 3\n")] == ["agent_lost"]
+    assert [turn.outcome for turn in play_and_list_turns(lab, Pi, ONCE + "exit: 3\n")] == ["agent_lost"]
 
     class Refused(Pi):
         async def start(self) -> None:
             raise ConnectionError("not logged in")
 
-    [turn] = turns(lab, Refused, ONCE + "answer: hi\n")
+    [turn] = play_and_list_turns(lab, Refused, ONCE + "answer: hi\n")
     assert (turn.outcome, turn.error) == ("handshake_failed", "not logged in")
 
 
@@ -332,7 +332,7 @@ def test_a_turn_that_a_close_cuts_short_is_stopped(lab: ScenarioRunner) -> None:
     """A turn does not wait for an answer that has no reader."""
     drive = "drive: [{prompt: one}, {wait_for: status prompting}, {close: {}, after: 3s}]\n"
     script = "script: [{wait_for: prompt 1}, {silence: 1h}]\n"
-    [turn] = turns(lab, Pi, TALK + drive + script)
+    [turn] = play_and_list_turns(lab, Pi, TALK + drive + script)
     assert (turn.outcome, turn.elapsed) == ("stopped", 3_000_000_000)
 
 
@@ -356,7 +356,7 @@ def test_what_no_client_can_do_is_not_applicable(lab: ScenarioRunner, drive: str
 @pytest.mark.slow
 def test_who_gets_no_other_agent_is_judged_by_the_turn_that_was_lost(lab: ScenarioRunner) -> None:
     """Pi's client starts one, and says so; the outcome of the turn after it is then neither its merit nor its fault."""
-    text = path_of("session-killed-while-prompting").read_text()
+    text = find_bundled_path("session-killed-while-prompting").read_text()
     scenario = loads(text.replace("  spawns: [0s, 2s + restart_backoff]\n", ""))
     verdicts = {}
     for limits in ({}, {"restart_backoff": None}):

@@ -33,7 +33,7 @@ SILENT = loads(
 )
 
 
-async def asyncio_run(order: RunRequest, **said: Any) -> dict[str, Any]:
+async def supervise_to_end(order: RunRequest, **said: Any) -> dict[str, Any]:
     """Run the agent to its end, however long it takes."""
     begun = anyio.current_time()
     done = await anyio.run_process(order.argv, env=order.env, cwd=order.cwd, check=False, start_new_session=True)
@@ -41,17 +41,17 @@ async def asyncio_run(order: RunRequest, **said: Any) -> dict[str, Any]:
     return {"outcome": "completed", "text": text, "elapsed": anyio.current_time() - begun, **said}
 
 
-def returning(given: Any) -> Function:
+def build_returning_supervisor(given: Any) -> Function:
     """Give a supervisor that runs the agent and returns something."""
 
     async def supervise(order: RunRequest) -> Any:
-        await asyncio_run(order)
+        await supervise_to_end(order)
         return given
 
     return Function(supervise)
 
 
-def played(lab: ScenarioRunner, subject: Any) -> tuple[Verdict, dict[str, Verdict], str]:
+def play_hello(lab: ScenarioRunner, subject: Any) -> tuple[Verdict, dict[str, Verdict], str]:
     """Play HELLO, and give the verdict, those of its rows, and what was seen in the first of them."""
     play: PlayResult = lab.play(HELLO, subject)
     rows = judge_all_expectations(play)
@@ -61,7 +61,7 @@ def played(lab: ScenarioRunner, subject: Any) -> tuple[Verdict, dict[str, Verdic
 def test_a_function_that_does_it_right_passes(lab: ScenarioRunner, backend: str) -> None:
     """It needs no class, no clock and no trace."""
     assert (
-        choose_overall_verdict(judge_all_expectations(lab.play(HELLO, Function(asyncio_run), backend=backend)))
+        choose_overall_verdict(judge_all_expectations(lab.play(HELLO, Function(supervise_to_end), backend=backend)))
         is Verdict.PASSED
     )
 
@@ -69,9 +69,9 @@ def test_a_function_that_does_it_right_passes(lab: ScenarioRunner, backend: str)
 def test_its_name_is_the_functions() -> None:
     """A partial has its function's name, too; the caller may pass another one."""
     subjects = [
-        Function(asyncio_run),
-        Function(functools.partial(asyncio_run, noise=0)),
-        Function(asyncio_run, name="x"),
+        Function(supervise_to_end),
+        Function(functools.partial(supervise_to_end, noise=0)),
+        Function(supervise_to_end, name="x"),
     ]
     assert [subject.name for subject in subjects] == ["asyncio_run", "asyncio_run", "x"]
     assert not any(subject.real_time_only for subject in subjects)
@@ -93,7 +93,7 @@ def test_what_it_says_is_judged_and_what_it_does_not_say_is_seen_or_undecided(
     lab: ScenarioRunner, given: Any, outcome: Verdict, elapsed: Verdict
 ) -> None:
     """The record shows the rest: no process was left here, and the run has an end."""
-    _, rows, _ = played(lab, returning(given))
+    _, rows, _ = play_hello(lab, build_returning_supervisor(given))
     assert rows == {"outcome": outcome, "elapsed": elapsed, "leaks": Verdict.PASSED}
 
 
@@ -130,7 +130,7 @@ def test_what_it_says_is_judged_and_what_it_does_not_say_is_seen_or_undecided(
 )
 def test_a_wrong_answer_is_the_adapters_error(lab: ScenarioRunner, given: Any, message: str) -> None:
     """It is neither the kit's nor a verdict on what it did with the agent; whose it is shows which field is wrong."""
-    verdict, rows, seen = played(lab, returning(given))
+    verdict, rows, seen = play_hello(lab, build_returning_supervisor(given))
     assert verdict is Verdict.ADAPTER_ERROR
     assert rows == {
         "answer": Verdict.ADAPTER_ERROR,
@@ -145,11 +145,11 @@ def test_a_function_that_returns_a_coroutine_is_told_so(lab: ScenarioRunner) -> 
     """A forgotten await is the commonest mistake of all."""
 
     async def supervise(order: RunRequest) -> Any:
-        made = asyncio_run(order)
+        made = supervise_to_end(order)
         made.close()
         return made
 
-    verdict, _, seen = played(lab, Function(supervise))
+    verdict, _, seen = play_hello(lab, Function(supervise))
     assert verdict is Verdict.ADAPTER_ERROR
     assert "its function is no `async def`, or lacks an await: give a RunReport" in seen
 
@@ -172,7 +172,7 @@ class Raises:
         raise self.error
 
 
-def _grouped() -> BaseException:
+def _build_exception_group() -> BaseException:
     return ExceptionGroup("several", [LookupError("no such thing")])
 
 
@@ -181,7 +181,7 @@ def _grouped() -> BaseException:
     ("error", "said"),
     [
         (LookupError("no such thing"), "it raised LookupError: no such thing"),
-        (_grouped(), "it raised LookupError: no such thing"),
+        (_build_exception_group(), "it raised LookupError: no such thing"),
         (SystemExit(3), "it raised SystemExit: 3"),
         (TimeoutError(), "it raised TimeoutError"),
     ],
@@ -210,7 +210,7 @@ def test_an_agent_that_is_left_by_a_function_that_raises_is_a_leak(lab: Scenario
         await anyio.sleep(1)
         raise LookupError
 
-    verdict, rows, _ = played(lab, Function(supervise))
+    verdict, rows, _ = play_hello(lab, Function(supervise))
     children[0].wait()
     assert is_gone(children[0].pid)
     assert (verdict, rows["leaks"]) == (Verdict.CRASHED, Verdict.FAILED)
@@ -223,7 +223,7 @@ def test_a_cancellation_that_nobody_asked_for_is_an_error_like_any_other(lab: Sc
     async def supervise(_order: RunRequest) -> None:
         raise asyncio.CancelledError
 
-    verdict, _, seen = played(lab, Function(supervise))
+    verdict, _, seen = play_hello(lab, Function(supervise))
     assert verdict is Verdict.ADAPTER_ERROR
     assert seen.startswith("it raised asyncio.exceptions.CancelledError")
 
@@ -261,11 +261,11 @@ def test_it_is_judged_by_the_limits_that_it_states(lab: ScenarioRunner, limits: 
 def test_limits_that_are_none_are_the_callers_mistake_or_the_adapters_error() -> None:
     """A mapping is checked where it is written, a function's when it is asked."""
     with pytest.raises(UsageError, match="there is no limit 'inactivity', did you mean inactivity_timeout"):
-        Function(asyncio_run, limits={"inactivity": 3})
+        Function(supervise_to_end, limits={"inactivity": 3})
     with pytest.raises(UsageError, match="policy kill_grace is None"):
-        Function(asyncio_run, limits={"kill_grace": None})
+        Function(supervise_to_end, limits={"kill_grace": None})
     with pytest.raises(UsageError, match="there is no dialect 'pie', did you mean pi"):
-        Function(asyncio_run, dialects=["pie"])
+        Function(supervise_to_end, dialects=["pie"])
     with pytest.raises(UsageError, match="3 is no function"):
         Function(3)  # type: ignore[arg-type]
     for limits, message in [
@@ -274,16 +274,16 @@ def test_limits_that_are_none_are_the_callers_mistake_or_the_adapters_error() ->
         (lambda request: request.limits["x"], "asked for its limits, it raised KeyError: 'x'\n  tests/process"),
     ]:
         with pytest.raises(AdapterError, match=message):
-            Function(asyncio_run, limits=limits).policy(LimitsRequest({}, "raw"))
+            Function(supervise_to_end, limits=limits).policy(LimitsRequest({}, "raw"))
 
 
 def test_a_dialect_that_it_does_not_claim_is_not_applicable(lab: ScenarioRunner) -> None:
     """A supervisor of one CLI is not judged by how it treats others."""
     with pytest.raises(NotApplicable, match="agents of raw"):
-        lab.play(HELLO, Function(asyncio_run, dialects=["pi"]))
+        lab.play(HELLO, Function(supervise_to_end, dialects=["pi"]))
 
 
-def sleepless(order: RunRequest) -> dict[str, Any]:
+def supervise_without_loop(order: RunRequest) -> dict[str, Any]:
     """Run the agent as a program without an event loop does."""
     done = subprocess.run(
         order.argv, capture_output=True, text=True, check=False, env=order.env, start_new_session=True
@@ -294,8 +294,8 @@ def sleepless(order: RunRequest) -> dict[str, Any]:
 @pytest.mark.slow
 def test_a_function_that_is_not_async_is_played_in_a_process_of_its_own(lab: ScenarioRunner) -> None:
     """There its thread waits in virtual time, too; the reason has its place."""
-    subject = Function(sleepless)
-    line = sleepless.__code__.co_firstlineno
+    subject = Function(supervise_without_loop)
+    line = supervise_without_loop.__code__.co_firstlineno
     assert subject.real_time_only == (
         f"tests/process/subjects/test_function.py:{line}: sleepless is no `async def`, so it runs in a thread"
     )

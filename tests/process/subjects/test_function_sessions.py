@@ -14,7 +14,7 @@ from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import CheckedSubject, Function
 from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import Caller
-from tests.bundled import bundled
+from tests.bundled import load_bundled
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import ScenarioRunner
@@ -114,24 +114,24 @@ class Conversation:
         await self.deliver()
 
 
-async def talk(order: RunRequest) -> dict[str, Any]:
+async def talk_to_pi(order: RunRequest) -> dict[str, Any]:
     """Hold a session with pi."""
     return await Conversation(order).hold()
 
 
-SUBJECT = Function(talk, sessions=["prompt", "queue", "cancel", "close"], dialects=["pi"])
+SUBJECT = Function(talk_to_pi, sessions=["prompt", "queue", "cancel", "close"], dialects=["pi"])
 
 
-def corpus(name: str) -> Scenario:
+def load_corpus_file(name: str) -> Scenario:
     """Load a bundled scenario."""
-    return bundled(name)
+    return load_bundled(name)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["pi-session-two-prompts", "pi-session-cancel"])
 def test_a_function_holds_a_session_from_end_to_end(lab: ScenarioRunner, name: str, backend: str) -> None:
     """Prompts that wait their turn, and turns that are cancelled: the bundled scenarios as they stand."""
-    rows = judge_all_expectations(lab.play(corpus(name), SUBJECT, backend=backend))
+    rows = judge_all_expectations(lab.play(load_corpus_file(name), SUBJECT, backend=backend))
     assert choose_overall_verdict(rows) is Verdict.PASSED, [row for row in rows if row.verdict is not Verdict.PASSED]
 
 
@@ -152,7 +152,7 @@ def test_a_function_that_sends_the_second_prompt_too_early_is_red(lab: ScenarioR
 
     subject = Function(eager, sessions=True, dialects=["pi"])
     assert (
-        choose_overall_verdict(judge_all_expectations(lab.play(corpus("pi-session-two-prompts"), subject)))
+        choose_overall_verdict(judge_all_expectations(lab.play(load_corpus_file("pi-session-two-prompts"), subject)))
         is Verdict.FAILED
     )
 
@@ -163,7 +163,10 @@ VIEWED = "scenario: s\nagent: {dialect: pi, mode: rpc}\ndrive: [{attach: v}]\nsc
 @pytest.mark.parametrize("subject", [SUBJECT, CheckedSubject(SUBJECT)], ids=["function", "guarded"])
 @pytest.mark.parametrize(
     ("scenario", "deed"),
-    [(loads(VIEWED), "sessions with attach"), (corpus("sessions-crash-stays-in-one"), "sessions with several")],
+    [
+        (loads(VIEWED), "sessions with attach"),
+        (load_corpus_file("sessions-crash-stays-in-one"), "sessions with several"),
+    ],
 )
 def test_what_it_cannot_have_done_is_not_applicable(
     lab: ScenarioRunner, subject: Any, scenario: Scenario, deed: str
@@ -176,4 +179,4 @@ def test_what_it_cannot_have_done_is_not_applicable(
 def test_a_deed_that_does_not_exist_is_refused() -> None:
     """With the nearest that does."""
     with pytest.raises(UsageError, match="there is no deed 'promt', did you mean prompt"):
-        Function(talk, sessions=["promt"])
+        Function(talk_to_pi, sessions=["promt"])

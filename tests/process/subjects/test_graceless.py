@@ -13,7 +13,7 @@ import pytest
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import Driven
 from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations
-from tests.bundled import bundled
+from tests.bundled import load_bundled
 from tests.process.subjects.test_driven import ONCE, Pi
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Kills(Pi):
 )
 def test_a_client_without_a_grace_is_believed(lab: ScenarioRunner, name: str) -> None:
     """A grace of 0 is honoured in sessions as it is in runs, for the agent and for its descendants."""
-    scenario = bundled(name) if "-" in name else loads(TERMINATED)
+    scenario = load_bundled(name) if "-" in name else loads(TERMINATED)
     limits = {"close_grace": 2, "kill_grace": 0}
     rows = judge_all_expectations(lab.play(scenario, Driven(Kills, limits=limits)))
     assert choose_overall_verdict(rows) is Verdict.PASSED, [row for row in rows if row.verdict is not Verdict.PASSED]

@@ -11,7 +11,7 @@ import pytest
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import Client, Driven, reference_supervisor
 from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations
-from tests.bundled import bundled
+from tests.bundled import load_bundled
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import ScenarioRunner
@@ -63,7 +63,7 @@ SUBJECT = Driven(Plain, limits=LIMITS, dialects=["claude"])
 @pytest.mark.parametrize("name", ABOUT_A_HANDSHAKE)
 def test_a_client_without_a_handshake_is_not_judged_by_one(lab: ScenarioRunner, name: str, backend: str) -> None:
     """The agent never got a request for a handshake, so what becomes of its answer says nothing of the client."""
-    rows = judge_all_expectations(lab.play(bundled(name), SUBJECT, backend=backend))
+    rows = judge_all_expectations(lab.play(load_bundled(name), SUBJECT, backend=backend))
     assert choose_overall_verdict(rows) is Verdict.NOT_APPLICABLE, rows
     assert {row.verdict for row in rows} <= {Verdict.NOT_APPLICABLE, Verdict.PASSED}
     assert any("asks for no handshake" in row.seen for row in rows)
@@ -90,14 +90,14 @@ class Silent(Plain):
 def test_a_client_that_says_nothing_at_all_is_still_red(lab: ScenarioRunner, name: str) -> None:
     """Only a prompt shows that the client has begun without a handshake."""
     subject = Driven(Silent, limits=LIMITS, dialects=["claude"])
-    rows = judge_all_expectations(lab.play(bundled(name), subject))
+    rows = judge_all_expectations(lab.play(load_bundled(name), subject))
     assert choose_overall_verdict(rows) is Verdict.FAILED, rows
 
 
 @pytest.mark.parametrize("name", ABOUT_A_HANDSHAKE)
 def test_the_reference_supervisor_shakes_hands_and_is_judged(lab: ScenarioRunner, name: str) -> None:
     """The same scenarios count for a client that sends the request."""
-    rows = judge_all_expectations(lab.play(bundled(name), reference_supervisor()))
+    rows = judge_all_expectations(lab.play(load_bundled(name), reference_supervisor()))
     assert choose_overall_verdict(rows) is Verdict.PASSED, rows
 
 
@@ -115,5 +115,5 @@ class Prepared(Plain):
 def test_a_client_that_asked_for_a_handshake_is_judged_by_it(lab: ScenarioRunner) -> None:
     """Not to wait for the answer is another thing than to ask for none."""
     subject = Driven(Prepared, limits=LIMITS, dialects=["claude"])
-    scenario = bundled("session-handshake-refused[claude]")
+    scenario = load_bundled("session-handshake-refused[claude]")
     assert choose_overall_verdict(judge_all_expectations(lab.play(scenario, subject))) is Verdict.FAILED

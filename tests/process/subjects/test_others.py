@@ -13,7 +13,7 @@ import pytest
 from pytest_agentproc import subjects
 from pytest_agentproc.verdict import Verdict, explain_play, judge_all_expectations
 from pytest_agentproc.vocabulary import RunReport
-from tests.process.stand import is_gone, scenario_of
+from tests.process.stand import build_scenario, is_gone
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +39,7 @@ class Helped(subjects.ReferenceSupervisor):
         return await super().run(order)
 
 
-def leaks_row(played: PlayResult) -> tuple[Verdict, str]:
+def judge_leaks(played: PlayResult) -> tuple[Verdict, str]:
     """Give the verdict on leaks, and the leaks seen."""
     [row] = [row for row in judge_all_expectations(played) if row.key == "leaks"]
     return row.verdict, row.seen
@@ -57,8 +57,8 @@ WAYS: dict[str, Callable[[], object]] = {
 def test_another_program_that_is_left_in_real_time_is_a_leak(lab: ScenarioRunner, way: str) -> None:
     """A supervisor that cleans up its agents only is no clean supervisor; the program does not live on."""
     subject = Helped(WAYS[way])
-    run = lab.play_real(scenario_of("- say: hello"), subject)
-    verdict, seen = leaks_row(run)
+    run = lab.play_real(build_scenario("- say: hello"), subject)
+    verdict, seen = judge_leaks(run)
     line = WAYS[way].__code__.co_firstlineno
     place = os.path.relpath(__file__)
     assert (verdict, seen) == (Verdict.FAILED, f"sleep 1000 started at {place}:{line} (still alive)")
@@ -70,15 +70,15 @@ def test_another_program_that_is_left_in_real_time_is_a_leak(lab: ScenarioRunner
 @pytest.mark.slow
 def test_a_daemon_beside_the_process_for_programs_in_virtual_time_is_a_leak(lab: ScenarioRunner) -> None:
     """The runner keeps that process for its next play, and it starts no daemon of the supervisor."""
-    lab.play(scenario_of("- say: hello"), subjects.Command(["timeout", "60", "{agent}"]))
-    verdict, _ = leaks_row(lab.play_real(scenario_of("- say: hello"), Helped(WAYS["daemon"])))
+    lab.play(build_scenario("- say: hello"), subjects.Command(["timeout", "60", "{agent}"]))
+    verdict, _ = judge_leaks(lab.play_real(build_scenario("- say: hello"), Helped(WAYS["daemon"])))
     assert verdict is Verdict.FAILED
 
 
 def test_another_program_that_is_left_in_virtual_time_is_a_leak(lab: ScenarioRunner) -> None:
     """A program that the clock does not know is found among the children."""
     subject = Helped(lambda: os.posix_spawn("/bin/sleep", SLEEP, {}))
-    verdict, seen = leaks_row(lab.play(scenario_of("- say: hello"), subject))
+    verdict, seen = judge_leaks(lab.play(build_scenario("- say: hello"), subject))
     assert verdict is Verdict.FAILED
     assert seen.startswith("sleep 1000 started at ")
     assert is_gone(int(str(subject.kept)))
@@ -105,7 +105,7 @@ def test_a_program_around_an_agent_that_is_left_in_virtual_time_is_a_leak(lab: S
         os.close(stdout)
         return "completed"
 
-    verdict, seen = leaks_row(lab.play(scenario_of("- say: hello"), subjects.Function(leaves)))
+    verdict, seen = judge_leaks(lab.play(build_scenario("- say: hello"), subjects.Function(leaves)))
     assert (verdict, seen.count("import signal")) == (Verdict.FAILED, 1)
     assert is_gone(kept[0])
 
@@ -113,7 +113,7 @@ def test_a_program_around_an_agent_that_is_left_in_virtual_time_is_a_leak(lab: S
 def test_help_that_is_waited_for_is_no_leak(lab: ScenarioRunner) -> None:
     """It may run beside the agents as long as it is over with them."""
     subject = Helped(lambda: os.waitpid(os.posix_spawn("/bin/true", ["true"], os.environ), 0))
-    assert leaks_row(lab.play(scenario_of("- say: hello"), subject)) == (Verdict.PASSED, "none")
+    assert judge_leaks(lab.play(build_scenario("- say: hello"), subject)) == (Verdict.PASSED, "none")
 
 
 @pytest.mark.slow
@@ -121,7 +121,7 @@ def test_a_bystander_is_neither_a_leak_nor_ended(lab: ScenarioRunner) -> None:
     """A process beside the run was there before, or belongs to another thread."""
     with subprocess.Popen(SLEEP) as bystander:
         for play in (lab.play, lab.play_real):
-            assert leaks_row(play(scenario_of("- say: hello"), subjects.reference_supervisor())) == (
+            assert judge_leaks(play(build_scenario("- say: hello"), subjects.reference_supervisor())) == (
                 Verdict.PASSED,
                 "none",
             )
@@ -133,7 +133,7 @@ def test_a_bystander_is_neither_a_leak_nor_ended(lab: ScenarioRunner) -> None:
 def test_an_orphan_of_a_fake_that_is_gone_is_nobodys_zombie(lab: ScenarioRunner) -> None:
     """The harness adopts it, so the harness reaps it; its supervisor returned when the pipe that it held was closed."""
     script = "- spawn: {id: helper, for: 1s, inherits: [stdout]}\n- say: hello"
-    assert leaks_row(lab.play_real(scenario_of(script), subjects.UsesSubprocessRun())) == (Verdict.PASSED, "none")
+    assert judge_leaks(lab.play_real(build_scenario(script), subjects.UsesSubprocessRun())) == (Verdict.PASSED, "none")
 
 
 class Orphaning:
@@ -155,5 +155,5 @@ class Orphaning:
 @pytest.mark.slow
 def test_an_orphan_that_process_1_has_yet_to_reap_is_no_leak(lab: ScenarioRunner) -> None:
     """It has exited, and its supervisor is not its parent, so its zombie is no work of the supervisor."""
-    played = lab.play_real(scenario_of("- silence: 1s\n- say: hello"), Orphaning())
-    assert leaks_row(played) == (Verdict.PASSED, "none")
+    played = lab.play_real(build_scenario("- silence: 1s\n- say: hello"), Orphaning())
+    assert judge_leaks(played) == (Verdict.PASSED, "none")

@@ -16,14 +16,14 @@ from pytest_agentproc.scenario import NotApplicable, Scenario
 from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
 from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import ARTIFACT_TEXTS, RunReport, RunRequest
-from tests.bundled import bundled
+from tests.bundled import load_bundled
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import ScenarioRunner
 
-READ_ONLY = bundled("artifacts-on-a-read-only-disk")
-FULL = bundled("artifacts-on-a-full-disk")
-KEPT = bundled("artifacts-survive-a-forced-exit")
+READ_ONLY = load_bundled("artifacts-on-a-read-only-disk")
+FULL = load_bundled("artifacts-on-a-full-disk")
+KEPT = load_bundled("artifacts-survive-a-forced-exit")
 
 
 class Bare(ReferenceSupervisor):
@@ -66,7 +66,7 @@ class Renaming(InPlace):
         (folder / "part").replace(folder / "stdout.log")
 
 
-def verdict(lab: ScenarioRunner, scenario: Scenario, subject: ReferenceSupervisor) -> Verdict:
+def find_verdict(lab: ScenarioRunner, scenario: Scenario, subject: ReferenceSupervisor) -> Verdict:
     """Play a scenario, and conclude."""
     return choose_overall_verdict(judge_all_expectations(lab.play(scenario, subject)))
 
@@ -74,7 +74,7 @@ def verdict(lab: ScenarioRunner, scenario: Scenario, subject: ReferenceSuperviso
 @pytest.mark.parametrize("scenario", [READ_ONLY, FULL], ids=lambda scenario: scenario.id)
 def test_a_failing_disk_fails_for_who_writes_in_place(lab: ScenarioRunner, scenario: Scenario) -> None:
     """A foreign supervisor meets the kernel's own refusal, and is judged by its reaction."""
-    assert verdict(lab, scenario, InPlace()) is Verdict.PASSED
+    assert find_verdict(lab, scenario, InPlace()) is Verdict.PASSED
 
 
 def test_a_full_disk_that_takes_bytes_is_no_verdict_on_who_wrote_them(lab: ScenarioRunner) -> None:

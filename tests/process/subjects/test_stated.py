@@ -16,7 +16,7 @@ from pytest_agentproc.errors import NotApplicable, UsageError
 from pytest_agentproc.subjects import Client, Command, Driven, Function, load_command_file
 from pytest_agentproc.verdict import judge_play
 from pytest_agentproc.vocabulary import Outcome, choose_reported_outcomes
-from tests.bundled import bundled
+from tests.bundled import load_bundled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ TERM = [(signal.SIGTERM, 5.0)]
 KNOWN = ("completed", "failed")
 
 
-async def supervise(order: RunRequest, argv: Sequence[str], rungs: Rungs, silent: str) -> Any:
+async def supervise_for_a_minute(order: RunRequest, argv: Sequence[str], rungs: Rungs, silent: str) -> Any:
     """Give an agent a minute, and end it by a ladder of signals and KILL; know good and bad alone."""
     how: dict[str, Any] = {"stdin": DEVNULL, "stdout": PIPE, "stderr": DEVNULL, "start_new_session": True}
     try:
@@ -55,20 +55,20 @@ async def supervise(order: RunRequest, argv: Sequence[str], rungs: Rungs, silent
     return silent
 
 
-def made(rungs: Rungs = TERM, silent: str = "failed", **stated: Any) -> Function:
+def build_supervisor(rungs: Rungs = TERM, silent: str = "failed", **stated: Any) -> Function:
     """Make a supervisor that is handed its command line."""
 
     async def mine(order: RunRequest) -> Any:
-        return await supervise(order, order.argv, rungs, silent)
+        return await supervise_for_a_minute(order, order.argv, rungs, silent)
 
     grace = sum(grace for _, grace in rungs)
     limits = {"inactivity_timeout": 60, "kill_grace": grace, "linger_kill_grace": grace}
     return Function(mine, limits=limits, dialects=["raw"], **stated)
 
 
-def red(lab: ScenarioRunner, name: str, subject: Function) -> dict[str, tuple[str, str]]:
+def list_failed_checks(lab: ScenarioRunner, name: str, subject: Function) -> dict[str, tuple[str, str]]:
     """Play a bundled scenario, and give the wanted and the seen value of each check that failed."""
-    played = lab.play(bundled(name), subject)
+    played = lab.play(load_bundled(name), subject)
     rows = judge_play(played, is_reference=False).rows
     return {row.key: (row.wanted, row.seen) for row in rows if row.verdict == "failed"}
 
@@ -95,9 +95,9 @@ def test_an_outcome_is_reported_by_the_known_one_that_is_most_like_it(
 
 def test_a_supervisor_that_knows_good_and_bad_alone_is_right_about_silence(lab: ScenarioRunner) -> None:
     """Without the statement its `failed` is another outcome; and no statement makes `completed` of silence."""
-    assert red(lab, "silent-past-the-limit", made(outcomes=KNOWN)) == {}
-    assert red(lab, "silent-past-the-limit", made()).keys() == {"outcome"}
-    assert red(lab, "silent-past-the-limit", made(outcomes=KNOWN, silent="completed")) == {
+    assert list_failed_checks(lab, "silent-past-the-limit", build_supervisor(outcomes=KNOWN)) == {}
+    assert list_failed_checks(lab, "silent-past-the-limit", build_supervisor()).keys() == {"outcome"}
+    assert list_failed_checks(lab, "silent-past-the-limit", build_supervisor(outcomes=KNOWN, silent="completed")) == {
         "outcome": ("inactive or stalled or overran or timed_out or failed", "completed")
     }
 
@@ -113,28 +113,28 @@ def test_a_supervisor_that_knows_good_and_bad_alone_is_right_about_silence(lab: 
 @pytest.mark.parametrize("name", ["silent-past-the-limit", "deaf-and-silent[raw]", "talks-while-it-is-ended"])
 def test_an_escalation_may_begin_with_another_signal(lab: ScenarioRunner, name: str, first: str, rungs: Rungs) -> None:
     """Scenarios expect it where they say TERM, agents react to it as to TERM, and other steps may follow."""
-    assert red(lab, name, made(rungs, outcomes=KNOWN, first_signal=first)) == {}
+    assert list_failed_checks(lab, name, build_supervisor(rungs, outcomes=KNOWN, first_signal=first)) == {}
 
 
 def test_a_supervisor_that_does_not_begin_with_its_first_signal_is_red(lab: ScenarioRunner) -> None:
     """Its twin sends TERM, and another one KILL at once."""
-    subject = made(outcomes=KNOWN, first_signal="INT")
-    assert red(lab, "deaf-and-silent[raw]", subject)["signals"] == (
+    subject = build_supervisor(outcomes=KNOWN, first_signal="INT")
+    assert list_failed_checks(lab, "deaf-and-silent[raw]", subject)["signals"] == (
         "INT at 60 s, KILL at 65 s",
         "TERM at 60 s, KILL at 65 s",
     )
-    at_once = made([(signal.SIGKILL, 5.0)], outcomes=KNOWN, first_signal="INT")
-    assert red(lab, "silent-past-the-limit", at_once)["signals"] == ("INT at 60 s", "KILL at 60 s")
-    unstated = made([(signal.SIGINT, 5.0)], outcomes=KNOWN)
-    assert red(lab, "silent-past-the-limit", unstated)["signals"] == ("TERM at 60 s", "INT at 60 s")
+    at_once = build_supervisor([(signal.SIGKILL, 5.0)], outcomes=KNOWN, first_signal="INT")
+    assert list_failed_checks(lab, "silent-past-the-limit", at_once)["signals"] == ("INT at 60 s", "KILL at 60 s")
+    unstated = build_supervisor([(signal.SIGINT, 5.0)], outcomes=KNOWN)
+    assert list_failed_checks(lab, "silent-past-the-limit", unstated)["signals"] == ("TERM at 60 s", "INT at 60 s")
 
 
-def by_name(answer: Callable[[Any], Any] = lambda said: said, **stated: Any) -> Function:
+def build_supervisor_by_name(answer: Callable[[Any], Any] = lambda said: said, **stated: Any) -> Function:
     """Make a supervisor that finds its agent by name on PATH, and makes the command line itself."""
 
     async def mine(order: RunRequest) -> Any:
         agent = shutil.which("agent", path=order.env["PATH"]) or "agent"
-        return answer(await supervise(order, [agent, "--prompt", order.prompt], TERM, "failed"))
+        return answer(await supervise_for_a_minute(order, [agent, "--prompt", order.prompt], TERM, "failed"))
 
     limits = {"inactivity_timeout": 60, "kill_grace": 5}
     return Function(mine, limits=limits, dialects=["raw"], outcomes=KNOWN, **stated)
@@ -143,11 +143,13 @@ def by_name(answer: Callable[[Any], Any] = lambda said: said, **stated: Any) -> 
 def test_a_supervisor_that_makes_its_own_command_line_is_not_judged_by_that_of_the_kit(lab: ScenarioRunner) -> None:
     """The rest of the scenario is judged: a twin that loses the text is red."""
     own = ["argv", "env"]
-    assert red(lab, "sees-its-command-line-plain", by_name(cannot=own)) == {}
-    assert {"received.argv"} <= red(lab, "sees-its-command-line-plain", by_name()).keys()
-    lost = by_name(lambda said: {**said, "text": ""}, cannot=own)
-    assert red(lab, "sees-its-command-line-plain", lost).keys() == {"text"}
-    rows = judge_play(lab.play(bundled("sees-its-command-line-plain"), by_name(cannot=own))).rows
+    assert list_failed_checks(lab, "sees-its-command-line-plain", build_supervisor_by_name(cannot=own)) == {}
+    assert {"received.argv"} <= list_failed_checks(
+        lab, "sees-its-command-line-plain", build_supervisor_by_name()
+    ).keys()
+    lost = build_supervisor_by_name(lambda said: {**said, "text": ""}, cannot=own)
+    assert list_failed_checks(lab, "sees-its-command-line-plain", lost).keys() == {"text"}
+    rows = judge_play(lab.play(load_bundled("sees-its-command-line-plain"), build_supervisor_by_name(cannot=own))).rows
     assert {
         row.key: row.seen for row in rows if row.verdict == "not applicable" and row.key.startswith("received")
     } == {
@@ -160,8 +162,8 @@ def test_a_supervisor_that_makes_its_own_command_line_is_not_judged_by_that_of_t
 
 def test_an_agent_that_cannot_be_found_is_on_no_path(lab: ScenarioRunner) -> None:
     """A supervisor that looks for it by name would run the fake, and be right to call that completed."""
-    assert red(lab, "cannot-be-found", by_name(cannot=["argv", "env"])) == {}
-    assert red(lab, "cannot-be-executed[raw]", by_name(cannot=["argv", "env"])) == {}
+    assert list_failed_checks(lab, "cannot-be-found", build_supervisor_by_name(cannot=["argv", "env"])) == {}
+    assert list_failed_checks(lab, "cannot-be-executed[raw]", build_supervisor_by_name(cannot=["argv", "env"])) == {}
 
 
 def test_a_program_states_the_same_in_its_file(tmp_path: Path) -> None:
@@ -191,11 +193,11 @@ def test_a_program_states_the_same_in_its_file(tmp_path: Path) -> None:
 def test_a_statement_that_cannot_be_is_refused(stated: dict[str, Any], said: str) -> None:
     """The message names what can be written."""
     with pytest.raises(UsageError) as refused:
-        made(**stated)
+        build_supervisor(**stated)
     assert str(refused.value).startswith(said)
 
 
-def capped(seconds: float, outcome: str = "timed_out", **stated: Any) -> Driven:
+def build_capped_client(seconds: float, outcome: str = "timed_out", **stated: Any) -> Driven:
     """Make a client of pi that gives each turn the given seconds, whatever the agent says meanwhile."""
 
     class Capped(Client):
@@ -240,12 +242,18 @@ def capped(seconds: float, outcome: str = "timed_out", **stated: Any) -> Driven:
 def test_a_hard_cap_for_each_turn_is_max_runtime(lab: ScenarioRunner) -> None:
     """Scenarios of a limit that progress moves do not apply; a client with more or less time than it states is red."""
     hard = {"max_runtime": 60, "cancel_grace": 600}
-    assert red(lab, "session-turn-overruns[pi]", capped(60, limits=hard)) == {}
+    assert list_failed_checks(lab, "session-turn-overruns[pi]", build_capped_client(60, limits=hard)) == {}
     for name in ("session-progress-moves-the-deadline", "pi-session-question-after-the-timeout"):
         with pytest.raises(NotApplicable, match="prompt_timeout"):
-            lab.play(bundled(name), capped(60, limits=hard))
-    assert "turns.2.outcome" in red(lab, "session-turn-overruns[pi]", capped(30, limits=hard))
-    assert "turns.1.outcome" in red(lab, "session-turn-overruns[pi]", capped(9999, limits=hard))
-    assert "turns.1.outcome" in red(lab, "session-turn-overruns[pi]", capped(60, "completed", limits=hard))
-    moved = capped(60, limits={"prompt_timeout": 60, "cancel_grace": 600})
-    assert "turns.1.outcome" in red(lab, "session-progress-moves-the-deadline", moved)
+            lab.play(load_bundled(name), build_capped_client(60, limits=hard))
+    assert "turns.2.outcome" in list_failed_checks(
+        lab, "session-turn-overruns[pi]", build_capped_client(30, limits=hard)
+    )
+    assert "turns.1.outcome" in list_failed_checks(
+        lab, "session-turn-overruns[pi]", build_capped_client(9999, limits=hard)
+    )
+    assert "turns.1.outcome" in list_failed_checks(
+        lab, "session-turn-overruns[pi]", build_capped_client(60, "completed", limits=hard)
+    )
+    moved = build_capped_client(60, limits={"prompt_timeout": 60, "cancel_grace": 600})
+    assert "turns.1.outcome" in list_failed_checks(lab, "session-progress-moves-the-deadline", moved)

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_agentproc.subjects import Client, Driven
 from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations
-from tests.bundled import bundled
+from tests.bundled import load_bundled
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import ScenarioRunner
@@ -140,7 +140,7 @@ class Reading(Acp):
 )
 def test_both_readings_are_green(lab: ScenarioRunner, client: type[Acp], name: str, backend: str) -> None:
     """A red would say that the other reading is the only one."""
-    scenario = bundled(name)
+    scenario = load_bundled(name)
     rows = judge_all_expectations(lab.play(scenario, Driven(client, dialects=["acp"]), backend=backend))
     assert choose_overall_verdict(rows) is Verdict.PASSED, rows
 
@@ -156,6 +156,6 @@ class ByOrder(Acp):
 @pytest.mark.parametrize("name", ["session-unknown-answer", "acp-session-error-without-an-id"])
 def test_a_client_that_looks_at_no_id_is_red(lab: ScenarioRunner, name: str, backend: str) -> None:
     """It gives an answer to a prompt that it does not belong to."""
-    scenario = bundled(name)
+    scenario = load_bundled(name)
     rows = judge_all_expectations(lab.play(scenario, Driven(ByOrder, dialects=["acp"]), backend=backend))
     assert choose_overall_verdict(rows) is Verdict.FAILED, rows

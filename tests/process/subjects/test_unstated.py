@@ -13,7 +13,7 @@ from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import Command, Driven, Function, as_subject, reference_supervisor
 from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import LimitsRequest
-from tests.bundled import bundled
+from tests.bundled import load_bundled
 from tests.process.stand import is_gone
 from tests.process.subjects.test_driven import Pi
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SILENCE = {"inactivity_timeout": 60}
 
 
-def supervisor(*signals: signal.Signals, grace: float = 0) -> Any:
+def build_supervisor(*signals: signal.Signals, grace: float = 0) -> Any:
     """Make a supervisor that ends a silent agent by these signals, with a grace between them."""
 
     async def supervise(order: RunRequest) -> dict[str, Any]:
@@ -40,32 +40,32 @@ def supervisor(*signals: signal.Signals, grace: float = 0) -> Any:
     return supervise
 
 
-def verdicts(lab: ScenarioRunner, name: str, supervise: Any, **limits: float) -> dict[str, str]:
+def list_verdicts(lab: ScenarioRunner, name: str, supervise: Any, **limits: float) -> dict[str, str]:
     """Judge it, check by check."""
-    rows = judge_all_expectations(lab.play(bundled(name), Function(supervise, limits={**SILENCE, **limits})))
+    rows = judge_all_expectations(lab.play(load_bundled(name), Function(supervise, limits={**SILENCE, **limits})))
     return {row.key: row.verdict.value for row in rows}
 
 
-AT_ONCE = supervisor(signal.SIGKILL)
-SHORT = supervisor(signal.SIGTERM, signal.SIGKILL, grace=0.5)
+AT_ONCE = build_supervisor(signal.SIGKILL)
+SHORT = build_supervisor(signal.SIGTERM, signal.SIGKILL, grace=0.5)
 
 
 def test_a_kill_without_a_stated_grace_is_judged_by_nobody(lab: ScenarioRunner) -> None:
     """A supervisor may give no grace; a supervisor that states a grace owes it."""
     name = "silent-past-the-limit"
-    assert verdicts(lab, name, AT_ONCE, kill_grace=2)["signals"] == "failed"
-    assert verdicts(lab, name, AT_ONCE, kill_grace=0)["signals"] == "passed"
-    seen = verdicts(lab, name, AT_ONCE)
+    assert list_verdicts(lab, name, AT_ONCE, kill_grace=2)["signals"] == "failed"
+    assert list_verdicts(lab, name, AT_ONCE, kill_grace=0)["signals"] == "passed"
+    seen = list_verdicts(lab, name, AT_ONCE)
     assert (seen["signals"], seen["outcome"], seen["elapsed"], seen["leaks"]) == ("not applicable", *["passed"] * 3)
 
 
 def test_an_own_grace_that_is_not_stated_is_not_the_default(lab: ScenarioRunner) -> None:
     """Half a second between TERM and KILL is wrong for two seconds, and right for half a second."""
     name = "deaf-and-silent[raw]"
-    assert verdicts(lab, name, SHORT, kill_grace=2)["signals"] == "failed"
-    assert set(verdicts(lab, name, SHORT, kill_grace=0.5).values()) == {"passed"}
-    assert verdicts(lab, name, SHORT)["signals"] == "not applicable"
-    rows = judge_all_expectations(lab.play(bundled(name), Function(SHORT, limits=SILENCE)))
+    assert list_verdicts(lab, name, SHORT, kill_grace=2)["signals"] == "failed"
+    assert set(list_verdicts(lab, name, SHORT, kill_grace=0.5).values()) == {"passed"}
+    assert list_verdicts(lab, name, SHORT)["signals"] == "not applicable"
+    rows = judge_all_expectations(lab.play(load_bundled(name), Function(SHORT, limits=SILENCE)))
     assert {row.seen for row in rows if row.unstated} == {"state limits={'kill_grace': ...} to have this judged"}
 
 
@@ -79,7 +79,7 @@ def test_what_no_unstated_limit_touches_is_judged(lab: ScenarioRunner) -> None:
         await anyio.sleep(60)
         return "completed"
 
-    seen = verdicts(lab, "silent-past-the-limit", wrong)
+    seen = list_verdicts(lab, "silent-past-the-limit", wrong)
     assert (seen["outcome"], seen["leaks"]) == ("failed", "failed")
     assert all(map(is_gone, started))
 
@@ -148,7 +148,7 @@ def test_a_script_may_use_the_default_where_the_verdict_cannot_be_wrong(
 
 def test_the_reference_supervisor_states_all_its_limits(lab: ScenarioRunner) -> None:
     """So does an object that gives a whole Policy; a program states its command line and its file."""
-    assert lab.play(bundled("deaf-and-silent[raw]"), reference_supervisor()).unstated is None
+    assert lab.play(load_bundled("deaf-and-silent[raw]"), reference_supervisor()).unstated is None
     told = Command(["x", "{agent}", "{kill_grace}"], limits={"close_grace": 1})
     policy = told.policy(LimitsRequest({}, "raw"))
     assert policy.unstated & {"kill_grace", "close_grace", "linger_grace"} == {"linger_grace"}
@@ -198,7 +198,7 @@ def test_a_client_whose_limits_are_a_function_starts_anew_for_the_next_prompt() 
 
 def test_limits_of_several_sessions_are_varied_in_each() -> None:
     """Each session has limits of its own, and the reference supervisor holds them all."""
-    scenario = bundled("sessions-cancel-stays-in-one")
+    scenario = load_bundled("sessions-cancel-stays-in-one")
     bound = scenario.bind(scenario.request_limits(Function(AT_ONCE, limits={"prompt_timeout": 60}, sessions=True)))
     plays = UnstatedLimitResults.for_play(bound)
     assert plays is not None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.tree import AgentChild
-from tests.process.stand import CEILING, descriptors, is_gone
+from tests.process.stand import CEILING, is_gone, list_open_descriptors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,7 +46,7 @@ def wait_for(child: AgentChild, name: str) -> None:
         assert poll.poll(CEILING * 1000), f"no {name}"
 
 
-def read(child: AgentChild, name: str = "stdout") -> bytes:
+def read_next_bytes(child: AgentChild, name: str = "stdout") -> bytes:
     """Read the next bytes on a stream."""
     child.watch_stream(name, wanted=True)
     wait_for(child, name)
@@ -67,14 +67,14 @@ def test_streams_would_block_or_end_and_never_wait(start: Callable[..., AgentChi
     child = start("/bin/cat")
     assert child.read("stdout", 10) is None
     assert child.write(b"abc") == 3
-    assert read(child) == b"abc"
+    assert read_next_bytes(child) == b"abc"
     stopped = start("/bin/sh", "-c", "kill -STOP $$")
     count = 0
     while (more := stopped.write(b"x" * 65536)) is not None:
         count += more
     assert count == 65536
     child.close_stdin()
-    assert read(child) == b""
+    assert read_next_bytes(child) == b""
     wait_for(child, "exit")
 
 
@@ -112,7 +112,7 @@ def test_killing_the_tree_kills_a_grandchild_wherever_it_is(
 ) -> None:
     """A real CLI gives each of its tools a session of its own: the walk finds them all the same."""
     child = start(sys.executable, "-S", "-c", GRANDCHILD.format(own_session))
-    grandchild = int(read(child))
+    grandchild = int(read_next_bytes(child))
     child.kill()
     assert is_gone(grandchild)
     wait_for(child, "exit")
@@ -122,7 +122,7 @@ def test_killing_the_tree_kills_a_grandchild_wherever_it_is(
 def test_signalling_the_agent_alone_spares_the_grandchild(start: Callable[..., AgentChild]) -> None:
     """The leftovers are then found by their session, though their parent has ended."""
     child = start(sys.executable, "-S", "-c", GRANDCHILD.format(False))
-    grandchild = int(read(child))
+    grandchild = int(read_next_bytes(child))
     child.kill("agent")
     wait_for(child, "exit")
     assert not is_gone(grandchild, 0)
@@ -136,7 +136,7 @@ def test_signalling_the_agent_alone_spares_the_grandchild(start: Callable[..., A
 def test_terminating_reaches_a_stopped_child(start: Callable[..., AgentChild]) -> None:
     """CONT comes with TERM: a stopped process would never hear it."""
     child = start("/bin/sh", "-c", "trap 'exit 9' TERM; echo; kill -STOP $$; sleep 60")
-    read(child)
+    read_next_bytes(child)
     child.terminate()
     wait_for(child, "exit")
     assert child.read_exit_status() == 9
@@ -166,7 +166,7 @@ def test_a_bystander_outside_the_tree_is_left_alone(start: Callable[..., AgentCh
 def test_abandoning_kills_and_reaps_and_may_be_done_twice(start: Callable[..., AgentChild]) -> None:
     """For a caller that was cancelled in the middle of anything."""
     child = start("/bin/sh", "-c", "trap '' TERM; echo; sleep 60")
-    read(child)
+    read_next_bytes(child)
     assert child.kill_and_reap() == child.kill_and_reap() == -signal.SIGKILL
     with pytest.raises(ChildProcessError):
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
@@ -185,9 +185,9 @@ def test_a_descendant_that_may_not_be_signalled_is_a_leak(
         send(pidfd, signum)
 
     monkeypatch.setattr(signal, "pidfd_send_signal", refuse)
-    before = descriptors()
+    before = list_open_descriptors()
     child = start("/bin/sh", "-c", "sleep 60 & one=$!; sleep 60 & echo $one $!; wait")
-    first, second = (int(word) for word in read(child).split())
+    first, second = (int(word) for word in read_next_bytes(child).split())
     refused.update((first, second))
     try:
         child.kill()
@@ -198,12 +198,12 @@ def test_a_descendant_that_may_not_be_signalled_is_a_leak(
         assert child.list_survivors() == [second]
     finally:
         os.kill(second, signal.SIGKILL)
-    assert descriptors() == before
+    assert list_open_descriptors() == before
 
 
 def test_a_child_that_cannot_start_leaves_no_descriptor() -> None:
     """The pipes of a failed start are closed again."""
-    before = descriptors()
+    before = list_open_descriptors()
     with pytest.raises(FileNotFoundError):
         AgentChild(["/nope"])
-    assert descriptors() == before
+    assert list_open_descriptors() == before

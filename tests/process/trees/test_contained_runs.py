@@ -18,8 +18,8 @@ from pytest_agentproc.clock import SystemClock
 from pytest_agentproc.errors import ClockError
 from pytest_agentproc.supervisor import Outcome, Policy, open_session, run_once
 from pytest_agentproc.vocabulary import CONTAINMENT_NAMES
-from tests.process.escapes import WAYS, escape
-from tests.process.stand import SECOND, descriptors, is_gone
+from tests.process.escapes import WAYS, build_escape_command
+from tests.process.stand import SECOND, is_gone, list_open_descriptors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,7 +114,7 @@ def test_a_program_that_is_no_fake_is_one_of_a_keepers_too(make_stand: Callable[
 @pytest.mark.parametrize("containment", CONTAINMENT_NAMES)
 def test_a_start_that_fails_is_an_outcome_at_every_containment(stand: Stand, containment: str) -> None:
     """Nothing holds what never ran."""
-    before = descriptors()
+    before = list_open_descriptors()
 
     async def host() -> Result:
         return await run_once(["/nope/agent"], policy=Policy(containment=containment))
@@ -122,7 +122,7 @@ def test_a_start_that_fails_is_an_outcome_at_every_containment(stand: Stand, con
     result = stand.run(host)
     assert (result.outcome, result.exit_code, result.containment) == (Outcome.SPAWN_FAILED, 127, None)
     assert "/nope/agent" in result.error
-    assert len(descriptors()) == len(before)
+    assert len(list_open_descriptors()) == len(before)
 
 
 @pytest.mark.parametrize("containment", CONTAINMENT_NAMES)
@@ -155,7 +155,13 @@ def test_a_session_that_starts_nobody_holds_nobody(stand: Stand) -> None:
 def test_whoever_is_killed_the_agent_and_all_that_left_it_go(victim: str) -> None:
     """A supervisor that is killed takes its agents along; one whose keeper is killed ends them itself."""
     patience = "600" if victim == "host" else "0.5"
-    command = [sys.executable, "-c", HOST, patience, *escape("stay", *WAYS.values(), "session orphan deaf")]
+    command = [
+        sys.executable,
+        "-c",
+        HOST,
+        patience,
+        *build_escape_command("stay", *WAYS.values(), "session orphan deaf"),
+    ]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as host:
         assert host.stdout is not None
         escapees = [int(word) for word in host.stdout.readline().split()]
@@ -188,11 +194,11 @@ class Refusing(SystemClock):
 
 def test_an_agent_that_a_clock_refuses_is_abandoned() -> None:
     """The keeper ends with it: no other code knows of either yet."""
-    before = descriptors()
+    before = list_open_descriptors()
 
     async def host() -> None:
         await run_once(["sleep", "60"], policy=Policy(containment="keeper"), clock=Refusing())
 
     with pytest.raises(ClockError, match="may not be met"):
         anyio.run(host)
-    assert descriptors() == before
+    assert list_open_descriptors() == before

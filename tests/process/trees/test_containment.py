@@ -14,8 +14,16 @@ import pytest
 from pytest_agentproc.tree import AgentChild, _child, _keeper
 from pytest_agentproc.tree._kernel import read_parent
 from pytest_agentproc.vocabulary import CONTAINMENT_NAMES
-from tests.process.escapes import HYDRA, WAYS, await_alone, await_exit, escape, program, read_line
-from tests.process.stand import descriptors, is_gone, reuse
+from tests.process.escapes import (
+    HYDRA,
+    WAYS,
+    await_alone,
+    await_exit,
+    build_escape_command,
+    build_program_command,
+    read_line,
+)
+from tests.process.stand import is_gone, list_open_descriptors, start_with_used_pid
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -148,8 +156,8 @@ def end_lost(pid: int) -> None:
 @pytest.mark.parametrize("way", WAYS)
 def test_a_kill_reaches_who_left_the_tree(start: Callable[..., AgentChild], way: str, containment: str) -> None:
     """Every process in reach is dead, and every other one is alive: a promise that is too small is also wrong."""
-    before = descriptors()
-    child = start(escape(WAYS[way]), containment)
+    before = list_open_descriptors()
+    child = start(build_escape_command(WAYS[way]), containment)
     pid = int(read_line(child))
     is_beyond = way in BEYOND[containment]
     child.kill()
@@ -161,7 +169,7 @@ def test_a_kill_reaches_who_left_the_tree(start: Callable[..., AgentChild], way:
     child.close()
     if is_beyond:
         end_lost(pid)
-    assert descriptors() == before
+    assert list_open_descriptors() == before
 
 
 @pytest.mark.slow
@@ -170,7 +178,7 @@ def test_many_heads_without_a_pause_are_dead_within_a_second(
     start: Callable[..., AgentChild], containment: str
 ) -> None:
     """Each has ended before it can be signalled, and another has started: killing has to converge."""
-    child = start(program(HYDRA, "16"), containment)
+    child = start(build_program_command(HYDRA, "16"), containment)
     read_line(child)
     begin = time.monotonic()
     child.kill()
@@ -185,7 +193,7 @@ def test_who_forks_again_in_the_session_is_ended_where_it_is_in_reach(
     start: Callable[..., AgentChild], containment: str
 ) -> None:
     """A member that forks after the kill has found it was never killed: now every member found later is killed."""
-    child = start(program(RESPAWN), containment)
+    child = start(build_program_command(RESPAWN), containment)
     read_line(child)
     child.kill("agent")
     await_exit(child)
@@ -201,7 +209,7 @@ def test_stopping_all_first_converges_too(
 ) -> None:
     """The second way, which comes after half a second of the first, taken in turns of 20 ms."""
     monkeypatch.setattr(_child, "_SECONDS_PER_KILL_METHOD", 0.02)
-    child = start(program(HYDRA, "4"), containment)
+    child = start(build_program_command(HYDRA, "4"), containment)
     read_line(child)
     child.kill()
     assert await_alone(child, 5.0)
@@ -210,7 +218,7 @@ def test_stopping_all_first_converges_too(
 @pytest.mark.parametrize("way", WAYS)
 def test_a_killed_keeper_costs_containment_and_nobody(start: Callable[..., AgentChild], way: str) -> None:
     """The keeper's processes are adopted here, and known by their mark."""
-    child = start(escape("stay", WAYS[way]), "keeper")
+    child = start(build_escape_command("stay", WAYS[way]), "keeper")
     pid = int(read_line(child))
     os.kill(read_parent(child.pid), signal.SIGKILL)
     child.terminate()
@@ -240,7 +248,7 @@ def test_a_status_survives_the_keeper(start: Callable[..., AgentChild], ended: s
 @pytest.mark.parametrize("missing", ["keeper", "both"])
 def test_what_cannot_be_had_is_replaced_by_the_next(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
     """A supervisor runs its agent all the same, and reports which containment holds."""
-    before = descriptors()
+    before = list_open_descriptors()
     monkeypatch.setattr(_keeper, "_KEEPER_START_CODE", "raise SystemExit(1)")
     if missing == "both":
 
@@ -252,13 +260,13 @@ def test_what_cannot_be_had_is_replaced_by_the_next(monkeypatch: pytest.MonkeyPa
     child = AgentChild(["/bin/cat"], containment="keeper")
     assert child.containment == ("group" if missing == "both" else "subreaper")
     child.kill_and_reap()
-    assert descriptors() == before
+    assert list_open_descriptors() == before
 
 
 @pytest.mark.parametrize("containment", CONTAINMENT_NAMES)
 def test_a_pid_that_is_somebody_elses_by_now_is_spared(start: Callable[..., AgentChild], containment: str) -> None:
     """The kernel is made to give the freed pid of a member, which also was a session, to an innocent (T2)."""
-    child = start(program(LETS_GO), containment)
+    child = start(build_program_command(LETS_GO), containment)
     pid = int(read_line(child))
     child.watch_stream("stdin", wanted=True)
     child.terminate()
@@ -266,7 +274,7 @@ def test_a_pid_that_is_somebody_elses_by_now_is_spared(start: Callable[..., Agen
     assert is_gone(pid)
     child.write(b"reap\n")
     assert read_line(child) == b"reaped\n"
-    innocent = reuse(pid, lambda: subprocess.Popen(["sleep", "60"], start_new_session=True))
+    innocent = start_with_used_pid(pid, lambda: subprocess.Popen(["sleep", "60"], start_new_session=True))
     try:
         child.kill()
         assert await_exit(child) == -signal.SIGKILL
@@ -289,7 +297,7 @@ def test_bystanders_survive_every_ladder() -> None:
 @pytest.mark.parametrize("containment", CONTAINMENT_NAMES)
 def test_who_may_not_be_signalled_is_told_and_not_tried_for_ever(containment: str) -> None:
     """A program of another user, under a supervisor without the right to signal it: its pid is a leak."""
-    command = [sys.executable, "-c", POWERLESS, containment, *program(CHANGES_USER)]
+    command = [sys.executable, "-c", POWERLESS, containment, *build_program_command(CHANGES_USER)]
     host = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert host.stderr == ""
     pid, containment_told, leaks, seconds = host.stdout.split()

@@ -25,7 +25,7 @@ ORPHAN = "sleep 1000 >/dev/null 2>&1 &"
 
 
 @contextmanager
-def custody() -> Iterator[LeakTracker]:
+def track_leaks() -> Iterator[LeakTracker]:
     """Watch while the block runs, and end the processes that it leaves."""
     watch = LeakTracker()
     watch.begin()
@@ -68,7 +68,7 @@ def test_everything_is_as_it_was_afterwards() -> None:
     """A program that is watched for a moment is not changed for ever."""
     names = ("fork", "forkpty", "posix_spawn", "posix_spawnp", "system")
     before = [subprocess.Popen.__init__, threading.Thread.start, *(getattr(os, name) for name in names)]
-    with custody():
+    with track_leaks():
         assert subprocess.Popen.__init__ is not before[0]
         assert START_COOKIE_VARIABLE in os.environ
     after = [subprocess.Popen.__init__, threading.Thread.start, *(getattr(os, name) for name in names)]
@@ -82,11 +82,11 @@ def test_a_class_that_somebody_put_in_place_of_another_is_watched(monkeypatch: p
     class Other(threading.Thread):
         """Starts as threads do."""
 
-    with custody():
+    with track_leaks():
         pass
     plain = Other.start
     monkeypatch.setattr(threading, "Thread", Other)
-    with custody():
+    with track_leaks():
         assert Other.__dict__["start"] is not plain
     assert Other.start is plain
 
@@ -94,9 +94,9 @@ def test_a_class_that_somebody_put_in_place_of_another_is_watched(monkeypatch: p
 def test_two_custodies_know_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pytest within a pytest is watched by both; processes older than the inner one are not the inner one's."""
     monkeypatch.setenv(START_COOKIE_VARIABLE, "somebody.else")
-    with custody() as outer:
+    with track_leaks() as outer:
         subprocess.run(ORPHAN, shell=True, check=True)
-        with custody() as inner:
+        with track_leaks() as inner:
             subprocess.run(ORPHAN, shell=True, check=True)
             assert len(inner.find_owned().mine) == 1
             assert len(outer.find_owned().mine) == 2
@@ -106,7 +106,7 @@ def test_two_custodies_know_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_is_started_in_a_pause_is_somebody_elses() -> None:
     """A fixture that outlives the test starts its server in one."""
-    with custody() as watch:
+    with track_leaks() as watch:
         with watch.pause(), subprocess.Popen(["sleep", "1000"]) as server:
             shown = subprocess.run(["printenv", START_COOKIE_VARIABLE], stdout=subprocess.PIPE, check=False)
             assert shown.stdout == b""
@@ -132,7 +132,7 @@ def test_a_child_whose_start_is_under_way_is_left_to_its_starter(monkeypatch: py
         return pid
 
     monkeypatch.setattr(os, "posix_spawn", posix_spawn)
-    with custody():
+    with track_leaks():
         pid = os.posix_spawn("/bin/sh", ["sh", "-c", "exit 3"], dict(os.environ))
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 3
 
@@ -145,7 +145,7 @@ def test_a_tree_that_changes_under_the_look_is_looked_at_again(monkeypatch: pyte
         looks.append(pid)
         return [gone] if len(looks) == 1 else plain(pid)
 
-    with custody() as watch:
+    with track_leaks() as watch:
         with subprocess.Popen(["true"]) as process:
             gone = process.pid
         subprocess.run(ORPHAN, shell=True, check=True)
@@ -156,7 +156,7 @@ def test_a_tree_that_changes_under_the_look_is_looked_at_again(monkeypatch: pyte
 
 def test_the_end_takes_in_whoever_comes_late() -> None:
     """A program that starts another when its child dies is ended with all that it starts."""
-    with custody() as watch:
+    with track_leaks() as watch:
         loop = subprocess.Popen("while :; do sleep 1000; done", shell=True, start_new_session=True)
         found = watch.find_owned().mine
         assert watch.end_owned_processes(found) == []

@@ -37,11 +37,11 @@ def freezer() -> Iterator[Path]:
         yield folder
     finally:
         (folder / "freezer.state").write_text("THAWED")
-        _await(lambda: not (folder / "tasks").read_text())
+        _await_condition(lambda: not (folder / "tasks").read_text())
         folder.rmdir()
 
 
-def _await(is_true: Callable[[], bool]) -> None:
+def _await_condition(is_true: Callable[[], bool]) -> None:
     end = time.monotonic() + 10
     while not is_true() and time.monotonic() < end:
         os.sched_yield()
@@ -63,7 +63,7 @@ def test_a_cancelled_run_of_a_frozen_agent_returns_within_the_promise(freezer: P
     anyio.run(cancel)
     assert took - begin < LONGEST + 0.5
     (freezer / "freezer.state").write_text("THAWED")
-    _await(lambda: not (freezer / "tasks").read_text())
+    _await_condition(lambda: not (freezer / "tasks").read_text())
     assert (freezer / "tasks").read_text() == ""
     for thread in threading.enumerate():
         if thread.name.startswith("agentproc-"):
@@ -86,7 +86,7 @@ def test_a_frozen_descendant_of_a_cancelled_run_leaves_no_zombie(
     pid = int((tmp_path / "pid").read_text())
     assert Path(f"/proc/{pid}").exists()
     (freezer / "freezer.state").write_text("THAWED")
-    _await(lambda: not Path(f"/proc/{pid}").exists())
+    _await_condition(lambda: not Path(f"/proc/{pid}").exists())
     assert not Path(f"/proc/{pid}").exists()
     for thread in threading.enumerate():
         if thread.name.startswith("agentproc-"):

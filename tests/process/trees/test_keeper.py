@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.tree import Keeper, KeeperDied, _keeper
-from tests.process.escapes import HYDRA, WAYS, escape, program
-from tests.process.stand import CEILING, descriptors, is_gone
+from tests.process.escapes import HYDRA, WAYS, build_escape_command, build_program_command
+from tests.process.stand import CEILING, is_gone, list_open_descriptors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +39,9 @@ def keeper() -> Iterator[Keeper]:
     keeper.close()
 
 
-def run(keeper: Keeper, argv: list[str], cwd: str | None = None, env: dict[str, str] | None = None) -> tuple[int, int]:
+def start_program(
+    keeper: Keeper, argv: list[str], cwd: str | None = None, env: dict[str, str] | None = None
+) -> tuple[int, int]:
     """Start a program; give its pid and the end of a pipe that is its stdout."""
     reader, writer = os.pipe()
     nothing = os.open("/dev/null", os.O_RDWR)
@@ -53,7 +55,7 @@ def run(keeper: Keeper, argv: list[str], cwd: str | None = None, env: dict[str, 
         os.close(nothing)
 
 
-def read(descriptor: int, *, line: bool = False) -> bytes:
+def read_pipe(descriptor: int, *, line: bool = False) -> bytes:
     """Read a pipe to its end, or one line of it, and close it."""
     data = b""
     poll = select.poll()
@@ -69,20 +71,23 @@ def read(descriptor: int, *, line: bool = False) -> bytes:
 
 def test_what_it_starts_is_what_subprocess_starts(keeper: Keeper, tmp_path: Path) -> None:
     """Folder, environment, streams and the treatment of signals are the host's word, not the keeper's habits."""
-    pid, shown = run(keeper, program(SHOW), str(tmp_path), {"A": "b"})
-    assert read(shown) == f"{tmp_path} b True 0 1 2 3\n".encode()
+    pid, shown = start_program(keeper, build_program_command(SHOW), str(tmp_path), {"A": "b"})
+    assert read_pipe(shown) == f"{tmp_path} b True 0 1 2 3\n".encode()
     assert is_gone(pid)
     assert keeper.read_status(pid) == 0
-    _, shown = run(keeper, program(SIGNALS))
-    assert read(shown).decode() == subprocess.run(program(SIGNALS), capture_output=True, text=True, check=True).stdout
+    _, shown = start_program(keeper, build_program_command(SIGNALS))
+    assert (
+        read_pipe(shown).decode()
+        == subprocess.run(build_program_command(SIGNALS), capture_output=True, text=True, check=True).stdout
+    )
 
 
 def test_its_environment_is_ours_and_the_cookie(keeper: Keeper) -> None:
     """A keeper of a keeper adds its own: neither hides what belongs to the other."""
-    _, shown = run(keeper, ["/bin/sh", "-c", "echo $AGENTPROC_TREE"], None, {"AGENTPROC_TREE": "outer"})
-    assert read(shown).decode().split() == ["outer", keeper.cookie]
-    _, shown = run(keeper, ["/usr/bin/env"])
-    told = dict(line.split("=", 1) for line in read(shown).decode().split("\n") if "=" in line)
+    _, shown = start_program(keeper, ["/bin/sh", "-c", "echo $AGENTPROC_TREE"], None, {"AGENTPROC_TREE": "outer"})
+    assert read_pipe(shown).decode().split() == ["outer", keeper.cookie]
+    _, shown = start_program(keeper, ["/usr/bin/env"])
+    told = dict(line.split("=", 1) for line in read_pipe(shown).decode().split("\n") if "=" in line)
     assert {name: told.get(name) for name in ("PATH", "HOME")} == {
         name: os.environ.get(name) for name in ("PATH", "HOME")
     }
@@ -104,23 +109,23 @@ def test_a_start_fails_as_one_of_subprocess_does(
 ) -> None:
     """The caller's message is made of errno, words and the name of the missing thing."""
     if error is None:
-        assert keeper.read_status(run(keeper, ["/bin/sh", "-c", "exit 3", *argv])[0]) in (None, 3)
+        assert keeper.read_status(start_program(keeper, ["/bin/sh", "-c", "exit 3", *argv])[0]) in (None, 3)
         return
     with pytest.raises(OSError, match=error.strerror) as caught:
-        run(keeper, argv, cwd, {"PATH": "/nope:/bin"})
+        start_program(keeper, argv, cwd, {"PATH": "/nope:/bin"})
     assert (type(caught.value), *caught.value.args, caught.value.filename) == (type(error), *error.args, error.filename)
 
 
 def test_an_end_is_told_until_it_is_reaped_and_after(keeper: Keeper) -> None:
     """The pid is not given away until the host says so; the way it ended is never lost."""
-    pid, _ = run(keeper, ["sh", "-c", "exit 7"])
+    pid, _ = start_program(keeper, ["sh", "-c", "exit 7"])
     assert is_gone(pid)
     assert (keeper.read_status(pid), keeper.read_status(pid)) == (7, 7)
     os.kill(pid, 0)
     assert (keeper.reap(pid), keeper.read_status(pid), keeper.reap(pid)) == (7, 7, 7)
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
-    killed, _ = run(keeper, ["sleep", "60"])
+    killed, _ = start_program(keeper, ["sleep", "60"])
     assert keeper.read_status(killed) is None
     os.kill(killed, signal.SIGTERM)
     assert is_gone(killed)
@@ -130,8 +135,8 @@ def test_an_end_is_told_until_it_is_reaped_and_after(keeper: Keeper) -> None:
 @pytest.mark.parametrize("way", WAYS)
 def test_whoever_leaves_is_listed_and_ended(keeper: Keeper, way: str) -> None:
     """Everything stays below it, whatever it did."""
-    pid, told = run(keeper, escape("stay", WAYS[way]))
-    escapee = int(read(told, line=True))
+    pid, told = start_program(keeper, build_escape_command("stay", WAYS[way]))
+    escapee = int(read_pipe(told, line=True))
     left = keeper.find_remaining_processes()
     assert left.is_sure
     assert {pid, escapee} <= left.commands.keys()
@@ -146,8 +151,8 @@ def test_whoever_leaves_is_listed_and_ended(keeper: Keeper, way: str) -> None:
 
 def test_an_orphan_is_reaped_as_it_dies(keeper: Keeper) -> None:
     """A zombie would be there until the keeper ends, and a pid each."""
-    pid, told = run(keeper, escape("stay", "session orphan"))
-    orphan = int(read(told, line=True))
+    pid, told = start_program(keeper, build_escape_command("stay", "session orphan"))
+    orphan = int(read_pipe(told, line=True))
     os.kill(orphan, signal.SIGKILL)
     assert is_gone(orphan)
     assert keeper.find_remaining_processes().commands.keys() == {pid}
@@ -177,8 +182,8 @@ def test_many_heads_are_ended_within_a_second(monkeypatch: pytest.MonkeyPatch, p
     monkeypatch.setattr(_keeper, "_compile_keeper_program", lambda: codes)
     keeper = Keeper()
     try:
-        _, told = run(keeper, program(HYDRA, "16"))
-        read(told, line=True)
+        _, told = start_program(keeper, build_program_command(HYDRA, "16"))
+        read_pipe(told, line=True)
         begin = time.monotonic()
         assert keeper.end_all(5.0).is_over
         assert time.monotonic() - begin < 1
@@ -189,13 +194,13 @@ def test_many_heads_are_ended_within_a_second(monkeypatch: pytest.MonkeyPatch, p
 
 def test_it_leaves_nothing_behind() -> None:
     """No descriptor, no zombie, and this process adopts orphans no longer than before."""
-    before = descriptors()
+    before = list_open_descriptors()
     keeper = Keeper()
-    pid, told = run(keeper, escape("stay", "session orphan closed bare"))
-    escapee = int(read(told, line=True))
+    pid, told = start_program(keeper, build_escape_command("stay", "session orphan closed bare"))
+    escapee = int(read_pipe(told, line=True))
     keeper.close()
     keeper.close()
-    assert descriptors() == before
+    assert list_open_descriptors() == before
     for gone in (keeper.pid, pid, escapee):
         with pytest.raises(ProcessLookupError):
             os.kill(gone, 0)
@@ -208,8 +213,8 @@ def test_what_a_killed_keeper_leaves_is_ended() -> None:
     bystander = subprocess.Popen(["sleep", "60"], start_new_session=True)
     keeper = Keeper()
     try:
-        pid, told = run(keeper, escape("stay", *WAYS.values()))
-        escapees = [int(word) for word in read(told, line=True).split()]
+        pid, told = start_program(keeper, build_escape_command("stay", *WAYS.values()))
+        escapees = [int(word) for word in read_pipe(told, line=True).split()]
         os.kill(keeper.pid, signal.SIGKILL)
         assert is_gone(keeper.pid)
         assert not is_gone(escapees[-1], 0)
@@ -239,7 +244,7 @@ sys.stdin.read()
 @pytest.mark.slow
 def test_the_death_of_the_host_ends_everything() -> None:
     """Also while a fork of the host holds the socket open: the keeper sees the process die, too."""
-    command = [sys.executable, "-c", HOST, *escape("stay", *WAYS.values())]
+    command = [sys.executable, "-c", HOST, *build_escape_command("stay", *WAYS.values())]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as host:
         assert host.stdout is not None
         keeper = int(host.stdout.readline())

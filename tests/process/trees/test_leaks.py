@@ -78,7 +78,7 @@ def forgetful() -> Iterator[list[subprocess.Popen[bytes]]]:
         process.wait(CEILING)
 
 
-def scenario(text: str) -> Scenario:
+def load_indented(text: str) -> Scenario:
     """Make a scenario of a text that is indented as its test is."""
     return loads(textwrap.dedent(text).strip() + "\n")
 
@@ -136,7 +136,7 @@ CASES = [
 IDS = ["one agent", "a session", "several sessions", "a later start"]
 
 
-def leaks_row(played: PlayResult) -> tuple[str, str, str]:
+def judge_leaks(played: PlayResult) -> tuple[str, str, str]:
     """Give verdict, seen and hint of the check on leaks."""
     (row,) = [row for row in judge_all_expectations(played) if row.key == "leaks"]
     return str(row.verdict), row.seen, row.hint
@@ -149,8 +149,8 @@ def test_exactly_those_that_a_file_names_may_be_left(
     """A file about a supervisor that is known to leak says so, and is green as long as it leaks no more and no less."""
 
     def row(wanted: list[str]) -> tuple[str, str, str]:
-        told = scenario(text.replace("LEAKS", f"[{', '.join(wanted)}]"))
-        return leaks_row(lab.play(told, DirectChildOnly(starts), backend=backend))
+        told = load_indented(text.replace("LEAKS", f"[{', '.join(wanted)}]"))
+        return judge_leaks(lab.play(told, DirectChildOnly(starts), backend=backend))
 
     assert row(left) == ("passed", ", ".join(left), "")
     verdict, seen, hint = row(left[:-1])
@@ -166,9 +166,9 @@ def test_the_agent_itself_may_be_the_one(lab: ScenarioRunner, forgetful: list[su
     subject = Forgetful(2)
     subject.forgotten = forgetful
     told = ONE.replace("LEAKS", "[agent, agent 2]")
-    assert leaks_row(lab.play(scenario(told), subject)) == ("passed", "agent, agent 2", "")
+    assert judge_leaks(lab.play(load_indented(told), subject)) == ("passed", "agent, agent 2", "")
     told = ONE.replace("LEAKS", "[agent]")
-    verdict, seen, hint = leaks_row(lab.play(scenario(told), subject))
+    verdict, seen, hint = judge_leaks(lab.play(load_indented(told), subject))
     assert (verdict, seen) == ("failed", "agent (still alive), agent 2 (still alive)")
     assert hint == "agent 2 was not to be left"
 
@@ -180,9 +180,9 @@ def test_who_is_left_stopped_is_called_so(
     """It burns no time and says no word, and it is there."""
     subject = Forgetful(1, signal.SIGSTOP)
     subject.forgotten = forgetful
-    told = scenario("{scenario: an agent that is silent, agent: pi, script: [{silence: 50s}], expect: {noise: 0}}")
+    told = load_indented("{scenario: an agent that is silent, agent: pi, script: [{silence: 50s}], expect: {noise: 0}}")
     played = lab.play_real(told, subject, scale=1) if is_real else lab.play(told, subject)
-    assert leaks_row(played) == ("failed", "agent (stopped)", "")
+    assert judge_leaks(played) == ("failed", "agent (stopped)", "")
     text = explain_play(played, judge_all_expectations(played))
     assert f"    agent (pid {forgetful[0].pid}): stopped  pi --mode json -p hi" in text.splitlines()
     (leak,) = [event.data for event in played.record.events if "leaked" in event.data]
@@ -191,7 +191,7 @@ def test_who_is_left_stopped_is_called_so(
 
 def test_the_tree_is_drawn_with_the_steps_that_started_it(lab: ScenarioRunner) -> None:
     """Name, pid, end; file, line and step; parents above children."""
-    played = lab.play(scenario(ONE.replace("LEAKS", "[]")), DirectChildOnly())
+    played = lab.play(load_indented(ONE.replace("LEAKS", "[]")), DirectChildOnly())
     lines = explain_play(played, judge_all_expectations(played)).splitlines()
     start = lines.index("  the tree at the end:")
     agent, helper, tool = [event.data["pid"] for event in played.record.events if event.data.get("seen")]
@@ -205,7 +205,7 @@ def test_the_tree_is_drawn_with_the_steps_that_started_it(lab: ScenarioRunner) -
 
 def test_a_run_that_leaks_nobody_draws_nothing(lab: ScenarioRunner) -> None:
     """The reader of a wrong text needs no list of processes."""
-    told = scenario("""
+    told = load_indented("""
         scenario: a wrong expectation
         agent: raw
         script: [{answer: one}]

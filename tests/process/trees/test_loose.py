@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.tree import AgentChild
 from pytest_agentproc.tree._kernel import list_children, read_state
-from tests.attacks.descriptors import only_free
+from tests.attacks.descriptors import leave_descriptors_free
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _PATIENCE = 10.0
 
 
-def _await(is_true: Callable[[], bool]) -> None:
+def _await_condition(is_true: Callable[[], bool]) -> None:
     end = time.monotonic() + _PATIENCE
     while not is_true():
         assert time.monotonic() < end
@@ -36,12 +36,12 @@ def _read_pid(child: AgentChild) -> int:
             line += child.read("stdout", 1) or b""
     child.watch_stream("stdout", wanted=False)
     pid = int(line)
-    _await(lambda: os.getsid(pid) == pid and read_state(child.pid) == "T")
+    _await_condition(lambda: os.getsid(pid) == pid and read_state(child.pid) == "T")
     return pid
 
 
 @contextlib.contextmanager
-def _agent(script: str) -> Iterator[AgentChild]:
+def _start_agent(script: str) -> Iterator[AgentChild]:
     """Start an agent, and end it."""
     child = AgentChild(["bash", "-c", script], containment="subreaper")
     try:
@@ -65,12 +65,12 @@ def _await_end(child: AgentChild) -> None:
 
 def test_a_member_that_dies_before_its_parent_leaves_no_zombie() -> None:
     """Its zombie is adopted later, in a session of its own, and shows no environment that says whose it is."""
-    with _agent("setsid sleep 60 & echo $!; kill -STOP $$") as child:
-        with only_free(0):
+    with _start_agent("setsid sleep 60 & echo $!; kill -STOP $$") as child:
+        with leave_descriptors_free(0):
             pid = _read_pid(child)
             assert not child.is_alone()
             os.kill(pid, signal.SIGKILL)
-            _await(lambda: read_state(pid) == "Z")
+            _await_condition(lambda: read_state(pid) == "Z")
             child.is_alone()
             child.kill()
             _await_end(child)
@@ -80,12 +80,12 @@ def test_a_member_that_dies_before_its_parent_leaves_no_zombie() -> None:
 
 def test_a_member_stays_one_when_a_descriptor_is_left_again() -> None:
     """As an orphan with an environment and a session of its own it no longer shows whose it is."""
-    with _agent("env -i setsid sleep 60 & echo $!; kill -STOP $$") as child:
-        with only_free(0):
+    with _start_agent("env -i setsid sleep 60 & echo $!; kill -STOP $$") as child:
+        with leave_descriptors_free(0):
             pid = _read_pid(child)
             assert not child.is_alone()
         child.kill("agent")
-        _await(lambda: pid in list_children(os.getpid()))
+        _await_condition(lambda: pid in list_children(os.getpid()))
         child.kill()
         _await_end(child)
         child.close()

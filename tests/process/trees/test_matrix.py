@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.verdict import Verdict
-from tests.process.tree_matrix import CELLS, Cell, verdict_of
+from tests.process.tree_matrix import CELLS, Cell, judge_cell
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import ScenarioRunner
@@ -35,7 +35,7 @@ TRIALS = [
 @pytest.mark.parametrize("cell", TRIALS)
 def test_a_cell_is_judged_as_promised(lab: ScenarioRunner, cell: Cell) -> None:
     """A process that is not found is left; every process left is seen, by name; no other one is accused."""
-    verdict, left = verdict_of(lab, cell)
+    verdict, left = judge_cell(lab, cell)
     expected = tuple(sorted(cell.expected))
     if cell.is_real and expected:  # a process that re-forks there has had time to become another
         left = expected if len(left) >= len(expected) else left

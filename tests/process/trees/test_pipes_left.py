@@ -30,7 +30,7 @@ def pipes() -> Iterator[list[int]]:
         os.close(number)
 
 
-def of_pipes(lab: ScenarioRunner, subject: Subject, backend: str = "asyncio") -> CheckRow:
+def judge_pipes(lab: ScenarioRunner, subject: Subject, backend: str = "asyncio") -> CheckRow:
     """Play the scenario, and give its row about pipes."""
     return next(
         row for row in judge_all_expectations(lab.play(HELLO, subject, backend=backend)) if row.key == "pipes_left"
@@ -39,7 +39,7 @@ def of_pipes(lab: ScenarioRunner, subject: Subject, backend: str = "asyncio") ->
 
 def test_the_reference_supervisor_leaves_no_pipe(lab: ScenarioRunner, backend: str) -> None:
     """It closes three of them for each agent."""
-    row = of_pipes(lab, reference_supervisor(), backend)
+    row = judge_pipes(lab, reference_supervisor(), backend)
     assert (row.verdict, row.seen) == (Verdict.PASSED, "0")
 
 
@@ -59,7 +59,7 @@ def test_a_pipe_that_is_left_open_is_counted(
             os.close(reader)
         return "completed"
 
-    row = of_pipes(lab, Function(supervise), backend)
+    row = judge_pipes(lab, Function(supervise), backend)
     assert (row.verdict, row.seen) == ((Verdict.PASSED, "0") if closes else (Verdict.FAILED, "1"))
     for number in living:
         os.close(number)
@@ -82,12 +82,12 @@ def test_a_dead_pipe_with_the_number_of_an_older_one_is_counted(
         pipes.append(older)
         return "completed"
 
-    row = of_pipes(lab, Function(supervise), backend)
+    row = judge_pipes(lab, Function(supervise), backend)
     assert (row.verdict, row.seen) == (Verdict.FAILED, "1")
 
 
 def test_the_pipes_of_another_process_are_not_counted(lab: ScenarioRunner) -> None:
     """A program has ended when its run is over, and all its pipes with it."""
-    row = of_pipes(lab, Command(["sh", "-c", '"$@"', "sh", "{agent}"]))
+    row = judge_pipes(lab, Command(["sh", "-c", '"$@"', "sh", "{agent}"]))
     assert row.verdict is Verdict.NOT_APPLICABLE
     assert row.seen == "its pipes are counted in virtual time alone, and in the kit's own process"

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slow
 at_every_containment = pytest.mark.parametrize("containment", ["group", "subreaper", "keeper"])
 
 
-def report(how: str, containment: str, *before: str) -> dict[str, Any]:
+def run_and_read_report(how: str, containment: str, *before: str) -> dict[str, Any]:
     """Run the program, and give its report."""
     done = subprocess.run(
         [*before, sys.executable, PROGRAM, how, containment],
@@ -48,7 +48,7 @@ def report(how: str, containment: str, *before: str) -> dict[str, Any]:
 @pytest.mark.parametrize("how", ["handler", "ignored"])
 def test_an_exit_that_somebody_else_took_is_still_known_and_nothing_is_kept(how: str, containment: str) -> None:
     """A host with a handler of its own for SIGCHLD is no reason to lose a result."""
-    found = report(how, containment)
+    found = run_and_read_report(how, containment)
     version = tuple(map(int, platform.release().split("-")[0].split(".")[:2]))
     is_known = how == "ignored" or containment == "keeper" or version >= KNOWS_EXITS
     code, killed = (3, -15) if is_known else (255, 255)
@@ -87,5 +87,5 @@ def test_the_first_process_of_a_namespace_keeps_no_zombie(containment: str) -> N
         pytest.skip("this machine has no unshare")
     if probe.returncode != 0:
         pytest.skip(f"this kernel does not permit {' '.join(FIRST)}")
-    found = report("nobody", containment, *FIRST)
+    found = run_and_read_report("nobody", containment, *FIRST)
     assert found == {"runs": [["failed", 3, 3], ["inactive", 124, -15]], "kept": 0, "zombies": 0}

@@ -15,8 +15,8 @@ from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import ReferenceSupervisor
 from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import RULES
-from tests.bundled import all_bundled
-from tests.process.kill_matrix import red_keys
+from tests.bundled import load_all_bundled
+from tests.process.kill_matrix import list_failed_keys
 from tests.unit.harness.test_model_plays import DIES_SELDOM
 
 if TYPE_CHECKING:
@@ -30,18 +30,18 @@ UNBREAKABLE = {
 }
 """Rules that no replaced decider can break, and why."""
 
-_Told = tuple[list[str], list[object]]
+_ComparedPlay = tuple[list[str], list[object]]
 """The keys that failed, and the whole timeline."""
 
-CLAIMS = [(scenario, defect, key) for scenario in all_bundled() for defect, key in scenario.catches.items()]
+CLAIMS = [(scenario, defect, key) for scenario in load_all_bundled() for defect, key in scenario.catches.items()]
 
 
-def _subject(defect: str) -> ReferenceSupervisor:
+def _build_defective_supervisor(defect: str) -> ReferenceSupervisor:
     made = defects.find_defect(defect)
     return ReferenceSupervisor(defect, made.deciders, made.session_deciders)
 
 
-def _of_claim(value: object) -> str:
+def _name_claim(value: object) -> str:
     return getattr(value, "id", str(value))
 
 
@@ -63,10 +63,10 @@ def test_a_rule_is_covered_by_a_scenario_that_catches_something() -> None:
     assert {rule for scenario, _, _ in CLAIMS for rule in scenario.covers} | set(UNBREAKABLE) == set(RULES)
 
 
-@pytest.mark.parametrize(("scenario", "defect", "key"), CLAIMS, ids=_of_claim)
+@pytest.mark.parametrize(("scenario", "defect", "key"), CLAIMS, ids=_name_claim)
 def test_a_claim_holds_in_the_model(scenario: Scenario, defect: str, key: str) -> None:
     """`catches` names the key on which a reader looks for the defect."""
-    assert key in red_keys(scenario, defect)
+    assert key in list_failed_keys(scenario, defect)
 
 
 @pytest.mark.slow
@@ -74,13 +74,14 @@ def test_a_claim_holds_in_the_model(scenario: Scenario, defect: str, key: str) -
 @pytest.mark.parametrize("defect", defects.DEFECT_NAMES)
 def test_what_a_defect_does_is_the_same_with_processes(lab: ScenarioRunner, defect: str) -> None:
     """A defect that shows in the model only would be a mistake of the model."""
-    subject = _subject(defect)
+    subject = _build_defective_supervisor(defect)
     gc.disable()  # a forgotten child is reaped with its object, and that must not be between the run and the look
     try:
         differ = [
-            (claimed.id, _parted(played, model))
+            (claimed.id, _describe_difference(played, model))
             for claimed in (scenario for scenario, name, _ in CLAIMS if name == defect)
-            if (played := _told(lab.play(claimed, subject))) != (model := _told(run_in_model(claimed, subject)))
+            if (played := _select_compared_values(lab.play(claimed, subject)))
+            != (model := _select_compared_values(run_in_model(claimed, subject)))
         ]
     finally:
         gc.enable()
@@ -88,13 +89,13 @@ def test_what_a_defect_does_is_the_same_with_processes(lab: ScenarioRunner, defe
     assert differ == []
 
 
-def _parted(played: _Told, model: _Told) -> tuple[object, ...]:
+def _describe_difference(played: _ComparedPlay, model: _ComparedPlay) -> tuple[object, ...]:
     """Give the keys that failed, and the first lines in which two timelines differ, so that a reader can see why."""
     lines = next((both for both in zip_longest(played[1], model[1]) if both[0] != both[1]), ())
     return played[0], model[0], *lines
 
 
-def _told(played: PlayResult) -> _Told:
+def _select_compared_values(played: PlayResult) -> _ComparedPlay:
     """Give the keys that failed, and the whole timeline."""
     red = [row.key for row in judge_all_expectations(played) if row.verdict is Verdict.FAILED]
     return red, [*compute_normal_form(played.record)]
@@ -105,6 +106,6 @@ def test_a_supervisor_that_starts_its_agent_for_ever_is_given_up(
 ) -> None:
     """Each crash is minutes after the last one, so no guard of one instant and no limit on restarts ends the run."""
     monkeypatch.setattr(_supervise, "MAX_AGENT_STARTS", 20)
-    played = lab.play(loads(DIES_SELDOM), _subject("crash-repeats-the-prompt"))
+    played = lab.play(loads(DIES_SELDOM), _build_defective_supervisor("crash-repeats-the-prompt"))
     assert str(played.fault) == "the supervisor starts its agent again and again, 20 times by now"
     assert choose_overall_verdict(judge_all_expectations(played)) is Verdict.FAILED

@@ -8,7 +8,7 @@ import pytest
 
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.verdict import Verdict, judge_all_expectations
-from tests.bundled import bundled, path_of
+from tests.bundled import find_bundled_path, load_bundled
 from tests.plugin.examples import careful, faulty, faulty_streams, polling, streaming
 
 if TYPE_CHECKING:
@@ -73,9 +73,9 @@ CASES = [
 ]
 
 
-def red(lab: ScenarioRunner, name: str, subject: Subject) -> list[str]:
+def list_failed_checks(lab: ScenarioRunner, name: str, subject: Subject) -> list[str]:
     """List the checks of a bundled scenario that did not pass."""
-    rows = judge_all_expectations(lab.play(bundled(name), subject))
+    rows = judge_all_expectations(lab.play(load_bundled(name), subject))
     return [row.key for row in rows if row.verdict not in (Verdict.PASSED, Verdict.NOT_APPLICABLE)]
 
 
@@ -88,9 +88,9 @@ def test_a_fault_is_red_on_the_check_that_names_it(lab: ScenarioRunner, fault: s
     module, _, name = fault.partition(":")
     scenario, _, key = caught.partition(": ")
     if module == faulty.__name__:
-        assert key in red(lab, scenario, careful.of_plain(getattr(faulty, name)))
+        assert key in list_failed_checks(lab, scenario, careful.of_plain(getattr(faulty, name)))
     else:
-        assert key in red(lab, scenario, streaming.of_pi(getattr(faulty_streams, name)))
+        assert key in list_failed_checks(lab, scenario, streaming.of_pi(getattr(faulty_streams, name)))
 
 
 LOOKED_AT = [
@@ -109,12 +109,14 @@ def test_a_fault_is_red_though_its_supervisor_looks_in_turns(lab: ScenarioRunner
     """A delay that comes from its way of looking is forgiven, and nothing else."""
     scenario, _, key = PLAIN[name].partition(": ")
     fault = type(name, (getattr(faulty, name), polling.Polling), {})
-    assert key in red(lab, scenario, careful.of_plain(fault))
+    assert key in list_failed_checks(lab, scenario, careful.of_plain(fault))
 
 
 def test_a_crash_may_be_called_a_failure(lab: ScenarioRunner) -> None:
     """Both words are right for an agent that exits above 0 without a result, and the user loses nothing by either."""
-    assert red(lab, "crashes-and-is-not-tried-again", streaming.of_pi(faulty_streams.CrashIsFailure)) == []
+    assert (
+        list_failed_checks(lab, "crashes-and-is-not-tried-again", streaming.of_pi(faulty_streams.CrashIsFailure)) == []
+    )
 
 
 @pytest.mark.once
@@ -133,7 +135,7 @@ def test_a_crash_may_be_called_a_failure(lab: ScenarioRunner) -> None:
 def test_without_the_fault_it_is_green_there(lab: ScenarioRunner, subject: Subject, table: dict[str, str]) -> None:
     """A check that is red for every supervisor catches no fault."""
     names = dict.fromkeys(caught.partition(": ")[0] for caught in table.values())
-    assert {name: checks for name in names if (checks := red(lab, name, subject))} == {}
+    assert {name: checks for name in names if (checks := list_failed_checks(lab, name, subject))} == {}
 
 
 LATE = [*LOOKED_AT, "PollsNowAndThen", "ClosedOutputIsTheEnd", "TimerBeatsExit", "LosesLastWords", "AnyExitIsCode1"]
@@ -147,13 +149,13 @@ def test_a_fault_is_red_though_its_supervisor_looks_at_the_end(lab: ScenarioRunn
     """Its actions before the first look are exact, and the later ones are late only by its looks."""
     scenario, _, key = PLAIN[name].partition(": ")
     fault = type(name, (getattr(faulty, name), polling.PollingTheEnd), {})
-    assert key in red(lab, scenario, careful.of_plain(fault))
+    assert key in list_failed_checks(lab, scenario, careful.of_plain(fault))
 
 
 @pytest.mark.slow
 def test_a_prompt_that_takes_many_looks_may_decide_nothing(lab: ScenarioRunner) -> None:
     """Its last byte comes half a second late to an agent that speaks 250 ms before the limit on its silence."""
-    file = path_of("talks-before-it-reads")
+    file = find_bundled_path("talks-before-it-reads")
     text = file.read_text("utf-8").replace("  - stdin: read\n", "  - silence: 59750ms\n  - stdin: read\n")
     late = loads(text.replace("elapsed: 0", "elapsed: 59750ms"), str(file))
     verdicts = {row.key: row.verdict for row in judge_all_expectations(lab.play(late, polling.subject))}

@@ -9,7 +9,7 @@ import pytest
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.search import confirm_failure, explore, search
 from pytest_agentproc.subjects import Function
-from tests.bundled import bundled
+from tests.bundled import load_bundled
 from tests.plugin.examples import at_once, careful, streaming
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ script:
 )
 
 
-async def _in_its_own_words(order: RunRequest) -> dict[str, Any]:
+async def _supervise_with_warnings(order: RunRequest) -> dict[str, Any]:
     """Warn of everything, as no other supervisor does."""
     return {**await careful.supervise(order, careful.Run), "warnings": ["the agent was run", "and has ended"]}
 
@@ -47,7 +47,7 @@ _NUMBERS = {
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("subject", "backend"),
-    [(Function(_in_its_own_words, limits=_NUMBERS, dialects=["raw"]), "asyncio"), (at_once.subject, "trio")],
+    [(Function(_supervise_with_warnings, limits=_NUMBERS, dialects=["raw"]), "asyncio"), (at_once.subject, "trio")],
     ids=["words-and-numbers-of-its-own", "kills-at-once-and-tells-little"],
 )
 def test_a_correct_supervisor_in_another_style_is_not_found_wrong(
@@ -65,7 +65,7 @@ def test_a_correct_supervisor_in_another_style_is_not_found_wrong(
 @pytest.mark.parametrize("name", ["open-run-activity", "open-run-ending"])
 def test_a_correct_supervisor_of_pi_is_not_found_wrong(lab: ScenarioRunner, name: str) -> None:
     """It reads words after the agent's end as a new turn, which no pi has: these prove no supervisor wrong."""
-    came = search(bundled(name), streaming.subject, runs=60, seed=1, lab=lab)
+    came = search(load_bundled(name), streaming.subject, runs=60, seed=1, lab=lab)
     assert came.find is None, f"{came.find.reason}\n{came.find.scenario.text}"
     assert came.runs > 40
 
@@ -87,7 +87,7 @@ def test_the_same_supervisor_with_a_mistake_is_found(lab: ScenarioRunner) -> Non
     assert came.find.reason.startswith("it was ended as inactive 59")
 
 
-async def _raises(order: RunRequest) -> dict[str, Any]:
+async def _raise_at_vanished_process(order: RunRequest) -> dict[str, Any]:
     """Look for a process that has just ended, where the agent was killed or took long."""
     answer = await careful.supervise(order, careful.Run)
     if answer["exit_code"] == _KILLED or answer["elapsed"] > _LONG:
@@ -102,7 +102,7 @@ _LONG = 10.0
 @pytest.mark.slow
 def test_a_supervisor_that_raises_in_some_settings_is_found(lab: ScenarioRunner) -> None:
     """A search by hand tries only the settings in which it gives an answer."""
-    subject = Function(_raises, limits=_NUMBERS, dialects=["raw"])
+    subject = Function(_raise_at_vanished_process, limits=_NUMBERS, dialects=["raw"])
     came = search(_PLAIN, subject, runs=40, seed=1, lab=lab)
     assert came.find is not None
     assert (came.find.key, came.find.reason) == ("answer", "it raised ProcessLookupError: [Errno 3] No such process")
@@ -112,7 +112,7 @@ def test_a_supervisor_that_raises_in_some_settings_is_found(lab: ScenarioRunner)
 @pytest.mark.slow
 def test_a_supervisor_that_raises_where_a_time_is_moved_is_found(lab: ScenarioRunner) -> None:
     """The file as it stands is green on it."""
-    subject = Function(_raises, limits=_NUMBERS, dialects=["raw"])
+    subject = Function(_raise_at_vanished_process, limits=_NUMBERS, dialects=["raw"])
     text = "scenario: x\nagent: raw\nscript:\n  - silence: 1s\n  - exit: 3\nexpect: {outcome: failed}\n"
     came = explore(loads(text, "x.scenario.yaml"), subject, runs=40, seed=1, lab=lab)
     assert came.find is not None

@@ -9,7 +9,7 @@ import pytest
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.subjects import KillsAgentAtOnce, NeverStartsAgent, StartsAgentAndReturns, UsesSubprocessRun
 from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations
-from tests.bundled import all_bundled
+from tests.bundled import load_all_bundled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,17 +83,17 @@ SCORES: dict[str, dict[str, list[str]]] = {
 }
 
 
-def _verdict(lab: ScenarioRunner, scenario: Scenario, subject: Subject) -> Verdict:
+def _find_verdict(lab: ScenarioRunner, scenario: Scenario, subject: Subject) -> Verdict:
     try:
         return choose_overall_verdict(judge_all_expectations(lab.play(scenario, subject)))
     except NotApplicable:
         return Verdict.NOT_APPLICABLE
 
 
-def _score(lab: ScenarioRunner, subject: Subject) -> dict[str, list[str]]:
+def _count_verdicts(lab: ScenarioRunner, subject: Subject) -> dict[str, list[str]]:
     score: dict[str, list[str]] = {}
-    for scenario in (candidate for candidate in all_bundled() if candidate.level != "info"):
-        verdict = _verdict(lab, scenario, subject)
+    for scenario in (candidate for candidate in load_all_bundled() if candidate.level != "info"):
+        verdict = _find_verdict(lab, scenario, subject)
         if verdict is not Verdict.FAILED:
             score.setdefault(verdict.value, []).append(scenario.id)
     return score
@@ -108,7 +108,7 @@ def test_a_trivial_subject_scores_what_it_is_worth(lab: ScenarioRunner, make: Ca
     """A scenario that becomes green for one of them has lost what made it worth playing."""
     subject = make()
     wanted = {verdict: sorted(names) for verdict, names in SCORES[subject.name].items()}
-    assert {verdict: sorted(names) for verdict, names in _score(lab, subject).items()} == wanted
+    assert {verdict: sorted(names) for verdict, names in _count_verdicts(lab, subject).items()} == wanted
 
 
 @pytest.mark.once
@@ -116,7 +116,7 @@ def test_a_trivial_subject_scores_what_it_is_worth(lab: ScenarioRunner, make: Ca
 def test_a_subject_that_forgets_its_agent_scores_what_it_is_worth(lab: ScenarioRunner) -> None:
     """It leaves a process in every scenario that has one."""
     subject = StartsAgentAndReturns()
-    score = _score(lab, subject)
+    score = _count_verdicts(lab, subject)
     for process in subject.forgotten:
         process.wait()
     assert score == SCORES[subject.name]
@@ -125,4 +125,4 @@ def test_a_subject_that_forgets_its_agent_scores_what_it_is_worth(lab: ScenarioR
 def test_null_passes_no_scenario_that_decides() -> None:
     """A supervisor that starts nothing must never look conformant."""
     passed = SCORES["null"].get("passed", [])
-    assert [scenario.id for scenario in all_bundled() if scenario.level == "must" and scenario.id in passed] == []
+    assert [scenario.id for scenario in load_all_bundled() if scenario.level == "must" and scenario.id in passed] == []

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_agentproc.capture._replay import copy_encoder
-from tests.unit.encoders import encoder
+from tests.unit.encoders import make_encoder
 
 _MODES = [
     *(
@@ -36,21 +36,21 @@ _HEARD = [
 ]
 
 
-def frozen(value: Any) -> Any:
+def freeze_state(value: Any) -> Any:
     """Give the whole state of an encoder."""
     if isinstance(value, MethodType):
         return value.__name__
     if isinstance(value, dict):
-        return {key: frozen(inner) for key, inner in value.items()}
+        return {key: freeze_state(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [frozen(inner) for inner in value]
+        return [freeze_state(inner) for inner in value]
     if type(value).__module__.startswith("pytest_agentproc.fake_agents."):
         names = getattr(value, "__dict__", None) or value.__slots__
-        return {name: frozen(getattr(value, name)) for name in names}
+        return {name: freeze_state(getattr(value, name)) for name in names}
     return set(value) if isinstance(value, set) else value
 
 
-def play(agent: Any, rnd: random.Random) -> str:
+def play_random_action(agent: Any, rnd: random.Random) -> str:
     """Have an encoder do something; give what it prints, or what is wrong with that."""
     number = f"t{rnd.randrange(4)}"
     fields = {
@@ -71,7 +71,7 @@ def play(agent: Any, rnd: random.Random) -> str:
         "take": lambda: agent.begin_prompt_turn(rnd.randrange(1, 5), 0),
         "late": getattr(agent, "take_late_answers", bytes),
         "acknowledge": lambda: agent.end_cancelled_turn(0),
-        "ask": lambda: ask(agent, number, rnd.choice(["allow", "deny"])),
+        "ask": lambda: ask_permission(agent, number, rnd.choice(["allow", "deny"])),
     }
     name = rnd.choice([*agent.events, *does])
     try:
@@ -80,7 +80,7 @@ def play(agent: Any, rnd: random.Random) -> str:
         return repr(error)
 
 
-def ask(agent: Any, tool: str, answer: str) -> bytes:
+def ask_permission(agent: Any, tool: str, answer: str) -> bytes:
     """Have an encoder ask for a permission, which is answered."""
     question, data = agent.ask_client({"kind": "permission", "name": "bash", "id": tool, "event": "PreToolUse"}, 0)
     agent.questions.settle_question(question, answer)
@@ -92,14 +92,14 @@ def test_steps_on_a_copy_leave_the_original_as_it_is(dialect: str, mode: str) ->
     """A step that turns out wrong must not have happened, however deep what it changes lies."""
     program: Any = {"dialect": dialect, "mode": mode, "argv": ["--include-partial-messages"], "serves": True}
     rnd = random.Random(f"{dialect} {mode}")  # noqa: S311  # no secret
-    agent: Any = encoder({**program, "prompt": "hi"})
+    agent: Any = make_encoder({**program, "prompt": "hi"})
     for _ in range(100):
-        before, copy, chance = frozen(agent), copy_encoder(agent), rnd.getstate()
-        printed = play(copy, rnd)
-        assert frozen(agent) == before
+        before, copy, chance = freeze_state(agent), copy_encoder(agent), rnd.getstate()
+        printed = play_random_action(copy, rnd)
+        assert freeze_state(agent) == before
         rnd.setstate(chance)
-        assert play(agent, rnd) == printed
-        assert frozen(agent) == frozen(copy)
+        assert play_random_action(agent, rnd) == printed
+        assert freeze_state(agent) == freeze_state(copy)
 
 
 class _Foreign:

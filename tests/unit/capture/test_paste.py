@@ -19,7 +19,7 @@ from pytest_agentproc.capture._paste_content import detect_dialect_mode
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.scenario import loads
 from tests.architecture.sources import ROOT
-from tests.unit.encoders import encoder
+from tests.unit.encoders import make_encoder
 
 DATA = ROOT / "tests" / "data" / "transcripts"
 PASTED = Path(__file__).parents[1] / "pasted"
@@ -30,7 +30,7 @@ SAYS = '{"type":"assistant","message":{"content":[{"type":"text","text":"a"}]}}'
 DONE = '{"type":"result","subtype":"success","is_error":false,"result":"a"}'
 
 
-def drafted(log: str, dialect: str = "claude") -> str:
+def draft_scenario(log: str, dialect: str = "claude") -> str:
     """Give a draft that loads."""
     text = draft_scenario_from_log(log, dialect, "log.txt")
     loads(text)
@@ -69,12 +69,12 @@ def test_a_pasted_log_becomes_its_draft(log: Path) -> None:
 )
 def test_times_are_read_in_many_shapes(first: str, second: str) -> None:
     """A reporter pastes what the program printed, and each prints times in its own way."""
-    assert "  - silence: 2.5s\n" in drafted(f"{first}{SAYS}\n{second}{DONE}\n")
+    assert "  - silence: 2.5s\n" in draft_scenario(f"{first}{SAYS}\n{second}{DONE}\n")
 
 
 def test_times_that_go_backwards_or_change_their_kind_are_no_silence() -> None:
     """The time between two clocks is unknown."""
-    assert "silence" not in drafted(f"12:00:05 {SAYS}\n12:00:01 {SAYS}\n+3.0s {DONE}\n")
+    assert "silence" not in draft_scenario(f"12:00:05 {SAYS}\n12:00:01 {SAYS}\n+3.0s {DONE}\n")
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_times_that_go_backwards_or_change_their_kind_are_no_silence() -> None:
 )
 def test_what_the_reporter_saw_is_the_end(words: str, ending: str, expected: str) -> None:
     """A draft that ends otherwise than the report is about something else; a denied draft is not taken."""
-    text = drafted(f"{words}\n{SAYS}\n")
+    text = draft_scenario(f"{words}\n{SAYS}\n")
     steps = [line.strip(" -") for line in text.splitlines() if line.startswith("  - ")]
     assert steps[1:] == ([ending] if ending else [])
     assert f"  {expected}" in text.splitlines()[-2:] or f"  {expected}" in text
@@ -116,10 +116,10 @@ def test_what_the_reporter_saw_is_the_end(words: str, ending: str, expected: str
 )
 def test_the_code_of_a_shells_timeout_is_the_end_of_its_limit(shell: str, limit: str) -> None:
     """The code 124 is of `timeout`, and the agent that it ended was silent."""
-    text = drafted(shell.format(log=SAYS))
+    text = draft_scenario(shell.format(log=SAYS))
     assert f"policy: {{inactivity_timeout: {limit}}}\n" in text
     assert text.endswith("  - silence: for ever\nexpect:\n  outcome: inactive\n")
-    assert "  - exit: 124\n" in drafted(f"$ claude -p hi; echo rc=$?\n{SAYS}\nrc=124\n")
+    assert "  - exit: 124\n" in draft_scenario(f"$ claude -p hi; echo rc=$?\n{SAYS}\nrc=124\n")
 
 
 @pytest.mark.parametrize(
@@ -134,26 +134,26 @@ def test_the_code_of_a_shells_timeout_is_the_end_of_its_limit(shell: str, limit:
 )
 def test_escapes_on_the_line_of_an_event_stay_in_the_draft(head: str, raw: str) -> None:
     """Many readers lose the event only because of them, and a report often has lost the ESC."""
-    assert f'  - raw: "{raw}"\n  - event: {{type: result' in drafted(f"{SAYS}\n{head}{DONE}\n")
+    assert f'  - raw: "{raw}"\n  - event: {{type: result' in draft_scenario(f"{SAYS}\n{head}{DONE}\n")
 
 
 @pytest.mark.parametrize("head", ["\x1b[32m", "[2K] ", "[1] [Jane] ", "]0;title "])
 def test_colours_and_heads_of_a_log_are_no_output_of_the_agent(head: str) -> None:
     """The program that wrote the log printed them."""
-    assert "raw" not in drafted(f"{SAYS}\n{head}{DONE}\n")
+    assert "raw" not in draft_scenario(f"{SAYS}\n{head}{DONE}\n")
 
 
 def test_a_limit_that_the_reporter_names_is_the_supervisors() -> None:
     """The reporter's supervisor had another limit than the draft's."""
-    assert "policy: {inactivity_timeout: 120s}\n" in drafted(f"killed after 2 minutes\n{SAYS}\n")
-    assert "policy: {inactivity_timeout: 1400000s}\n" in drafted(f"killed after 400h\n{SAYS}\n")
+    assert "policy: {inactivity_timeout: 120s}\n" in draft_scenario(f"killed after 2 minutes\n{SAYS}\n")
+    assert "policy: {inactivity_timeout: 1400000s}\n" in draft_scenario(f"killed after 400h\n{SAYS}\n")
 
 
 def test_an_event_that_the_fake_would_not_say_stands_as_it_stood() -> None:
     """A step in the language's words that says something else would be a draft of another bug."""
     odd = {"type": "assistant", "message": {"content": [{"type": "text", "text": "a", "citations": [1]}]}}
-    assert "  - event: {type:" in drafted(f"{json.dumps(odd)}\n")
-    assert "  - say: a\n" in drafted(f"{SAYS}\n")
+    assert "  - event: {type:" in draft_scenario(f"{json.dumps(odd)}\n")
+    assert "  - say: a\n" in draft_scenario(f"{SAYS}\n")
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_an_event_that_the_fake_would_not_say_stands_as_it_stood() -> None:
 )
 def test_what_a_real_agent_printed_ends_in_the_languages_words(recording: str, last: str) -> None:
     """A real result has more keys than a report's, and each that differs from run to run must be known as one."""
-    text = drafted((DATA / recording).read_text("utf-8"), recording.partition("/")[0])
+    text = draft_scenario((DATA / recording).read_text("utf-8"), recording.partition("/")[0])
     steps = [line for line in text.splitlines() if line.startswith("  - ")]
     assert steps[-1].startswith(last)
     assert f"outcome: {'failed' if 'is_error' in last else 'completed'}" in text
@@ -227,7 +227,7 @@ _MANGLED = st.tuples(_LINES, st.integers(0, 400)).map(lambda pair: pair[0][: pai
 
 
 @st.composite
-def _bent(draw: st.DrawFn) -> str:
+def _draw_broken_event(draw: st.DrawFn) -> str:
     """Take an event, and put something else in one of its places."""
     line = draw(_LINES)
     try:
@@ -246,7 +246,9 @@ def _bent(draw: st.DrawFn) -> str:
 
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None)
-@given(st.lists(_LINES | _MANGLED | _bent() | st.text(max_size=20), max_size=8), st.sampled_from(LOG_DIALECTS))
+@given(
+    st.lists(_LINES | _MANGLED | _draw_broken_event() | st.text(max_size=20), max_size=8), st.sampled_from(LOG_DIALECTS)
+)
 def test_whatever_is_pasted_is_a_draft_that_loads_or_a_located_message(lines: list[str], dialect: str) -> None:
     """A log comes from anywhere, and its user has not written it."""
     try:
@@ -298,7 +300,7 @@ def test_the_time_of_an_import_does_not_grow_with_the_square_of_its_lines() -> N
 def test_the_time_of_an_import_does_not_grow_with_the_square_of_its_tools(dialect: str) -> None:
     """Each step is tried on a copy of the fake, which knows every tool that is open and all that it printed."""
     program: Any = {"dialect": dialect, "mode": detect_dialect_mode(dialect, []), "argv": [], "prompt": "hi"}
-    agent: Any = encoder(program)
+    agent: Any = make_encoder(program)
     told = []
     for number in range(800 if dialect == "pi" else 1600):
         told.append(agent.events["tool"]({"id": f"t{number}", "name": "read", "input": {"path": "x"}}, 0))

@@ -20,13 +20,13 @@ RAW = AgentIdentity("raw", "text", ())
 MS = 1_000_000
 
 
-def printed(*chunks: tuple[int, bytes]) -> list[Event]:
+def record_output(*chunks: tuple[int, bytes]) -> list[Event]:
     """Give what is recorded of a program that prints these bytes, each at its millisecond, and exits with 0."""
     events = [Event(at * MS, "o", {"process": "agent", "bytes": data}) for at, data in chunks]
     return [*events, Event(events[-1].at, "x", {"process": "agent", "code": 0})]
 
 
-def steps(folder: Path, events: list[Event], identity: AgentIdentity = RAW) -> list[str]:
+def draft_steps(folder: Path, events: list[Event], identity: AgentIdentity = RAW) -> list[str]:
     """Give the steps that are made of a recording."""
     made = draft_scenario_from_recording(
         folder / "x.scenario.yaml", events, identity, [], "a program as it was recorded"
@@ -53,30 +53,30 @@ def test_what_no_program_needs_is_not_loaded_before_it() -> None:
 
 def test_pauses_are_rounded_and_what_is_lost_is_made_up_for(tmp_path: Path) -> None:
     """Ten pauses that are each some milliseconds too short would be a different program."""
-    made = steps(tmp_path, printed((10, b"a\n"), (1244, b"b\n"), (2488, b"c\n"), (2500, b"d\n")))
+    made = draft_steps(tmp_path, record_output((10, b"a\n"), (1244, b"b\n"), (2488, b"c\n"), (2500, b"d\n")))
     assert made == ["- say: a", "- silence: 1.2s", "- say: b", "- silence: 1.3s", "- say: c", "- say: d"]
 
 
 def test_half_a_line_stays_half_a_line(tmp_path: Path) -> None:
     """Where a program pauses inside of a line, its supervisor must not take that for silence."""
     identity = AgentIdentity("codex", "exec", ())
-    made = steps(tmp_path, printed((0, b'{"type":"x"'), (400, b"}\n")), identity)
+    made = draft_steps(tmp_path, record_output((0, b'{"type":"x"'), (400, b"}\n")), identity)
     assert made == ['- raw: "{\\"type\\":\\"x\\""', "- silence: 400ms", '- raw: "}\\n"']
 
 
 def test_who_was_gone_before_a_line_is_gone_before_it(tmp_path: Path) -> None:
     """On a busy machine a descendant begins late: by its pause alone the program would be done before it."""
     seen = {"process": "sleep", "seen": True, "since": 2 * MS, "how": "same_group", "inherits": True}
-    said, closed = printed((302, b"line\n"))
+    said, closed = record_output((302, b"line\n"))
     gone = Event(305 * MS, "p", {"process": "sleep", "gone": True})
-    made = steps(tmp_path, [Event(27 * MS, "p", seen), said, gone, closed._replace(at=306 * MS)])
+    made = draft_steps(tmp_path, [Event(27 * MS, "p", seen), said, gone, closed._replace(at=306 * MS)])
     assert made == ["- spawn: {id: sleep, how: same_group, for: 300ms}", "- wait_for: {exit: sleep}", "- say: line"]
 
 
 def test_a_line_that_no_step_tells_is_an_event_or_raw(tmp_path: Path) -> None:
     """An event only where the fake prints the very same bytes: blanks and odd numbers are bytes, too."""
     lines = [b'{"type":"new.thing","count":1}\n', b'{"type": "spaced"}\n', b"not json: x\n"]
-    made = steps(tmp_path, printed((0, b"".join(lines))), AgentIdentity("codex", "exec", ()))
+    made = draft_steps(tmp_path, record_output((0, b"".join(lines))), AgentIdentity("codex", "exec", ()))
     assert made[0] == "- event: {type: new.thing, count: 1}"
     assert [step.split(":")[0] for step in made[1:]] == ["- raw", "- raw"]
 
@@ -86,15 +86,15 @@ def test_a_line_that_no_step_tells_is_an_event_or_raw(tmp_path: Path) -> None:
 )
 def test_a_text_is_read_back_as_it_was_said(text: str, tmp_path: Path) -> None:
     """YAML takes many a word for something else."""
-    steps(tmp_path, printed((0, text.encode() + b"\n")))
+    draft_steps(tmp_path, record_output((0, text.encode() + b"\n")))
     made = load(tmp_path / "x.scenario.yaml")
     assert made.claim == "a program as it was recorded"
 
 
 def test_bytes_that_are_no_text_are_kept(tmp_path: Path) -> None:
     """A few stand in the file, many beside it."""
-    assert steps(tmp_path, printed((0, b"\xff\x00"))) == ['- raw: {base64: "/wA="}']
-    assert steps(tmp_path, printed((0, b"\xff" * 5000))) == ["- raw: {file: x.1.bin}"]
+    assert draft_steps(tmp_path, record_output((0, b"\xff\x00"))) == ['- raw: {base64: "/wA="}']
+    assert draft_steps(tmp_path, record_output((0, b"\xff" * 5000))) == ["- raw: {file: x.1.bin}"]
     assert (tmp_path / "x.1.bin").read_bytes() == b"\xff" * 5000
 
 

@@ -78,20 +78,20 @@ PLACED = {
 PEM = "-----BEGIN RSA PRIVATE KEY-----\n" + "\n".join([_LONG, _LONG[::-1]]) + "\n-----END RSA PRIVATE KEY-----\n"
 
 
-def written(folder: Path, record: Record, argv: list[str], env: dict[str, str]) -> str:
+def write_and_read_all(folder: Path, record: Record, argv: list[str], env: dict[str, str]) -> str:
     """Write it all, and give every byte that is on the disk then."""
     out = folder / "x.scenario.yaml"
     write_capture_files(record, argv, out, env=env)
     return "".join(file.read_text("utf-8") for file in sorted(folder.iterdir()))
 
 
-def halves(text: str, secret: str) -> list[bytes]:
+def cut_inside_secret(text: str, secret: str) -> list[bytes]:
     """Cut a text in the middle of a secret, as two writes do."""
     place = text.index(secret) + len(secret) // 2
     return [text[:place].encode(), text[place:].encode()]
 
 
-def recorded(streams: dict[str, list[bytes]]) -> Record:
+def build_record(streams: dict[str, list[bytes]]) -> Record:
     """Make a record of chunks, each at an instant of its own."""
     record, at = Record(), 0
     for code, chunks in streams.items():
@@ -102,7 +102,7 @@ def recorded(streams: dict[str, list[bytes]]) -> Record:
     return record
 
 
-def found_by_others(folder: Path) -> set[str]:
+def scan_with_detect_secrets(folder: Path) -> set[str]:
     """Give the kinds that detect-secrets finds in a folder, but for the placeholders that it takes for values."""
     collection = SecretsCollection()
     with default_settings():
@@ -118,21 +118,21 @@ def test_no_planted_secret_reaches_the_disk(place: str, tmp_path: Path) -> None:
     planted = [(f"say {secret} again\n", secret) for secret in KINDS.values()]
     planted += [(form.format(secret), secret) for form, secret in PLACED.values()]
     assert len(planted) >= 30
-    cut = [half for text, secret in planted for half in halves(text, secret)]
+    cut = [half for text, secret in planted for half in cut_inside_secret(text, secret)]
     argv = ["agent", *(text.strip() for text, _ in planted if place == "argv")]
     env = {f"LC_{number}": text for number, (text, _) in enumerate(planted) if place == "env"}
     code = {"stdout": "o", "stderr": "e", "stdin": "i"}.get(place)
-    shown = written(tmp_path, recorded({code: cut} if code else {}), argv, env)
+    shown = write_and_read_all(tmp_path, build_record({code: cut} if code else {}), argv, env)
     assert [secret for _, secret in planted if secret in shown] == []
     assert "redacted" in shown
-    assert found_by_others(tmp_path) == set()
+    assert scan_with_detect_secrets(tmp_path) == set()
 
 
 @pytest.mark.slow
 def test_the_other_detector_sees_what_is_not_redacted(tmp_path: Path) -> None:
     """A tripwire that never fires guards nothing."""
     (tmp_path / "x.jsonl").write_text("".join(f'["{secret}"]\n' for secret in KINDS.values()), "utf-8")
-    assert len(found_by_others(tmp_path)) > 5
+    assert len(scan_with_detect_secrets(tmp_path)) > 5
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -209,7 +209,7 @@ def test_a_value_too_short_to_be_looked_for_is_named() -> None:
 def test_the_environment_is_an_allow_list(tmp_path: Path) -> None:
     """A value that is not known to be harmless is not written, whatever its name."""
     env = {"TERM": "xterm", "INNOCENT": "who-knows", "ANTHROPIC_API_KEY": "abcdefghijkl"}
-    shown = written(tmp_path, recorded({"o": [b"abcdefghijkl\n"]}), ["agent"], env)
+    shown = write_and_read_all(tmp_path, build_record({"o": [b"abcdefghijkl\n"]}), ["agent"], env)
     assert '"env": {"TERM": "xterm"}' in shown
     assert "who-knows" not in shown
     assert "abcdefghijkl" not in shown

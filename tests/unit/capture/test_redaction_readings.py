@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.capture import Redactor, write_capture_files
-from tests.unit.capture.test_redaction import KINDS, recorded
+from tests.unit.capture.test_redaction import KINDS, build_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 SECRET = 'aB3z/xYq9+kQ7w&zLmN"R5tV<8wC1=dF4j\\H6jK0sU'  # noqa: S105  # of this test alone
 
 
-def js(text: str) -> str:
+def escape_as_javascript(text: str) -> str:
     r"""Escape every character that is no letter or digit as `\u0026`."""
     return "".join(sign if sign.isalnum() else f"\\u{ord(sign):04x}" for sign in text)
 
 
-def coloured(text: str) -> str:
+def insert_colour(text: str) -> str:
     """Begin a colour in the middle."""
     return f"{text[:12]}\x1b[31;1m{text[12:20]}\x1b]8;;https://x\x07{text[20:]}\x1b[0m"
 
@@ -35,7 +35,7 @@ def coloured(text: str) -> str:
 WRITTEN: dict[str, Callable[[str], str]] = {
     "JSON": json.dumps,
     "JSON of PHP": lambda text: json.dumps(text).replace("/", "\\/"),
-    "JSON with every sign escaped": js,
+    "JSON with every sign escaped": escape_as_javascript,
     "JSON with capitals": lambda text: "".join(sign if sign.isalnum() else f"\\u{ord(sign):04X}" for sign in text),
     "JSON with every character escaped": lambda text: "".join(f"\\u{ord(sign):04x}" for sign in text),
     "JSON in JSON of PHP": lambda text: json.dumps(json.dumps(text).replace("/", "\\/")).replace("/", "\\/"),
@@ -50,8 +50,8 @@ WRITTEN: dict[str, Callable[[str], str]] = {
     "HTML in JSON": lambda text: json.dumps(html.escape(text)),
     "URL with some signs escaped": lambda text: text.replace("/", "%2f").replace("&", "%26"),
     "shell": lambda text: "".join(sign if sign.isalnum() else f"\\{sign}" for sign in text),
-    "colours": coloured,
-    "colours in JSON": lambda text: json.dumps(coloured(text)),
+    "colours": insert_colour,
+    "colours in JSON": lambda text: json.dumps(insert_colour(text)),
     "a line break": lambda text: f"{text[:20]}\n{text[20:]}",
     "lines of a terminal": lambda text: f"{text[:15]}\r\n    {text[15:30]}  \r\n    {text[30:]}",
     "a line break in JSON": lambda text: json.dumps(f"{text[:20]}\n  {text[20:]}"),
@@ -75,7 +75,7 @@ SAID = {
 """The values that only their place shows."""
 
 
-def pieces(text: str, secret: str) -> list[str]:
+def find_pieces_of_secret(text: str, secret: str) -> list[str]:
     """Give what of a secret stands in a text: each six characters of it."""
     return [secret[at : at + 6] for at in range(len(secret) - 5) if secret[at : at + 6] in text]
 
@@ -100,7 +100,7 @@ def test_a_secret_that_nobody_knew_is_found_however_it_is_written(way: str) -> N
         return
     written = WRITTEN[way](secret)
     shown = Redactor().redact_text(f"it is {written} here", "stdout")
-    assert pieces(shown.replace("redacted1", ""), secret) == []
+    assert find_pieces_of_secret(shown.replace("redacted1", ""), secret) == []
 
 
 @pytest.mark.parametrize("way", SAID)
@@ -109,7 +109,7 @@ def test_a_value_is_known_by_its_name_whatever_it_is_made_of(way: str) -> None:
     form, secret = SAID[way]
     text = form.format(secret)
     shown = Redactor().redact_text(text, "stdout")
-    assert pieces(shown, secret) == []
+    assert find_pieces_of_secret(shown, secret) == []
     assert len(shown) == len(text)
 
 
@@ -140,7 +140,7 @@ def test_an_update_that_repeats_the_text_so_far_has_no_part_of_a_secret(secret: 
     shown = redactor.redact_text(data, "stdout")
     whole = json.loads(shown.splitlines()[-1])["message"]["content"][0]["text"]
     told = [json.loads(line)["message"]["content"][0]["text"] for line in shown.splitlines()]
-    assert pieces(shown, secret[4:]) == []
+    assert find_pieces_of_secret(shown, secret[4:]) == []
     assert [whole.startswith(part) or len(part) <= 3 for part in told] == [True] * len(told)
     assert (len(shown), whole.startswith("the key is redacted"), whole.endswith(" ok")) == (len(data), True, True)
 
@@ -150,10 +150,10 @@ def test_a_line_that_grows_has_no_part_of_a_secret() -> None:
     secret = KINDS["github"]
     text = "".join(f"\r> key {secret[:end]}" for end in range(len(secret) + 1))
     shown = Redactor({"MY_TOKEN": secret}).redact_text(text, "stdout")
-    assert pieces(shown, secret) == []
+    assert find_pieces_of_secret(shown, secret) == []
 
 
-def hostile() -> dict[str, bytes]:
+def list_hostile_texts() -> dict[str, bytes]:
     """Give texts at which a careless search does not come to an end."""
     chance = base64.urlsafe_b64encode(random.Random(3).randbytes(375_000))  # noqa: S311  # a fixed text
     known = KINDS["github"].encode()
@@ -182,10 +182,10 @@ def hostile() -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", hostile())
+@pytest.mark.parametrize("kind", list_hostile_texts())
 def test_the_time_of_a_search_grows_with_the_text_alone(kind: str) -> None:
     """The recorder searches when the program has ended, and its caller waits for that."""
-    data = hostile()[kind]
+    data = list_hostile_texts()[kind]
     began = time.process_time()
     redactor = Redactor({"MY_TOKEN": KINDS["github"]})
     redactor.learn_secrets(data)
@@ -198,7 +198,7 @@ def test_what_was_recorded_is_for_its_owner_alone(tmp_path: Path) -> None:
     """No rule knows every secret: no other user of the machine reads the files, an older one included."""
     out = tmp_path / "x.scenario.yaml"
     out.write_text("older", "utf-8")
-    write_capture_files(recorded({"o": [bytes(range(128, 256)) * 40 + b"\n"]}), ["agent"], out, env={})
+    write_capture_files(build_record({"o": [bytes(range(128, 256)) * 40 + b"\n"]}), ["agent"], out, env={})
     files = sorted(tmp_path.iterdir())
     assert {file.name: oct(file.stat().st_mode & 0o777) for file in files} == {file.name: "0o600" for file in files}
     assert len(files) == 3

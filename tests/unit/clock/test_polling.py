@@ -154,7 +154,7 @@ def test_nearer_instants_decide_nothing(margin: int | None, size: int, words: st
     assert PollingPace(50 * MS, margin, size).undecided == words
 
 
-def verdicts(undecided: str, **answer: object) -> dict[str, str]:
+def judge_silent_run(undecided: str, **answer: object) -> dict[str, str]:
     """Judge a run that was to be silent until 5 s, and whose agent died at 6 s."""
     record = Record()
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
@@ -173,8 +173,8 @@ def test_of_what_nothing_decides_instants_alone_are_not_judged() -> None:
     failed, none = Verdict.FAILED.value, Verdict.NOT_APPLICABLE.value
     said = {"outcome": "inactive", "text": "b", "exit_code": 3}
     right = {"outcome": "passed", "exit_code": "passed"}
-    assert verdicts("", **said) == {**right, "text": failed, "returned": failed, "leaks": failed}
-    assert verdicts("why", **said) == {**right, "text": failed, "returned": none, "leaks": failed}
+    assert judge_silent_run("", **said) == {**right, "text": failed, "returned": failed, "leaks": failed}
+    assert judge_silent_run("why", **said) == {**right, "text": failed, "returned": none, "leaks": failed}
 
 
 def test_of_another_outcome_nothing_is_judged_but_what_was_left() -> None:
@@ -182,7 +182,7 @@ def test_of_another_outcome_nothing_is_judged_but_what_was_left() -> None:
     failed, none = Verdict.FAILED.value, Verdict.NOT_APPLICABLE.value
     said = {"outcome": "completed", "text": "b", "exit_code": 3}
     others = dict.fromkeys(("outcome", "text", "returned", "exit_code"), none)
-    assert verdicts("why", **said) == {**others, "leaks": failed}
+    assert judge_silent_run("why", **said) == {**others, "leaks": failed}
 
 
 def test_each_agent_of_a_scenario_pauses_before_its_script() -> None:

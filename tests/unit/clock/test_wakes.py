@@ -12,14 +12,14 @@ MS = 1_000_000
 SECOND = 1000 * MS
 
 
-def hang(wakes: WakeCounter, *gaps: int) -> str:
+def wake_until_hang(wakes: WakeCounter, *gaps: int) -> str:
     """Wake a loop after these times in turn until it hangs; give what is said of it."""
     with pytest.raises(Hang) as found:
-        wake(wakes, gaps)
+        wake_a_million_times(wakes, gaps)
     return str(found.value)
 
 
-def wake(wakes: WakeCounter, gaps: tuple[int, ...]) -> None:
+def wake_a_million_times(wakes: WakeCounter, gaps: tuple[int, ...]) -> None:
     """Wake a loop a million times, after these times in turn."""
     now = 0
     for count in range(1_000_000):
@@ -41,7 +41,7 @@ def wake(wakes: WakeCounter, gaps: tuple[int, ...]) -> None:
 def test_a_hang_says_how_often_the_loop_polled_and_for_how_long(gaps: tuple[int, ...], said: str) -> None:
     """A reader who knows the period finds the loop that polls."""
     assert (
-        hang(WakeCounter(3600 * SECOND), *gaps)
+        wake_until_hang(WakeCounter(3600 * SECOND), *gaps)
         == f"the event loop polled {said} of virtual time, and nothing else happened"
     )
 
@@ -59,6 +59,6 @@ def test_a_loop_that_polls_too_often_to_get_anywhere_hangs_in_real_time(monkeypa
     """A virtual hour in steps of a microsecond takes longer than any tester waits."""
     seconds = iter([0.0, 121.0])
     monkeypatch.setattr(_guards, "monotonic", lambda: next(seconds))
-    assert hang(WakeCounter(3600 * SECOND), 1000) == (
+    assert wake_until_hang(WakeCounter(3600 * SECOND), 1000) == (
         "the event loop polled every 1 us for 1.02 ms of virtual time (121 s of real time), and nothing else happened"
     )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-async def _hour(holder: Any) -> Any:
+async def _read_time_after_an_hour(holder: Any) -> Any:
     """Ask a clock for the time after an hour."""
     await asyncio.sleep(3600)
     return holder.clock()
@@ -44,7 +44,7 @@ def test_a_module_without_a_name_gets_the_clocks_too(monkeypatch: pytest.MonkeyP
     del vars(module)["__name__"]
     monkeypatch.setitem(sys.modules, "searched", module)
     with VirtualClock() as clock:
-        assert clock.run(_hour, module) == 3600
+        assert clock.run(_read_time_after_an_hour, module) == 3600
     assert vars(module)["clock"] is time.monotonic
 
 
@@ -62,7 +62,7 @@ def test_a_lazy_attribute_of_a_class_is_not_asked_for_names(monkeypatch: pytest.
     vars(module).update(Moves=holder)
     monkeypatch.setitem(sys.modules, "searched", module)
     with VirtualClock() as clock:
-        assert clock.run(_hour, holder) == 3600
+        assert clock.run(_read_time_after_an_hour, holder) == 3600
 
 
 class _Sealed(type):
@@ -77,7 +77,7 @@ def test_a_class_that_lets_nobody_set_attributes_gets_the_clocks_too(monkeypatch
     vars(module).update(Sealed=sealed)
     monkeypatch.setitem(sys.modules, "searched", module)
     with VirtualClock() as clock:
-        assert clock.run(_hour, sealed) == 3600
+        assert clock.run(_read_time_after_an_hour, sealed) == 3600
     assert sealed.clock is time.monotonic
 
 
@@ -97,7 +97,7 @@ def test_clocks_that_could_not_be_replaced_are_real_afterwards(monkeypatch: pyte
             clock.run(asyncio.sleep, 1)
     assert time.monotonic is real
     with VirtualClock() as clock:
-        assert clock.run(_hour, types.SimpleNamespace(clock=_named)) == 3600
+        assert clock.run(_read_time_after_an_hour, types.SimpleNamespace(clock=_read_monotonic)) == 3600
 
 
 def test_a_module_that_is_loaded_in_virtual_time_has_real_clocks_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,5 +139,5 @@ def test_a_run_that_loads_no_module_searches_all_modules_once(monkeypatch: pytes
     assert searches == [1]
 
 
-def _named() -> float:
+def _read_monotonic() -> float:
     return time.monotonic()

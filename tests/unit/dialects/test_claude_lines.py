@@ -12,7 +12,7 @@ from pytest_agentproc.supervisor.dialects import ToolEnded, ToolStarted, TurnPro
 from pytest_agentproc.vocabulary import DIALECTS, Policy
 from tests.architecture.sources import ROOT
 from tests.unit.conversations import Conversation
-from tests.unit.scenario.test_compile import program
+from tests.unit.scenario.test_compile import compile_step
 
 PROGRESS = {
     "keep_alive": False,
@@ -31,11 +31,11 @@ PROGRESS = {
 LINES = DIALECTS["claude"].lines
 
 
-def printed(name: str, **more: Any) -> bytes:
+def encode_line(name: str, **more: Any) -> bytes:
     """Give a line as the fake prints it."""
     fake = Conversation("claude", "print")
     fake.tell("line", {**LINES[name], **more})
-    [event] = fake.printed()
+    [event] = fake.take_printed()
     assert ("session_id" in event, "uuid" in event) == (name != "keep_alive",) * 2
     return json.dumps(event).encode()
 
@@ -56,9 +56,9 @@ def test_a_line_is_progress_of_a_run_if_the_table_says_so(name: str) -> None:
     """Every one is activity: that is a matter of bytes."""
     decoding = make_decoder("claude", "print")
     if name == "compacted":
-        decoding.decode(printed("compacting"))
+        decoding.decode(encode_line("compacting"))
     dog = Watchdog(Policy())
-    assert any(dog.is_progress(meaning) for meaning in decoding.decode(printed(name))) is PROGRESS[name]
+    assert any(dog.is_progress(meaning) for meaning in decoding.decode(encode_line(name))) is PROGRESS[name]
 
 
 @pytest.mark.parametrize("name", [name for name in PROGRESS if name != "compact_boundary"])
@@ -66,15 +66,15 @@ def test_a_line_is_progress_of_a_session_if_the_table_says_so(name: str) -> None
     """A boundary after a compaction that is over already says nothing new."""
     talking = make_talk("claude", "session", Setting())
     if name == "compacted":
-        talking.decode(printed("compacting"))
-    assert any(isinstance(meaning, TurnProgress) for meaning in talking.decode(printed(name))) is PROGRESS[name]
+        talking.decode(encode_line("compacting"))
+    assert any(isinstance(meaning, TurnProgress) for meaning in talking.decode(encode_line(name))) is PROGRESS[name]
 
 
 def test_a_hook_is_in_flight_until_its_response() -> None:
     """Two hooks at a time are two."""
     decoding = make_decoder("claude", "print")
     names = ("hook_started", "hook_started", "hook_response")
-    found = [decoding.decode(printed(name, hook_id=key)) for name, key in zip(names, "aba", strict=True)]
+    found = [decoding.decode(encode_line(name, hook_id=key)) for name, key in zip(names, "aba", strict=True)]
     name = LINES["hook_started"]["hook_name"]
     assert found == [[ToolStarted("hook a", name)], [ToolStarted("hook b", name)], [ToolEnded("hook a")]]
 
@@ -89,4 +89,4 @@ def test_a_hook_is_in_flight_until_its_response() -> None:
 )
 def test_a_script_names_a_line(step: str, wanted: tuple[str, Any]) -> None:
     """Its fields replace those of the table; an event with a type stands as it is."""
-    assert program(step, "claude")["steps"] == [(4, "event", wanted)]
+    assert compile_step(step, "claude")["steps"] == [(4, "event", wanted)]

@@ -12,7 +12,7 @@ import pytest
 from pytest_agentproc.supervisor import Completion, LineSplitter, ToolTracker
 from pytest_agentproc.supervisor.dialects import Message, Other, ToolEnded, ToolStarted, make_decoder
 from pytest_agentproc.vocabulary import Policy
-from tests.unit.encoders import encoder
+from tests.unit.encoders import make_encoder
 
 TRANSCRIPTS = Path(__file__).parents[2] / "data" / "transcripts" / "codex"
 NAMES = sorted(file.name for file in TRANSCRIPTS.iterdir())
@@ -30,13 +30,13 @@ class Read:
     noise: int = 0
 
 
-def frame(*chunks: bytes) -> tuple[bytes, ...]:
+def split_lines(*chunks: bytes) -> tuple[bytes, ...]:
     """Give the lines of one run's chunks."""
     framing = LineSplitter()
     return (*(line for chunk in chunks for line in framing.feed(chunk)), *framing.flush())
 
 
-def understand(lines: tuple[bytes, ...]) -> Read:
+def complete_from_lines(lines: tuple[bytes, ...]) -> Read:
     """Follow what the lines of one run mean."""
     completion, tools, decoding = Completion(), ToolTracker(Policy()), make_decoder("codex")
     for line in lines:
@@ -48,19 +48,19 @@ def understand(lines: tuple[bytes, ...]) -> Read:
     return Read(completion.ok, completion.text, completion.error, total, frozenset(tools.running), completion.noise)
 
 
-def read(*chunks: bytes) -> Read:
+def complete_from_chunks(*chunks: bytes) -> Read:
     """Decode the chunks of one run to its end."""
-    return understand(frame(*chunks))
+    return complete_from_lines(split_lines(*chunks))
 
 
-def transcript(*events: Any) -> bytes:
+def encode_events(*events: Any) -> bytes:
     """Give the bytes of events."""
     return b"".join(json.dumps(event).encode() + b"\n" for event in events)
 
 
-def fake(*calls: tuple[Any, ...], argv: tuple[str, ...] = ()) -> bytes:
+def encode_calls(*calls: tuple[Any, ...], argv: tuple[str, ...] = ()) -> bytes:
     """Have the fake encode these calls, one after another."""
-    made = encoder({"dialect": "codex", "mode": "exec", "argv": argv})
+    made = make_encoder({"dialect": "codex", "mode": "exec", "argv": argv})
     told: dict[str, Any] = {
         "say": made.encode_text,
         "answer": made.encode_answer,
@@ -90,29 +90,29 @@ def test_every_transcript_has_an_expectation() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_transcript_of_the_real_cli_is_understood(name: str) -> None:
     """The fake and the decoder could share a mistake, the real CLI does not have it."""
-    assert read((TRANSCRIPTS / name).read_bytes()) == WHOLE[name]
+    assert complete_from_chunks((TRANSCRIPTS / name).read_bytes()) == WHOLE[name]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_transcript_means_the_same_wherever_it_is_cut(name: str) -> None:
     """A pipe cuts where it likes: inside a key, a character, or between the lines."""
     data = (TRANSCRIPTS / name).read_bytes()
-    seen = {frame(data[:cut], data[cut:]) for cut in range(len(data))}
-    assert {understand(lines) for lines in seen} == {WHOLE[name]}
-    assert read(*(data[at : at + 1] for at in range(len(data)))) == WHOLE[name]
+    seen = {split_lines(data[:cut], data[cut:]) for cut in range(len(data))}
+    assert {complete_from_lines(lines) for lines in seen} == {WHOLE[name]}
+    assert complete_from_chunks(*(data[at : at + 1] for at in range(len(data)))) == WHOLE[name]
 
 
 def test_an_item_is_in_flight_until_it_is_completed() -> None:
     """A plan is no work: it is begun early and ends with the turn."""
-    lines = frame((TRANSCRIPTS / "tool.jsonl").read_bytes())
-    assert [at for at in range(len(lines)) if understand(lines[: at + 1]).running] == [3]
+    lines = split_lines((TRANSCRIPTS / "tool.jsonl").read_bytes())
+    assert [at for at in range(len(lines)) if complete_from_lines(lines[: at + 1]).running] == [3]
     events = [
         {"type": f"item.{state}", "item": {"id": what, "type": what, "text": "x"}}
         for what in ("todo_list", "agent_message", "reasoning", "web_search")
         for state in ("started", "updated", "completed")
     ]
     decoding = make_decoder("codex")
-    assert [decoding.decode(line) for line in frame(transcript(*events))] == [
+    assert [decoding.decode(line) for line in split_lines(encode_events(*events))] == [
         *([Other("item.started")], [Other("item.updated")], [Other("item.completed")]),
         *([Other("item.started")], [Other("item.updated")], [Message("x")]),
         *([Other("item.started")], [Other("item.updated")], [Other("item.completed")]),
@@ -124,9 +124,11 @@ def test_an_error_is_forgotten_when_the_turn_goes_on() -> None:
     """Codex says with it that it connects again; only the turn's end, or the exit, says that it gave up."""
     error = {"type": "error", "message": "Reconnecting... 2/5"}
     message = {"type": "item.completed", "item": {"id": "1", "type": "agent_message", "text": "ok"}}
-    assert read(transcript(error)) == Read(None, None, "Reconnecting... 2/5")
-    assert read(transcript(error, message)) == Read(None, "ok")
-    assert read(transcript(error, message, {"type": "turn.completed", "usage": {}})) == Read(True, "ok")
+    assert complete_from_chunks(encode_events(error)) == Read(None, None, "Reconnecting... 2/5")
+    assert complete_from_chunks(encode_events(error, message)) == Read(None, "ok")
+    assert complete_from_chunks(encode_events(error, message, {"type": "turn.completed", "usage": {}})) == Read(
+        True, "ok"
+    )
 
 
 @pytest.mark.parametrize(
@@ -143,7 +145,7 @@ def test_an_error_is_forgotten_when_the_turn_goes_on() -> None:
 )
 def test_what_is_shaped_otherwise_or_unknown_is_never_fatal(event: Any, expected: Read) -> None:
     """A later version may say more, or less."""
-    assert read(b"\n" + transcript(event)) == expected
+    assert complete_from_chunks(b"\n" + encode_events(event)) == expected
 
 
 COMMAND: dict[str, Any] = {
@@ -165,12 +167,12 @@ ANSWER = ("answer", "Hello from fake")
 def test_the_fake_prints_the_events_of_the_real_cli(name: str, calls: Any) -> None:
     """The same events, keys and words in the same order, but for ids, counts, and the warning about the model."""
     real = [json.loads(line) for line in (TRANSCRIPTS / name).read_bytes().splitlines()]
-    made = [json.loads(line) for line in fake(*calls).splitlines()]
+    made = [json.loads(line) for line in encode_calls(*calls).splitlines()]
     warned = [event for event in real if event.get("item", {}).get("type") != "error"]
-    assert [_shape(event) for event in made] == [_shape(event) for event in warned]
+    assert [_describe_shape(event) for event in made] == [_describe_shape(event) for event in warned]
 
 
-def _shape(event: dict[str, Any]) -> list[Any]:
+def _describe_shape(event: dict[str, Any]) -> list[Any]:
     item = [(key, value) for key, value in event.get("item", {}).items() if key != "id"]
     return [event["type"], list(event), item, list(event.get("usage", {})), event.get("message"), event.get("error")]
 
@@ -186,29 +188,30 @@ def test_what_the_fake_tells_is_understood() -> None:
         ("tool_done", {"id": "s", "output": "found", "error": None}),
         ("event", {"type": "item.updated"}),
     )
-    assert read(fake(*calls)) == Read(None, "zwei: ä", running=frozenset({"item_4"}))
+    assert complete_from_chunks(encode_calls(*calls)) == Read(None, "zwei: ä", running=frozenset({"item_4"}))
     ended = ("tool_done", {"id": "t", "output": "", "error": "refused"})
     done = ("result", {"text": None, "is_error": False, "usage": {"input_tokens": 3}})
-    assert read(fake(*calls, ended, done)) == Read(True, "zwei: ä", total=3)
-    states = [json.loads(line).get("item", {}).get("status") for line in fake(*calls, ended).splitlines()]
+    assert complete_from_chunks(encode_calls(*calls, ended, done)) == Read(True, "zwei: ä", total=3)
+    states = [json.loads(line).get("item", {}).get("status") for line in encode_calls(*calls, ended).splitlines()]
     assert [state for state in states if state] == [*["in_progress"] * 3, "failed", "completed", "failed"]
-    assert encoder({"dialect": "codex", "mode": "exec"}).error_is_exit
+    assert make_encoder({"dialect": "codex", "mode": "exec"}).error_is_exit
 
 
 def test_a_notice_before_the_turn_starts_the_thread_alone() -> None:
     """The real CLI warns of its configuration before it begins to work; its items count on from there."""
     told = [
-        json.loads(line) for line in fake(("notice", "slow"), ("begin", "turn"), ("notice", "old"), ANSWER).splitlines()
+        json.loads(line)
+        for line in encode_calls(("notice", "slow"), ("begin", "turn"), ("notice", "old"), ANSWER).splitlines()
     ]
     kinds = [event.get("item", {}).get("id", event["type"]) for event in told]
     assert kinds == ["thread.started", "item_0", "turn.started", "item_1", "item_2", "turn.completed"]
     assert told[1]["item"] == {"id": "item_0", "type": "error", "message": "slow"}
-    assert read(transcript(*told)) == Read(True, "Hello from fake", total=10)
+    assert complete_from_chunks(encode_events(*told)) == Read(True, "Hello from fake", total=10)
 
 
 def test_a_turn_begins_once() -> None:
     """A script may have begun it before its first word, or may not."""
-    assert fake(("begin", "turn"), ("begin", "turn"), ANSWER) == fake(ANSWER)
+    assert encode_calls(("begin", "turn"), ("begin", "turn"), ANSWER) == encode_calls(ANSWER)
 
 
 @pytest.mark.parametrize(
@@ -223,7 +226,7 @@ def test_a_turn_begins_once() -> None:
 )
 def test_a_thread_that_is_resumed_keeps_its_id(argv: tuple[str, ...], is_resumed: bool) -> None:
     """A client continues with the id that it got last."""
-    started = json.loads(fake(("begin", "turn"), argv=argv).splitlines()[0])
+    started = json.loads(encode_calls(("begin", "turn"), argv=argv).splitlines()[0])
     assert (started["thread_id"] == "t-1") is is_resumed
 
 
@@ -232,11 +235,11 @@ def test_a_plan_is_one_item_that_lives_as_long_as_its_turn(is_error: bool) -> No
     """A later plan updates it, the turn's end ends it, and it is no tool that runs."""
     done = ("result", {"text": "x", "is_error": is_error, "usage": None})
     calls = (("plan", ["look"]), ("say", "on it", None), ("plan", ["look", "mend"]), done)
-    told = [json.loads(line) for line in fake(*calls).splitlines()]
+    told = [json.loads(line) for line in encode_calls(*calls).splitlines()]
     plans = [event for event in told if event.get("item", {}).get("type") == "todo_list"]
     assert [event["type"] for event in plans] == ["item.started", "item.updated", "item.completed"]
     assert {event["item"]["id"] for event in plans} == {"item_0"}
     entries = [{"text": text, "completed": False} for text in ("look", "mend")]
     assert [event["item"]["items"] for event in plans] == [entries[:1], entries, entries]
     assert [event["type"] for event in told[-2:]] == ["item.completed", f"turn.{'failed' if is_error else 'completed'}"]
-    assert read(fake(*calls[:3])).running == frozenset()
+    assert complete_from_chunks(encode_calls(*calls[:3])).running == frozenset()

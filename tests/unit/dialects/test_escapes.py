@@ -35,7 +35,7 @@ FRAMES = {
 }
 
 
-def meanings(variant: str, line: bytes) -> list[Any]:
+def decode_line(variant: str, line: bytes) -> list[Any]:
     """Say what a line means in a dialect and mode."""
     dialect, mode = variant.split()
     is_session = mode in ("session", "rpc")
@@ -46,7 +46,7 @@ def meanings(variant: str, line: bytes) -> list[Any]:
 @pytest.mark.parametrize("sequence", SEQUENCES.values(), ids=SEQUENCES)
 def test_an_escape_sequence_in_front_of_a_frame_costs_nothing(variant: str, sequence: bytes) -> None:
     """Programs write their title to stdout without a line break, and the next frame follows on the same line."""
-    assert meanings(variant, sequence + FRAMES[variant]) == meanings(variant, FRAMES[variant])
+    assert decode_line(variant, sequence + FRAMES[variant]) == decode_line(variant, FRAMES[variant])
 
 
 @pytest.mark.parametrize("line", [b'{"a": 1}%s', b'{"a": 1}%s{"b": 2}', b'{"a": 1} %s {"b": 2}'])
@@ -62,7 +62,7 @@ def test_nor_does_one_after_a_frame_or_between_two(line: bytes) -> None:
 def test_all_else_that_is_no_frame_stays_noise(line: bytes) -> None:
     """Only whole escape sequences are passed over; a line of nothing else says nothing."""
     assert parse_objects(line) is None
-    assert meanings("pi json", line) == [Noise(line)]
+    assert decode_line("pi json", line) == [Noise(line)]
 
 
 def test_a_line_of_escape_sequences_is_noise_in_gemini_too() -> None:

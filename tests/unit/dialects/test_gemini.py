@@ -12,7 +12,7 @@ import pytest
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.supervisor import Completion, LineSplitter
 from pytest_agentproc.supervisor.dialects import make_decoder
-from tests.unit.encoders import encoder
+from tests.unit.encoders import make_encoder
 
 TRANSCRIPTS = Path(__file__).parents[2] / "data" / "transcripts" / "gemini"
 
@@ -29,7 +29,7 @@ class Read:
     noise: int
 
 
-def read(mode: str, *chunks: bytes, stderr: bytes = b"") -> Read:
+def complete_from_chunks(mode: str, *chunks: bytes, stderr: bytes = b"") -> Read:
     """Decode the chunks of one run to its end."""
     framing, completion, decoding = LineSplitter(), Completion(), make_decoder("gemini", mode)
     lines = [line for chunk in chunks for line in framing.feed(chunk)]
@@ -58,7 +58,7 @@ WHOLE = {
 def test_a_transcript_of_the_real_cli_is_understood(name: str) -> None:
     """The fake and the decoder could share a mistake, the real CLI does not have it."""
     mode, expected = WHOLE[name]
-    assert read(mode, (TRANSCRIPTS / name).read_bytes()) == expected
+    assert complete_from_chunks(mode, (TRANSCRIPTS / name).read_bytes()) == expected
 
 
 @pytest.mark.parametrize("name", WHOLE)
@@ -66,15 +66,15 @@ def test_a_transcript_means_the_same_wherever_it_is_cut(name: str) -> None:
     """A pipe cuts where it likes: inside a key, a character, or the braces of an object over many lines."""
     mode, expected = WHOLE[name]
     data = (TRANSCRIPTS / name).read_bytes()
-    assert {read(mode, data[:cut], data[cut:]) for cut in range(len(data))} == {expected}
-    assert read(mode, *(data[at : at + 1] for at in range(len(data)))) == expected
+    assert {complete_from_chunks(mode, data[:cut], data[cut:]) for cut in range(len(data))} == {expected}
+    assert complete_from_chunks(mode, *(data[at : at + 1] for at in range(len(data)))) == expected
 
 
 def test_an_object_with_other_line_ends_and_without_the_last_one_is_the_same() -> None:
     """CRLF and a missing final newline belong to the transport."""
     mode, expected = WHOLE["hello.json"]
     data = (TRANSCRIPTS / "hello.json").read_bytes().rstrip(b"\n")
-    assert read(mode, data.replace(b"\n", b"\r\n")) == expected
+    assert complete_from_chunks(mode, data.replace(b"\n", b"\r\n")) == expected
 
 
 def test_deltas_are_one_message_until_a_tool_ends_it() -> None:
@@ -89,8 +89,8 @@ def test_deltas_are_one_message_until_a_tool_ends_it() -> None:
         {"type": "message", "role": "assistant", "content": "whole"},
     ]
     data = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
-    assert read("stream", data.rsplit(b"{", 1)[0]).text == "two files"
-    assert read("stream", data).text == "whole"
+    assert complete_from_chunks("stream", data.rsplit(b"{", 1)[0]).text == "two files"
+    assert complete_from_chunks("stream", data).text == "whole"
 
 
 @pytest.mark.parametrize(
@@ -108,36 +108,36 @@ def test_deltas_are_one_message_until_a_tool_ends_it() -> None:
 )
 def test_what_is_no_answer_in_json_is_noise(data: bytes, expected: Read) -> None:
     """A line that begins with a brace and never ends must not swallow the answer after it."""
-    assert read("json", data) == expected
+    assert complete_from_chunks("json", data) == expected
 
 
 def test_the_error_object_on_stderr_is_found_among_the_chatter() -> None:
     """The real CLI leaves stdout empty then and says why on stderr."""
     error = b'Ripgrep is not available.\n{\n  "session_id": "1",\n  "error": {\n    "message": "400"\n  }\n}\n'
-    assert read("json", stderr=error) == Read(None, None, "400", None, None, 0)
+    assert complete_from_chunks("json", stderr=error) == Read(None, None, "400", None, None, 0)
 
 
 def test_the_fakes_deltas_are_pieces_of_one_message() -> None:
     """Each is a line of its own, and nothing marks the last."""
-    fake = encoder({"dialect": "gemini", "mode": "stream", "prompt": "hi", "model": "m7"})
+    fake = make_encoder({"dialect": "gemini", "mode": "stream", "prompt": "hi", "model": "m7"})
     begun = fake.events["begin"]("turn", 0)
     data = fake.events["delta"]("two ", 0) + fake.events["delta"]("fi", 0) + fake.encode_answer("les", 0)
     assert [json.loads(line)["type"] for line in begun.splitlines()] == ["init", "message"]
     assert [json.loads(line).get("content") for line in data.splitlines()] == ["two ", "fi", "les", None]
-    assert read("stream", begun, data) == Read("two files", True, "", "m7", 0, 0)
+    assert complete_from_chunks("stream", begun, data) == Read("two files", True, "", "m7", 0, 0)
     assert fake.events["begin"]("turn", 0) == b""
 
 
 @pytest.mark.parametrize("status", ["cancelled", None, 7])
 def test_a_status_that_is_not_success_is_an_error(status: object) -> None:
     """A result that a later version invents must not pass for a good one."""
-    done = read("stream", json.dumps({"type": "result", "status": status}).encode())
+    done = complete_from_chunks("stream", json.dumps({"type": "result", "status": status}).encode())
     assert (done.ok, done.error) == (False, str(status or "error"))
 
 
 def test_the_fake_prints_the_events_of_the_real_cli() -> None:
     """The same types with the same keys in the same order, but for what only an API can know."""
-    made = encoder({"dialect": "gemini", "mode": "stream", "prompt": "hello"}).encode_answer(
+    made = make_encoder({"dialect": "gemini", "mode": "stream", "prompt": "hello"}).encode_answer(
         "Hello from fake", 396_000_000
     )
     real = (TRANSCRIPTS / "stream.jsonl").read_bytes()
@@ -148,7 +148,7 @@ def test_the_fake_prints_the_events_of_the_real_cli() -> None:
 
 def test_the_fake_prints_the_object_of_the_real_cli() -> None:
     """Over many lines, indented by two, with the same keys at the top."""
-    made = encoder({"dialect": "gemini", "mode": "json"}).encode_answer("Hello from fake", 196_000_000).decode()
+    made = make_encoder({"dialect": "gemini", "mode": "json"}).encode_answer("Hello from fake", 196_000_000).decode()
     real = json.loads((TRANSCRIPTS / "hello.json").read_bytes())
     assert list(json.loads(made)) == list(real)
     assert made == json.dumps(json.loads(made), indent=2) + "\n"

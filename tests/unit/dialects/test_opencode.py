@@ -9,25 +9,25 @@ import pytest
 
 from pytest_agentproc.supervisor._ending import Completion
 from pytest_agentproc.supervisor.dialects import ToolEnded, ToolStarted, make_decoder
-from tests.unit.encoders import encoder
+from tests.unit.encoders import make_encoder
 
 _IDS = {"id": "prt_1", "messageID": "msg_1", "sessionID": "ses_1"}
 
 
-def _line(kind: str, **told: Any) -> bytes:
+def _encode_event(kind: str, **told: Any) -> bytes:
     return json.dumps({"type": kind, "timestamp": 1, "sessionID": "ses_1", **told}).encode()
 
 
-def _finish(reason: str) -> bytes:
-    return _line("step_finish", part={**_IDS, "type": "step-finish", "reason": reason, "tokens": {"total": 15}})
+def _encode_step_finish(reason: str) -> bytes:
+    return _encode_event("step_finish", part={**_IDS, "type": "step-finish", "reason": reason, "tokens": {"total": 15}})
 
 
-START = _line("step_start", part={**_IDS, "type": "step-start"})
-TEXT = _line("text", part={**_IDS, "type": "text", "text": "hello"})
-ERROR = _line("error", error={"name": "APIError", "data": {"message": "refused", "statusCode": 400}})
+START = _encode_event("step_start", part={**_IDS, "type": "step-start"})
+TEXT = _encode_event("text", part={**_IDS, "type": "text", "text": "hello"})
+ERROR = _encode_event("error", error={"name": "APIError", "data": {"message": "refused", "statusCode": 400}})
 
 
-def _read(*lines: bytes) -> Completion:
+def _complete_from_lines(*lines: bytes) -> Completion:
     completion, decoding = Completion(), make_decoder("opencode")
     for now, line in enumerate(lines):
         for meaning in decoding.decode(line):
@@ -38,45 +38,48 @@ def _read(*lines: bytes) -> Completion:
 @pytest.mark.parametrize(
     ("lines", "at", "ok", "error"),
     [
-        ((START, TEXT, _finish("stop")), 2, True, ""),
-        ((START, TEXT, _finish("length")), 2, True, ""),
-        ((START, _finish("tool-calls")), None, None, ""),
-        ((START, TEXT, _finish("content-filter")), None, None, ""),
-        ((START, TEXT, _finish("stop"), START), None, None, ""),
-        ((START, TEXT, _finish("stop"), START, TEXT, _finish("stop")), 5, True, ""),
+        ((START, TEXT, _encode_step_finish("stop")), 2, True, ""),
+        ((START, TEXT, _encode_step_finish("length")), 2, True, ""),
+        ((START, _encode_step_finish("tool-calls")), None, None, ""),
+        ((START, TEXT, _encode_step_finish("content-filter")), None, None, ""),
+        ((START, TEXT, _encode_step_finish("stop"), START), None, None, ""),
+        ((START, TEXT, _encode_step_finish("stop"), START, TEXT, _encode_step_finish("stop")), 5, True, ""),
         ((ERROR,), 0, False, "refused"),
         ((ERROR, START), None, None, ""),
-        ((_line("error", error={"name": "UnknownError"}),), 0, False, "UnknownError"),
-        ((_line("error"),), 0, False, "error"),
+        ((_encode_event("error", error={"name": "UnknownError"}),), 0, False, "UnknownError"),
+        ((_encode_event("error"),), 0, False, "error"),
     ],
 )
 def test_the_end_of_a_step_completes_until_another_step_begins(
     lines: tuple[bytes, ...], at: int | None, ok: bool | None, error: str
 ) -> None:
     """After tool calls, and after a compaction, opencode asks its model again."""
-    completion = _read(*lines)
+    completion = _complete_from_lines(*lines)
     assert (completion.at, completion.ok, completion.error) == (at, ok, error)
 
 
 def test_text_and_tokens_are_those_of_the_last_step() -> None:
     """Each step has its own."""
-    completion = _read(START, TEXT, _finish("stop"))
+    completion = _complete_from_lines(START, TEXT, _encode_step_finish("stop"))
     assert (completion.text, completion.usage, completion.noise) == ("hello", {"total": 15}, 0)
 
 
 def test_a_line_that_is_no_event_is_noise() -> None:
     """A program that shares stdout may print anything."""
-    assert _read(b"{}", b"hello", b'{"type": 1}').noise == 3
+    assert _complete_from_lines(b"{}", b"hello", b'{"type": 1}').noise == 3
 
 
 def test_a_tool_is_known_only_when_it_has_ended() -> None:
     """Nothing is printed while it runs."""
     told = {**_IDS, "type": "tool", "tool": "bash", "callID": "c1", "state": {"status": "completed"}}
-    assert make_decoder("opencode").decode(_line("tool_use", part=told)) == [ToolStarted("c1", "bash"), ToolEnded("c1")]
+    assert make_decoder("opencode").decode(_encode_event("tool_use", part=told)) == [
+        ToolStarted("c1", "bash"),
+        ToolEnded("c1"),
+    ]
 
 
-def _printed(*steps: tuple[str, Any], argv: tuple[str, ...] = (), obeys: bool = False) -> list[dict[str, Any]]:
-    fake = encoder({"dialect": "opencode", "mode": "run", "argv": argv, "obeys": obeys})
+def _encode_steps(*steps: tuple[str, Any], argv: tuple[str, ...] = (), obeys: bool = False) -> list[dict[str, Any]]:
+    fake = make_encoder({"dialect": "opencode", "mode": "run", "argv": argv, "obeys": obeys})
     made = b""
     for name, value in steps:
         made += fake.encode_answer(value, 0) if name == "answer" else fake.events[name](value, 0)
@@ -89,7 +92,7 @@ _ENDS = [("tool_done", {"id": key, "output": "", "error": None}) for key in "ab"
 
 def test_a_step_ends_with_the_last_of_its_tools() -> None:
     """The answer is a step of its own, and a message of its own."""
-    events = _printed(*_TOOLS, *_ENDS, ("answer", "done"))
+    events = _encode_steps(*_TOOLS, *_ENDS, ("answer", "done"))
     kinds = ["step_start", "tool_use", "tool_use", "step_finish", "step_start", "text", "step_finish"]
     assert [event["type"] for event in events] == kinds
     assert [events[3]["part"]["reason"], events[6]["part"]["reason"]] == ["tool-calls", "stop"]
@@ -101,11 +104,11 @@ def test_a_step_ends_with_the_last_of_its_tools() -> None:
 )
 def test_a_thought_is_printed_if_the_arguments_ask_for_it(argv: tuple[str, ...], obeys: bool, count: int) -> None:
     """A fake that takes any arguments prints each thought."""
-    events = _printed(("think", "hm"), ("answer", "x"), argv=argv, obeys=obeys)
+    events = _encode_steps(("think", "hm"), ("answer", "x"), argv=argv, obeys=obeys)
     assert [event["type"] for event in events] == ["step_start", *["reasoning"] * count, "text", "step_finish"]
     assert [event["part"]["text"] for event in events if event["type"] == "reasoning"] == ["hm"] * count
 
 
 def test_the_fake_keeps_the_session_that_its_arguments_name() -> None:
     """A supervisor compares the ids."""
-    assert {event["sessionID"] for event in _printed(("answer", "x"), argv=("--session", "ses_7"))} == {"ses_7"}
+    assert {event["sessionID"] for event in _encode_steps(("answer", "x"), argv=("--session", "ses_7"))} == {"ses_7"}

@@ -12,7 +12,7 @@ import pytest
 from pytest_agentproc.supervisor import Completion, LineSplitter
 from pytest_agentproc.supervisor.dialects import make_decoder
 from tests.unit.conversations import ENCODER_METHODS_BY_STEP
-from tests.unit.encoders import encoder
+from tests.unit.encoders import make_encoder
 
 TRANSCRIPTS = Path(__file__).parents[2] / "data" / "transcripts" / "pi"
 
@@ -31,13 +31,13 @@ class Read:
     noise: int = 0
 
 
-def frame(*chunks: bytes) -> tuple[bytes, ...]:
+def split_lines(*chunks: bytes) -> tuple[bytes, ...]:
     """Give the lines of one run's chunks."""
     framing = LineSplitter()
     return (*(line for chunk in chunks for line in framing.feed(chunk)), *framing.flush())
 
 
-def understand(lines: tuple[bytes, ...]) -> Read:
+def complete_from_lines(lines: tuple[bytes, ...]) -> Read:
     """Decode the lines of one run to its end."""
     completion, decoding = Completion(), make_decoder("pi")
     for line in lines:
@@ -57,25 +57,25 @@ def understand(lines: tuple[bytes, ...]) -> Read:
     )
 
 
-def read(*chunks: bytes) -> Read:
+def complete_from_chunks(*chunks: bytes) -> Read:
     """Decode the chunks of one run to its end."""
-    return understand(frame(*chunks))
+    return complete_from_lines(split_lines(*chunks))
 
 
-def transcript(*events: Any) -> bytes:
+def encode_events(*events: Any) -> bytes:
     """Give the bytes of events."""
     return b"".join(json.dumps(event).encode() + b"\n" for event in events)
 
 
-def ended(stop: str | None, text: str = "", **more: Any) -> dict[str, Any]:
+def build_message_end(stop: str | None, text: str = "", **more: Any) -> dict[str, Any]:
     """Give the end of an assistant's message."""
     content = [{"type": "text", "text": text}]
     return {"type": "message_end", "message": {"role": "assistant", "content": content, "stopReason": stop, **more}}
 
 
-def say(program: dict[str, Any], *calls: tuple[Any, ...]) -> bytes:
+def encode_calls(program: dict[str, Any], *calls: tuple[Any, ...]) -> bytes:
     """Have the fake's side encode what is said, one call after another."""
-    made = encoder({"dialect": "pi", **program})
+    made = make_encoder({"dialect": "pi", **program})
     methods = {step: getattr(made, method) for step, method in ENCODER_METHODS_BY_STEP.items() if hasattr(made, method)}
     return b"".join({**methods, **made.events}[name](*args, 0) for name, *args in calls)
 
@@ -97,7 +97,7 @@ def test_every_transcript_has_an_expectation() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_transcript_of_the_real_cli_is_understood(name: str) -> None:
     """The fake and the decoder could share a mistake, the real CLI does not have it."""
-    assert read((TRANSCRIPTS / name).read_bytes()) == WHOLE[name]
+    assert complete_from_chunks((TRANSCRIPTS / name).read_bytes()) == WHOLE[name]
 
 
 @pytest.mark.slow
@@ -105,22 +105,24 @@ def test_a_transcript_of_the_real_cli_is_understood(name: str) -> None:
 def test_a_transcript_means_the_same_wherever_it_is_cut(name: str) -> None:
     """A pipe cuts where it likes: inside a key, a character, or between the lines."""
     data = (TRANSCRIPTS / name).read_bytes()
-    seen = {frame(data[:cut], data[cut:]) for cut in range(len(data))}
-    assert {understand(lines) for lines in seen} == {WHOLE[name]}
-    assert read(*(data[at : at + 1] for at in range(len(data)))) == WHOLE[name]
+    seen = {split_lines(data[:cut], data[cut:]) for cut in range(len(data))}
+    assert {complete_from_lines(lines) for lines in seen} == {WHOLE[name]}
+    assert complete_from_chunks(*(data[at : at + 1] for at in range(len(data)))) == WHOLE[name]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_transcript_with_other_line_ends_is_the_same(name: str) -> None:
     """CRLF, a byte order mark and a missing final newline belong to the transport."""
     data = (TRANSCRIPTS / name).read_bytes().rstrip(b"\n")
-    assert read(b"\xef\xbb\xbf" + data.replace(b"\n", b"\r\n")) == WHOLE[name]
+    assert complete_from_chunks(b"\xef\xbb\xbf" + data.replace(b"\n", b"\r\n")) == WHOLE[name]
 
 
 @pytest.mark.parametrize("stop", ["toolUse", None, "a reason of tomorrow"])
 def test_only_a_reason_that_ends_completes(stop: str | None) -> None:
     """A message that asks for a tool is the middle of the work (C2)."""
-    assert read(transcript(ended(stop, "let me see"))) == Read(None, False, "let me see", None, stop)
+    assert complete_from_chunks(encode_events(build_message_end(stop, "let me see"))) == Read(
+        None, False, "let me see", None, stop
+    )
 
 
 @pytest.mark.parametrize(
@@ -129,42 +131,48 @@ def test_only_a_reason_that_ends_completes(stop: str | None) -> None:
 )
 def test_a_last_message_completes_until_the_agent_goes_on(stop: str, ok: bool, error: str) -> None:
     """Pi may retry or take another turn after a message that looked like the last one."""
-    last = ended(stop, "done")
-    assert read(transcript(last)) == Read(ok, False, "done", None, stop, error=error)
+    last = build_message_end(stop, "done")
+    assert complete_from_chunks(encode_events(last)) == Read(ok, False, "done", None, stop, error=error)
     for kind in ("turn_start", "message_start", "auto_retry_start"):
-        assert read(transcript(last, {"type": kind})) == Read(None, False, "done", None, stop)
+        assert complete_from_chunks(encode_events(last, {"type": kind})) == Read(None, False, "done", None, stop)
 
 
 def test_nothing_takes_the_end_of_the_agent_back() -> None:
     """After agent_end there is no more work, whatever is still printed."""
-    data = transcript(ended("stop", "done"), {"type": "agent_end"}, {"type": "turn_start"})
-    assert read(data) == Read(True, True, "done", None, "stop")
+    data = encode_events(build_message_end("stop", "done"), {"type": "agent_end"}, {"type": "turn_start"})
+    assert complete_from_chunks(data) == Read(True, True, "done", None, "stop")
 
 
 def test_a_retry_that_succeeds_is_a_success() -> None:
     """The failure before it was not the result."""
-    retried = transcript(ended("error", errorMessage="overloaded"), {"type": "auto_retry_start"}, ended("stop", "ok"))
-    assert read(retried) == Read(True, False, "ok", None, "stop")
+    retried = encode_events(
+        build_message_end("error", errorMessage="overloaded"),
+        {"type": "auto_retry_start"},
+        build_message_end("stop", "ok"),
+    )
+    assert complete_from_chunks(retried) == Read(True, False, "ok", None, "stop")
 
 
 @pytest.mark.parametrize("line", [b"warning: slow", b"[1]", b"{}", b'{"type": 7}', b"\xff\xfe", b'{"type": "x"'])
 def test_a_line_that_is_no_event_is_noise(line: bytes) -> None:
     """It is counted, and the lines after it count as well (F2)."""
-    assert read(line + b"\n" + transcript(ended("stop", "ok"))) == Read(True, False, "ok", None, "stop", noise=1)
+    assert complete_from_chunks(line + b"\n" + encode_events(build_message_end("stop", "ok"))) == Read(
+        True, False, "ok", None, "stop", noise=1
+    )
 
 
 @pytest.mark.parametrize("content", [None, 7, ["text"], [{"type": "thinking", "thinking": "hm"}]])
 def test_content_without_text_is_no_text(content: object) -> None:
     """A field of another type than today's must not be fatal."""
     event = {"type": "message_end", "message": {"role": "assistant", "content": content, "stopReason": "stop"}}
-    assert read(transcript(event)).text == ""
+    assert complete_from_chunks(encode_events(event)).text == ""
 
 
 def test_what_the_fake_answers_is_understood() -> None:
     """The two sides share no code: they agree because both follow the real CLI."""
     calls = (("say", "let me see", None), ("answer", "zwei Dateien: ä, ö"))
     for named in ({"model": "m7"}, {"argv": ["--model", "m7"]}):
-        assert read(say({"prompt": "hi", **named}, *calls)) == Read(
+        assert complete_from_chunks(encode_calls({"prompt": "hi", **named}, *calls)) == Read(
             True, True, "zwei Dateien: ä, ö", "m7", "stop", total=0
         )
 
@@ -179,7 +187,7 @@ def test_what_the_fake_answers_is_understood() -> None:
 )
 def test_what_the_fake_says_is_understood(stop: str | None, expected: Read) -> None:
     """Text alone ends nothing; only a stop reason of its own completes."""
-    assert read(say({}, ("say", "part", stop))) == expected
+    assert complete_from_chunks(encode_calls({}, ("say", "part", stop))) == expected
 
 
 @pytest.mark.parametrize(
@@ -193,7 +201,7 @@ def test_what_the_fake_says_is_understood(stop: str | None, expected: Read) -> N
 def test_what_the_fake_gives_as_a_result_is_understood(text: str | None, is_error: bool, expected: Read) -> None:
     """A failure is reported on stdout with exit code 0, as the real CLI does."""
     fields = {"text": text, "is_error": is_error, "usage": {"totalTokens": 9}}
-    assert read(say({}, ("result", fields))) == expected
+    assert complete_from_chunks(encode_calls({}, ("result", fields))) == expected
 
 
 @pytest.mark.parametrize("newline", ["lf", "crlf", "none"])
@@ -201,17 +209,21 @@ def test_the_fakes_line_ends_do_not_change_the_meaning(newline: str) -> None:
     """They are the scenario's to choose."""
     calls = (("say", "a", None), ("answer", "b"))
     program = {"newline": newline, "bom": True}
-    assert read(say(program, *calls)) == Read(True, True, "b", "m1", "stop", total=0)
+    assert complete_from_chunks(encode_calls(program, *calls)) == Read(True, True, "b", "m1", "stop", total=0)
 
 
 def test_every_update_has_the_message_so_far() -> None:
     """A viewer that joins late knows everything from any line; at the end of the text the message is whole."""
     calls = (("think", "hm"), ("delta", "zwei "), ("delta", "Da"), ("answer", "teien"))
-    made = [json.loads(line) for line in say({}, *calls).splitlines()]
+    made = [json.loads(line) for line in encode_calls({}, *calls).splitlines()]
     updates = [event for event in made if event["type"] == "message_update"]
     assert all(event["assistantMessageEvent"]["partial"] == event["message"] for event in updates)
     seen = [
-        (event["assistantMessageEvent"]["type"], event["assistantMessageEvent"].get("delta"), _texts(event["message"]))
+        (
+            event["assistantMessageEvent"]["type"],
+            event["assistantMessageEvent"].get("delta"),
+            _list_texts(event["message"]),
+        )
         for event in updates
     ]
     assert seen == [
@@ -226,18 +238,18 @@ def test_every_update_has_the_message_so_far() -> None:
     assert (updates[-1]["message"], updates[-2]["message"].keys()) == (whole, whole.keys() - {"responseModel"})
 
 
-def _texts(message: dict[str, Any]) -> list[str]:
+def _list_texts(message: dict[str, Any]) -> list[str]:
     return [block.get("text", block.get("thinking")) for block in message["content"]]
 
 
 def test_a_text_that_streams_ends_with_whatever_closes_its_message() -> None:
     """A tool is asked for by the same message; an error ends it where it stands, and keeps what was said."""
     tool = ("tool", {"id": "c", "name": "ls", "input": {}})
-    asked = [json.loads(line) for line in say({}, ("delta", "let me see"), tool).splitlines()]
+    asked = [json.loads(line) for line in encode_calls({}, ("delta", "let me see"), tool).splitlines()]
     ends = [event["message"]["content"] for event in asked if event["type"] == "message_end"][1:]
     assert [[block["type"] for block in content] for content in ends] == [["text", "toolCall"]]
     failed = ("result", {"text": "overloaded", "is_error": True, "usage": None})
-    assert read(say({}, ("delta", "half"), failed)) == Read(
+    assert complete_from_chunks(encode_calls({}, ("delta", "half"), failed)) == Read(
         False, True, "half", "m1", "error", error="overloaded", total=0
     )
 
@@ -245,17 +257,23 @@ def test_a_text_that_streams_ends_with_whatever_closes_its_message() -> None:
 def test_the_fake_prints_the_events_of_the_real_cli() -> None:
     """The same types in the same order with the same keys at every depth."""
     calls = (("delta", "Hello "), ("answer", "from fake"))
-    made = [json.loads(line) for line in say({"prompt": "hello"}, *calls).splitlines()]
+    made = [json.loads(line) for line in encode_calls({"prompt": "hello"}, *calls).splitlines()]
     real = [json.loads(line) for line in (TRANSCRIPTS / "hello.jsonl").read_bytes().splitlines()]
-    assert [(event["type"], _keys(event)) for event in made] == [(event["type"], _keys(event)) for event in real]
+    assert [(event["type"], _list_key_paths(event)) for event in made] == [
+        (event["type"], _list_key_paths(event)) for event in real
+    ]
 
 
-def _keys(value: Any) -> set[str]:
+def _list_key_paths(value: Any) -> set[str]:
     """Name every key of an event with its way there."""
     if isinstance(value, dict):
-        return {name + below for name, inner in value.items() for below in ("", *("." + key for key in _keys(inner)))}
+        return {
+            name + below
+            for name, inner in value.items()
+            for below in ("", *("." + key for key in _list_key_paths(inner)))
+        }
     if isinstance(value, list):
-        return {"[]." + key for inner in value for key in _keys(inner)}
+        return {"[]." + key for inner in value for key in _list_key_paths(inner)}
     return set()
 
 
@@ -263,5 +281,5 @@ def test_an_end_that_announces_a_retry_is_none() -> None:
     """Newer versions print `agent_end` before each retry; a supervisor that takes it for the end kills the retry."""
     failed = {"type": "message_end", "message": {"role": "assistant", "content": [], "stopReason": "error"}}
     ends = [{"type": "agent_end", "willRetry": is_retried} for is_retried in (True, False)]
-    told = [read(*(json.dumps(event).encode() + b"\n" for event in (failed, end))) for end in ends]
+    told = [complete_from_chunks(*(json.dumps(event).encode() + b"\n" for event in (failed, end))) for end in ends]
     assert [(meaning.ok, meaning.final) for meaning in told] == [(None, False), (False, True)]

@@ -30,7 +30,7 @@ NOISE: dict[str, int] = {}
 """How many lines of a recording are no JSON."""
 
 
-def dialect_of(file: Path) -> tuple[str, str]:
+def find_dialect(file: Path) -> tuple[str, str]:
     """Say in which dialect and mode a file was recorded."""
     folder, name = file.parent.name, file.name
     if folder in IN_SESSIONS:
@@ -41,7 +41,7 @@ def dialect_of(file: Path) -> tuple[str, str]:
     return folder, modes[folder]
 
 
-def printed(file: Path) -> list[bytes]:
+def read_printed_lines(file: Path) -> list[bytes]:
     """Give the lines that the CLI printed."""
     lines = []
     for line in file.read_text("utf-8").splitlines():
@@ -55,9 +55,9 @@ def printed(file: Path) -> list[bytes]:
     return lines
 
 
-def meanings(name: str, chunks: list[bytes]) -> list[Any]:
+def decode_chunks(name: str, chunks: list[bytes]) -> list[Any]:
     """Decode what came in chunks, to its end."""
-    dialect, mode = dialect_of(DATA / name)
+    dialect, mode = find_dialect(DATA / name)
     framing = LineSplitter()
     told: list[Any] = []
     if mode in ("session", "rpc"):
@@ -74,7 +74,7 @@ def meanings(name: str, chunks: list[bytes]) -> list[Any]:
 @pytest.mark.parametrize("name", FILES)
 def test_every_line_of_a_recording_is_a_known_event(name: str) -> None:
     """The real CLI never prints an odd line: an odd line would be a hole in the decoder."""
-    told = meanings(name, [b"\n".join(printed(DATA / name)) + b"\n"])
+    told = decode_chunks(name, [b"\n".join(read_printed_lines(DATA / name)) + b"\n"])
     odd = [meaning for meaning in told if isinstance(meaning, MalformedLine | Noise)]
     assert len(odd) == NOISE.get(name, 0), odd
 
@@ -85,9 +85,9 @@ def test_every_line_of_a_recording_is_a_known_event(name: str) -> None:
 @settings(max_examples=5, deadline=None)
 def test_chunks_and_noise_between_the_lines_change_no_event(name: str, cuts: list[int], noise: list[int]) -> None:
     """A pipe cuts where it likes, and others print to it as well (F1, F2)."""
-    lines = printed(DATA / name)
-    whole = meanings(name, [b"\n".join(lines) + b"\n"])
-    places = [] if dialect_of(DATA / name)[1] == "json" and name.endswith(".json") else noise
+    lines = read_printed_lines(DATA / name)
+    whole = decode_chunks(name, [b"\n".join(lines) + b"\n"])
+    places = [] if find_dialect(DATA / name)[1] == "json" and name.endswith(".json") else noise
     for place in places:
         lines.insert(place % (len(lines) + 1), b"warning: {noise")
     data, chunks = b"\r\n".join(lines), []
@@ -96,7 +96,7 @@ def test_chunks_and_noise_between_the_lines_change_no_event(name: str, cuts: lis
         data = data[size:]
         if not data:
             break
-    told = meanings(name, chunks)
+    told = decode_chunks(name, chunks)
     assert [meaning for meaning in told if not isinstance(meaning, Noise)] == [
         meaning for meaning in whole if not isinstance(meaning, Noise)
     ]

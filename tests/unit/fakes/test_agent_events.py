@@ -16,8 +16,8 @@ from pytest_agentproc.supervisor import Completion
 from pytest_agentproc.supervisor.dialects import make_decoder
 from pytest_agentproc.verdict import Verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import DIALECTS, Policy, RunReport
-from tests.unit.encoders import encoder
-from tests.unit.handmade import BoundScenario, Expected, PlayResult, judge
+from tests.unit.encoders import make_encoder
+from tests.unit.handmade import BoundScenario, Expected, PlayResult, judge_one_key
 
 TRANSCRIPTS = Path(__file__).parents[2] / "data" / "transcripts"
 TOOL: dict[str, Any] = {"id": "c1", "name": "bash", "input": {"command": "ls"}}
@@ -77,11 +77,11 @@ class _Stage:
         self.left.append(-signum)
 
 
-def player(steps: str) -> tuple[ScriptPlayer, _Stage]:
+def build_player(steps: str) -> tuple[ScriptPlayer, _Stage]:
     """Compile steps for a raw agent, and put its player on a stage."""
     text = f"scenario: a\nagent: raw\nscript:\n{steps}"
     program, stage = loads(text).bind(Policy()).program, _Stage()
-    return ScriptPlayer(program, stage, encoder(program)), stage
+    return ScriptPlayer(program, stage, make_encoder(program)), stage
 
 
 def test_the_steps_that_a_dialect_has_are_the_events_that_its_encoder_has() -> None:
@@ -89,11 +89,11 @@ def test_the_steps_that_a_dialect_has_are_the_events_that_its_encoder_has() -> N
     for record in DIALECTS.values():
         for mode in record.modes:
             program = {"dialect": record.name, "mode": mode}
-            able = encoder({**program, "tasks": True})
+            able = make_encoder({**program, "tasks": True})
             made = tuple(able.events)
-            if hasattr(encoder(program), "ask_client"):
+            if hasattr(make_encoder(program), "ask_client"):
                 made += ("ask",) if mode == "rpc" else ("ask", "request")
-            elif hasattr(encoder(program), "begin_tool_call"):
+            elif hasattr(make_encoder(program), "begin_tool_call"):
                 made += ("request",)
             assert made == tuple(record.steps.get(mode, ())), (record.name, mode)
 
@@ -145,18 +145,18 @@ def test_a_tool_is_named_once_and_ends_only_after_its_start() -> None:
 
 def test_pi_prints_a_tool_as_the_real_cli_does() -> None:
     """The same events in the same order, with the same keys at every depth."""
-    fake = encoder({"dialect": "pi", "mode": "json", "prompt": "p"})
+    fake = make_encoder({"dialect": "pi", "mode": "json", "prompt": "p"})
     data = fake.events["tool"](TOOL, 0) + fake.events["tool_done"](DONE, 0)
     data += fake.events["delta"]("pi an", 0) + fake.encode_answer("swer", 0)
     made = [json.loads(line) for line in data.splitlines()][1:]  # the header is what rpc mode leaves out
     real = [json.loads(line) for line in (TRANSCRIPTS / "pi" / "tool.jsonl").read_text("utf-8").splitlines()]
-    assert [_shape(event) for event in made] == [_shape(event) for event in real]
+    assert [_describe_shape(event) for event in made] == [_describe_shape(event) for event in real]
 
 
-def _shape(value: Any) -> Any:
+def _describe_shape(value: Any) -> Any:
     if isinstance(value, dict):
-        return [(key, inner if key == "type" else _shape(inner)) for key, inner in value.items()]
-    return [_shape(inner) for inner in value] if isinstance(value, list) else ""
+        return [(key, inner if key == "type" else _describe_shape(inner)) for key, inner in value.items()]
+    return [_describe_shape(inner) for inner in value] if isinstance(value, list) else ""
 
 
 def test_a_real_tool_run_of_pi_is_understood() -> None:
@@ -173,9 +173,9 @@ def test_a_failed_tool_is_told_as_an_error() -> None:
     failed = {**DONE, "error": "no"}
     pi = [
         json.loads(line)
-        for line in encoder({"dialect": "pi", "mode": "json"}).events["tool_done"](failed, 0).splitlines()
+        for line in make_encoder({"dialect": "pi", "mode": "json"}).events["tool_done"](failed, 0).splitlines()
     ]
-    gemini = encoder({"dialect": "gemini", "mode": "stream"}).events["tool_done"](failed, 0).splitlines()
+    gemini = make_encoder({"dialect": "gemini", "mode": "stream"}).events["tool_done"](failed, 0).splitlines()
     assert [(event["toolName"], event["isError"]) for event in pi if event["type"] == "tool_execution_end"] == [
         ("c1", True)
     ]
@@ -185,7 +185,7 @@ def test_a_failed_tool_is_told_as_an_error() -> None:
 
 def test_gemini_prints_a_tool_as_the_real_cli_does() -> None:
     """The same types with the same keys in the same order."""
-    fake = encoder({"dialect": "gemini", "mode": "stream", "prompt": "USETOOL"})
+    fake = make_encoder({"dialect": "gemini", "mode": "stream", "prompt": "USETOOL"})
     made = fake.events["tool"](TOOL, 0) + fake.events["tool_done"](DONE, 0) + fake.encode_answer("Hello from fake", 0)
     real = (TRANSCRIPTS / "gemini" / "tool.jsonl").read_bytes()
     shapes = [[list(json.loads(line)) for line in data.splitlines()] for data in (made, real)]
@@ -195,17 +195,17 @@ def test_gemini_prints_a_tool_as_the_real_cli_does() -> None:
 
 def test_an_agent_without_a_reader_dies_of_it_unless_it_reacts() -> None:
     """SIGPIPE is what a CLI gets whose supervisor let its stdout go."""
-    playing, stage = player("  - say: hi\n  - exit: 0\n")
+    playing, stage = build_player("  - say: hi\n  - exit: 0\n")
     playing.run_until_parked(0, [], readable=False)
     assert stage.left == [-13]
-    playing, stage = player("  - when: epipe\n    do: [{exit: 9}]\n  - say: hi\n  - exit: 0\n")
+    playing, stage = build_player("  - when: epipe\n    do: [{exit: 9}]\n  - say: hi\n  - exit: 0\n")
     playing.run_until_parked(0, [], readable=False)
     assert stage.left == [9]
 
 
 def test_a_busy_agent_burns_until_its_time_is_over() -> None:
     """In virtual time it waits as silence does; the fake on the real clock asks whether it burns."""
-    playing, stage = player("  - burn_cpu: 2s\n  - meanwhile: []\n  - silence: 1s\n  - burn_cpu: for ever\n")
+    playing, stage = build_player("  - burn_cpu: 2s\n  - meanwhile: []\n  - silence: 1s\n  - burn_cpu: for ever\n")
     playing.run_until_parked(0, [], readable=False)
     assert (playing.earliest_wake_instant, playing.is_burning_cpu) == (2_000_000_000, True)
     playing.run_until_parked(2_000_000_000, [], readable=False)
@@ -247,7 +247,7 @@ def test_what_the_agent_saw_comes_from_the_agent(key: str, wanted: Any, row: tup
         ("i", {"bytes": b"s"}),
         ("i", {"eof": True}),
     ]
-    assert judge(key, wanted, events=[(0, *GIVEN), *((0, *event) for event in read)]) == row
+    assert judge_one_key(key, wanted, events=[(0, *GIVEN), *((0, *event) for event in read)]) == row
     (unseen,) = judge_all_expectations(PlayResult(BoundScenario((Expected(key, wanted),)), Record(), RunReport()))
     assert (unseen.verdict, unseen.seen) == (Verdict.NOT_EXERCISED, "no agent was started")
 

@@ -35,7 +35,7 @@ expect: {outcome: completed}
 """
 
 
-def _wrong(name: str) -> ReferenceSupervisor:
+def _build_defective_supervisor(name: str) -> ReferenceSupervisor:
     made = defects.find_defect(name)
     return ReferenceSupervisor(name, made.deciders, made.session_deciders)
 
@@ -78,7 +78,7 @@ def test_a_drip_without_an_end_is_ended_by_a_limit() -> None:
 @pytest.mark.usefixtures("_small")
 def test_a_supervisor_that_does_not_end_it_is_judged_where_the_reference_does() -> None:
     """Then the script has an end, and this supervisor has none."""
-    played = run_in_model(loads(STALLS), _wrong("bytes-are-progress"))
+    played = run_in_model(loads(STALLS), _build_defective_supervisor("bytes-are-progress"))
     assert isinstance(played.fault, EndlessAgent)
     assert str(played.fault) == "the supervisor does not end the agent: it printed 100 times, and nothing ended it"
     assert choose_overall_verdict(judge_all_expectations(played)) is Verdict.FAILED

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_agentproc.supervisor import Completion
 from pytest_agentproc.supervisor.dialects import Asked, Nested, ToolEnded, ToolStarted, make_decoder
-from tests.unit.encoders import encoder
+from tests.unit.encoders import make_encoder
 
 TRANSCRIPTS = Path(__file__).parents[2] / "data" / "transcripts" / "claude"
 STREAMS = {"argv": ["--include-partial-messages"]}
@@ -26,9 +26,9 @@ VARIES = ("id", "_ids", "_ms", "timestamp", "usage", "Usage", "since_last_result
 LONG = ("plugins", "capabilities", "partial_json")
 
 
-def fake(program: dict[str, Any], *calls: tuple[Any, ...]) -> bytes:
+def encode_calls(program: dict[str, Any], *calls: tuple[Any, ...]) -> bytes:
     """Have the fake encode these calls, one after another."""
-    made = encoder({"dialect": "claude", "mode": "print", **program})
+    made = make_encoder({"dialect": "claude", "mode": "print", **program})
     told: dict[str, Any] = {
         "say": made.encode_text,
         "answer": made.encode_answer,
@@ -38,23 +38,25 @@ def fake(program: dict[str, Any], *calls: tuple[Any, ...]) -> bytes:
     return b"".join(told[name](*args, 0) for name, *args in calls)
 
 
-def meanings(data: bytes) -> list[Any]:
+def decode_run(data: bytes) -> list[Any]:
     """Decode a run to its end."""
     decoding = make_decoder("claude")
     found = [meaning for line in data.removeprefix(b"\xef\xbb\xbf").splitlines() for meaning in decoding.decode(line)]
     return [*found, *decoding.end(b"")]
 
 
-def shapes(data: bytes) -> list[Any]:
+def describe_events(data: bytes) -> list[Any]:
     """Give every event with its keys in order and its plain values; of what varies the keys alone."""
-    return [_shape("", json.loads(line)) for line in data.splitlines()]
+    return [_describe_shape("", json.loads(line)) for line in data.splitlines()]
 
 
-def _shape(key: str, value: Any) -> Any:
+def _describe_shape(key: str, value: Any) -> Any:
     if isinstance(value, dict):
-        return [(name if "claude" not in name else "MODEL", _shape(name, inner)) for name, inner in value.items()]
+        return [
+            (name if "claude" not in name else "MODEL", _describe_shape(name, inner)) for name, inner in value.items()
+        ]
     if isinstance(value, list) and key not in LONG and not key.endswith(VARIES):
-        return [_shape(key, inner) for inner in value]
+        return [_describe_shape(key, inner) for inner in value]
     is_count = isinstance(value, (int, float)) and not isinstance(value, bool)
     return "..." if is_count or key in LONG or key.endswith(VARIES) else value
 
@@ -70,13 +72,13 @@ def _shape(key: str, value: Any) -> Any:
 )
 def test_the_fake_prints_the_events_of_the_real_cli(name: str, program: Any, calls: Any) -> None:
     """The same events, keys and words in the same order, but for ids, times, costs and long lists."""
-    assert shapes(fake(program, *calls)) == shapes((TRANSCRIPTS / name).read_bytes())
+    assert describe_events(encode_calls(program, *calls)) == describe_events((TRANSCRIPTS / name).read_bytes())
 
 
 def test_the_fake_prints_whole_messages_as_the_real_cli_does() -> None:
     """Without partial messages text and tool are two lines of one message, and the next message has another id."""
     told = (("say", "let me look", None), ("tool", TOOL), ("tool_done", ENDED), ("answer", "final answer text"))
-    made, real = fake({}, *told), (TRANSCRIPTS / "whole.jsonl").read_bytes()
+    made, real = encode_calls({}, *told), (TRANSCRIPTS / "whole.jsonl").read_bytes()
     keys = [[list(json.loads(line)) for line in data.splitlines()] for data in (made, real)]
     assert keys[0] == keys[1]
     ids = [json.loads(line)["message"]["id"] for line in made.splitlines() if b'"assistant"' in line]
@@ -99,8 +101,8 @@ PIECES = (("delta", "Hel"), ("delta", "lo "))
 )
 def test_a_text_is_told_in_pieces_and_once_as_a_whole(calls: Any, deltas: list[str]) -> None:
     """The whole line comes after the last piece, however the text ends; without a request for parts, it comes alone."""
-    streamed = [json.loads(line) for line in fake(STREAMS, *calls).splitlines()]
-    alone = [json.loads(line) for line in fake({}, *calls).splitlines()]
+    streamed = [json.loads(line) for line in encode_calls(STREAMS, *calls).splitlines()]
+    alone = [json.loads(line) for line in encode_calls({}, *calls).splitlines()]
     kinds = [event.get("event", event)["type"] for event in streamed]
     start, end = kinds.index("content_block_start"), kinds.index("assistant")
     assert kinds[start + 1 : end + 2] == ["content_block_delta"] * len(deltas) + ["assistant", "content_block_stop"]
@@ -124,13 +126,13 @@ def test_a_sub_agent_speaks_for_itself(program: dict[str, Any]) -> None:
         ("tool_done", {**ENDED, "id": "t"}),
         ("answer", "done"),
     )
-    data = fake(program, *calls)
+    data = encode_calls(program, *calls)
     own = [event for event in map(json.loads, data.splitlines()) if event.get("parent_tool_use_id") == "t"]
     whole = [event for event in own if event["type"] == "assistant"]
     assert [event["message"]["content"][0]["type"] for event in whole] == ["thinking", "text"]
     assert {(event["subagent_type"], event["task_description"]) for event in whole} == {("Explore", "look")}
     completion = Completion()
-    for meaning in meanings(data):
+    for meaning in decode_run(data):
         completion.feed(meaning, 0)
     assert (completion.transcript, completion.text) == ("done", "done")
 
@@ -151,7 +153,7 @@ def test_what_the_fake_tells_is_understood(program: dict[str, Any]) -> None:
         ("say", "half", "max_tokens"),
         ("result", {"text": None, "is_error": False, "usage": {"output_tokens": 9}}),
     )
-    found = meanings(fake({"model": "m7", "newline": "crlf", "bom": True, **program}, *calls))
+    found = decode_run(encode_calls({"model": "m7", "newline": "crlf", "bom": True, **program}, *calls))
     completion = Completion()
     for meaning in found:
         completion.feed(meaning, 0)
@@ -175,10 +177,12 @@ def test_what_the_fake_tells_is_understood(program: dict[str, Any]) -> None:
 
 def test_a_failed_run_exits_1_and_has_its_words_in_the_result() -> None:
     """So does the real CLI."""
-    assert encoder({"dialect": "claude", "mode": "print"}).error_is_exit
-    last = json.loads(fake({}, ("result", {**FAILS, "text": None})).splitlines()[-1])
+    assert make_encoder({"dialect": "claude", "mode": "print"}).error_is_exit
+    last = json.loads(encode_calls({}, ("result", {**FAILS, "text": None})).splitlines()[-1])
     assert (last["result"], last["subtype"], last["is_error"]) == ("API Error", "success", True)
-    taken = json.loads(fake({}, ("result", {**TOOK, "text": None, "subtype": "error_max_budget_usd"})).splitlines()[-1])
+    taken = json.loads(
+        encode_calls({}, ("result", {**TOOK, "text": None, "subtype": "error_max_budget_usd"})).splitlines()[-1]
+    )
     assert (taken["errors"], taken["terminal_reason"]) == (["error_max_budget_usd"], "max_budget_usd")
 
 
@@ -187,6 +191,6 @@ def test_a_failed_run_exits_1_and_has_its_words_in_the_result() -> None:
 )
 def test_session_and_model_are_those_that_the_arguments_name(argv: list[str]) -> None:
     """A client that resumes a session looks for its id."""
-    lines = [json.loads(line) for line in fake({"argv": argv}, ("answer", "hi")).splitlines()]
+    lines = [json.loads(line) for line in encode_calls({"argv": argv}, ("answer", "hi")).splitlines()]
     assert {line["session_id"] for line in lines} == {"s7"}
     assert (lines[0]["model"], lines[1]["message"]["model"]) == ("m7", "m7")

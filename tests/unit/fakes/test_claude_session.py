@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.unit.conversations import Conversation, keys, seen, told
+from tests.unit.conversations import Conversation, list_key_paths, read_recorded_events, read_recorded_input
 
 READS = {b"CLAUDE_CODE_SDK_READS_SESSION_STATE": b"1"}
 WHOLE: dict[str, Any] = {"environ": READS}
@@ -16,7 +16,7 @@ RESULT = ("subtype", "is_error", "terminal_reason", "stop_reason", "errors", "re
 TASK = {"id": "b", "kind": "local_bash"}
 
 
-def summary(events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+def summarize_events(events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     """Say of each line what it is and whose; pieces of a text count once."""
     found: list[tuple[Any, ...]] = []
     for event in events:
@@ -24,14 +24,14 @@ def summary(events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
         own = [event.get(key) for key in OWN]
         more = [event.get(key) for key in RESULT] if event["type"] == "result" else [event.get("subtype")]
         more += [event.get("origin", {}).get("kind"), event.get("status"), event.get("patch", {}).get("status")]
-        texts = [block.get("text", block["type"]) for block in _blocks(event)] if event["type"] == "user" else []
+        texts = [block.get("text", block["type"]) for block in _list_blocks(event)] if event["type"] == "user" else []
         message = (event["type"], part.get("type"), part.get("delta", {}).get("stop_reason"), *own, *more, *texts)
         if part.get("type") != "content_block_delta" or message != found[-1]:
             found.append((*message[:3], *(str(value) for value in message[3:])))
-    return _once(found)
+    return _drop_repeats(found)
 
 
-def _once(found: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+def _drop_repeats(found: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     return [
         message
         for before, message in zip([None, *found], found, strict=False)
@@ -39,15 +39,15 @@ def _once(found: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     ]
 
 
-def _blocks(event: dict[str, Any]) -> list[dict[str, Any]]:
+def _list_blocks(event: dict[str, Any]) -> list[dict[str, Any]]:
     content = event["message"]["content"]
     return content if isinstance(content, list) else [{"type": "text", "text": content}]
 
 
 def assert_alike(made: list[dict[str, Any]], real: list[dict[str, Any]]) -> None:
     """The same lines in the same order, and no key that the real one has not in some line."""
-    assert summary(made) == summary(real)
-    assert set().union(*map(keys, made)) - set().union(*map(keys, real)) <= EXTRA
+    assert summarize_events(made) == summarize_events(real)
+    assert set().union(*map(list_key_paths, made)) - set().union(*map(list_key_paths, real)) <= EXTRA
 
 
 EXTRA = {
@@ -58,53 +58,56 @@ EXTRA = {
 
 def test_a_background_turn_behind_the_next_prompt_is_told_by_its_marks() -> None:
     """Lines with a uuid are answered with it; the background turn has none, and its result an origin."""
-    talk, (initialize, first, second) = Conversation("claude", "session", **PARTIAL), told("bg-overlap-uuid")
-    talk.hear(initialize, first)
+    talk, (initialize, first, second) = (
+        Conversation("claude", "session", **PARTIAL),
+        read_recorded_input("bg-overlap-uuid"),
+    )
+    talk.send_requests(initialize, first)
     talk.tell("begin_prompt", 1)
     talk.tell("task", TASK)
     talk.tell("answer", "answer one")
-    made = talk.printed()
-    talk.hear(second)
+    made = talk.take_printed()
+    talk.send_requests(second)
     talk.tell("begin_prompt", 2)
     talk.tell("task_done", {"id": "b", "status": "completed", "in_same_turn": False})
     talk.tell("answer", "answer two")
     talk.tell("background_turn", {"task": "b", "empty_result_first": False})
     talk.tell("answer", "bg noted")
-    made += talk.printed()
-    assert summary(made) == summary(seen("bg-overlap-uuid"))
+    made += talk.take_printed()
+    assert summarize_events(made) == summarize_events(read_recorded_events("bg-overlap-uuid"))
     runs = [event["run_id"] for event in made if event.get("subtype") == "task_started"]
     assert [event["origin"]["runId"] for event in made if "origin" in event] == runs
 
 
 def test_two_tasks_that_end_together_give_an_empty_result_first() -> None:
     """It has no text, no reason and no message; state lines come where the environment asks for them."""
-    talk, real = Conversation("claude", "session", **WHOLE), seen("bg-two")
-    talk.hear(*told("bg-two")[:2])
+    talk, real = Conversation("claude", "session", **WHOLE), read_recorded_events("bg-two")
+    talk.send_requests(*read_recorded_input("bg-two")[:2])
     talk.tell("begin_prompt", 1)
     talk.tell("task", TASK)
     talk.tell("task", {**TASK, "id": "c"})
     talk.tell("answer", "answer one")
-    talk.printed()
+    talk.take_printed()
     for number in "bc":
         talk.tell("task_done", {"id": number, "status": "completed", "in_same_turn": False})
     talk.tell("background_turn", {"task": "c", "empty_result_first": True})
     talk.tell("answer", "bg noted")
-    talk.hear(told("bg-two")[2])
+    talk.send_requests(read_recorded_input("bg-two")[2])
     talk.tell("begin_prompt", 2)
     talk.tell("answer", "answer two")
     begin = next(index for index, event in enumerate(real) if event.get("subtype") == "task_updated")
-    assert summary(talk.printed()) == summary(real[begin:])
+    assert summarize_events(talk.take_printed()) == summarize_events(real[begin:])
 
 
 def test_a_task_that_ends_while_a_tool_runs_is_told_with_that_tools_result() -> None:
     """Its lines come at once, its notification is replayed after the result, and no turn follows."""
     name = "bg-overlap-tool-partial-replay"
-    talk, (initialize, first, second) = Conversation("claude", "session", **REPLAYS), told(name)
-    talk.hear(initialize, first)
+    talk, (initialize, first, second) = Conversation("claude", "session", **REPLAYS), read_recorded_input(name)
+    talk.send_requests(initialize, first)
     talk.tell("begin_prompt", 1)
     talk.tell("task", TASK)
     talk.tell("answer", "answer one")
-    talk.hear(second)
+    talk.send_requests(second)
     talk.tell("begin_prompt", 2)
     talk.tell("tool", {"id": "t", "name": "Bash", "input": {}})
     talk.tell("task_done", {"id": "b", "status": "completed", "in_same_turn": True})
@@ -112,9 +115,9 @@ def test_a_task_that_ends_while_a_tool_runs_is_told_with_that_tools_result() -> 
     talk.tell("task_done", {"id": "f", "status": "completed", "in_same_turn": False})
     talk.tell("tool_done", {"id": "t", "output": "fg", "error": None})
     talk.tell("answer", "answer two")
-    made, real = talk.printed(), seen(name)
-    assert [_told(message) for message in made if _told(message)] == [
-        _told(message) for message in real if _told(message)
+    made, real = talk.take_printed(), read_recorded_events(name)
+    assert [_describe_event(message) for message in made if _describe_event(message)] == [
+        _describe_event(message) for message in real if _describe_event(message)
     ]
     (replayed,), (really,) = ([message for message in lines if "origin" in message] for lines in (made, real))
     assert (sorted(replayed), replayed["origin"].keys()) == (sorted(really), really["origin"].keys())
@@ -122,7 +125,7 @@ def test_a_task_that_ends_while_a_tool_runs_is_told_with_that_tools_result() -> 
     assert replayed["message"]["content"].startswith(begin.format("b"))
 
 
-def _told(event: dict[str, Any]) -> str:
+def _describe_event(event: dict[str, Any]) -> str:
     """Say what a line is, but for streams and states."""
     if event.get("subtype") in ("status", "session_state_changed") or event["type"] == "stream_event":
         return ""
@@ -131,137 +134,161 @@ def _told(event: dict[str, Any]) -> str:
 
 def test_an_interrupt_while_a_tool_runs_ends_the_tool_and_the_turn() -> None:
     """A control response, the tool's end, the interrupted user line, an error result; the next prompt is answered."""
-    talk, (initialize, first, interrupt, second) = Conversation("claude", "session", **WHOLE), told("interrupt-tool")
-    talk.hear(initialize, first)
+    talk, (initialize, first, interrupt, second) = (
+        Conversation("claude", "session", **WHOLE),
+        read_recorded_input("interrupt-tool"),
+    )
+    talk.send_requests(initialize, first)
     talk.tell("begin_prompt", 1)
     talk.tell("tool", {"id": "t", "name": "Bash", "input": {"command": "sleep 1", "description": "d"}})
-    talk.hear(interrupt, second)
+    talk.send_requests(interrupt, second)
     assert talk.events == ["cancel"]
     talk.tell("acknowledge")
     assert talk.host.code == 1
     talk.tell("begin_prompt", 2)
     talk.tell("answer", "answer two")
     assert talk.host.code == 0
-    assert summary(talk.printed()) == summary(seen("interrupt-tool"))
+    assert summarize_events(talk.take_printed()) == summarize_events(read_recorded_events("interrupt-tool"))
 
 
 def test_a_receipt_is_the_control_response_alone_and_is_given_once() -> None:
     """The turn is ended later by all the rest; an interrupt in between has its response then."""
-    talk, (initialize, first, interrupt, _) = Conversation("claude", "session", **WHOLE), told("interrupt-tool")
-    talk.hear(initialize, first)
+    talk, (initialize, first, interrupt, _) = (
+        Conversation("claude", "session", **WHOLE),
+        read_recorded_input("interrupt-tool"),
+    )
+    talk.send_requests(initialize, first)
     talk.tell("begin_prompt", 1)
-    talk.hear(interrupt)
+    talk.send_requests(interrupt)
     receipts = [talk.host.encode_cancel_receipt(), talk.host.encode_cancel_receipt()]
     assert [data.count(b'"type":"control_response"') for data in receipts] == [receipts[0].count(b"\n"), 0] == [1, 0]
-    talk.printed()
-    talk.hear(interrupt)
+    talk.take_printed()
+    talk.send_requests(interrupt)
     talk.tell("acknowledge")
-    kinds = [event["type"] for event in talk.printed()]
+    kinds = [event["type"] for event in talk.take_printed()]
     assert (kinds[0], kinds.count("control_response"), kinds.count("result")) == ("control_response", 1, 1)
 
 
 def test_an_interrupt_while_text_streams_closes_its_message() -> None:
     """As in the real one: the text so far is printed as a whole, marked as aborted."""
-    talk, (initialize, first, *rest) = Conversation("claude", "session", **PARTIAL), told("interrupt-overlap")
-    talk.hear(initialize, first)
+    talk, (initialize, first, *rest) = (
+        Conversation("claude", "session", **PARTIAL),
+        read_recorded_input("interrupt-overlap"),
+    )
+    talk.send_requests(initialize, first)
     talk.tell("begin_prompt", 1)
     for piece in ("a lo", "ng s", "trea", "med "):
         talk.tell("delta", piece)
-    talk.hear(*rest)
+    talk.send_requests(*rest)
     talk.tell("acknowledge")
     talk.tell("begin_prompt", 2)
     talk.tell("answer", "answer two")
-    assert_alike(talk.printed(), seen("interrupt-overlap"))
+    assert_alike(talk.take_printed(), read_recorded_events("interrupt-overlap"))
 
 
 def test_user_lines_are_replayed_where_they_are_asked_for() -> None:
     """Before the first output of the turn, whatever the turn comes to."""
     name = "interrupt-overlap-nopartial-replay"
-    talk, (initialize, first, *rest) = Conversation("claude", "session", **REPLAYS), told(name)
-    talk.hear(initialize, first)
+    talk, (initialize, first, *rest) = Conversation("claude", "session", **REPLAYS), read_recorded_input(name)
+    talk.send_requests(initialize, first)
     talk.tell("begin_prompt", 1)
     talk.tell("delta", "a long streamed answer with many")
-    talk.hear(*rest)
+    talk.send_requests(*rest)
     talk.tell("acknowledge")
     talk.tell("begin_prompt", 2)
     talk.tell("answer", "answer two")
-    assert_alike(talk.printed(), seen(name))
+    assert_alike(talk.take_printed(), read_recorded_events(name))
 
 
 def test_a_prompt_that_comes_while_a_tool_runs_is_swallowed() -> None:
     """There is one result for both; a script that waits for the second one's turn waits for ever."""
-    talk, (initialize, first, second) = Conversation("claude", "session", **WHOLE), told("two-prompts-midtool-uuid")
-    talk.hear(initialize, first)
+    talk, (initialize, first, second) = (
+        Conversation("claude", "session", **WHOLE),
+        read_recorded_input("two-prompts-midtool-uuid"),
+    )
+    talk.send_requests(initialize, first)
     talk.tell("begin_prompt", 1)
     talk.tell("tool", {"id": "t", "name": "Bash", "input": {"command": "sleep 2; echo a", "description": "d"}})
-    talk.hear(second)
+    talk.send_requests(second)
     talk.tell("tool_done", {"id": "t", "output": "a", "error": None})
     talk.tell("answer", "answer one")
-    assert_alike(talk.printed(), seen("two-prompts-midtool-uuid"))
+    assert_alike(talk.take_printed(), read_recorded_events("two-prompts-midtool-uuid"))
     assert not talk.host.has_received_prompt(2)
 
 
 def test_an_interrupt_of_nothing_is_answered_at_once() -> None:
     """And nothing else is printed."""
-    talk, (initialize, first, interrupt, second) = Conversation("claude", "session", **WHOLE), told("interrupt-idle")
-    talk.hear(initialize, first)
+    talk, (initialize, first, interrupt, second) = (
+        Conversation("claude", "session", **WHOLE),
+        read_recorded_input("interrupt-idle"),
+    )
+    talk.send_requests(initialize, first)
     talk.tell("begin_prompt", 1)
     talk.tell("answer", "answer one")
-    talk.hear(interrupt, second)
+    talk.send_requests(interrupt, second)
     assert talk.events == []
     talk.tell("begin_prompt", 2)
     talk.tell("answer", "answer two")
-    assert_alike(talk.printed(), seen("interrupt-idle"))
+    assert_alike(talk.take_printed(), read_recorded_events("interrupt-idle"))
 
 
 def test_an_interrupt_that_the_result_crosses_is_answered_after_the_result() -> None:
     """The real CLI answers every control request; a client that waits for the response is not kept waiting."""
-    talk, (initialize, first, interrupt, _) = Conversation("claude", "session", **WHOLE), told("interrupt-idle")
-    talk.hear(initialize, first)
+    talk, (initialize, first, interrupt, _) = (
+        Conversation("claude", "session", **WHOLE),
+        read_recorded_input("interrupt-idle"),
+    )
+    talk.send_requests(initialize, first)
     talk.tell("begin_prompt", 1)
-    talk.hear(interrupt)
+    talk.send_requests(interrupt)
     talk.tell("answer", "answer one")
-    kinds = [event["type"] for event in talk.printed()]
+    kinds = [event["type"] for event in talk.take_printed()]
     assert kinds.index("result") < len(kinds) - 1 - kinds[::-1].index("control_response")
     assert talk.host.end_cancelled_turn(0) == b"", "it was answered already"
 
 
 def test_an_interrupt_of_a_turn_that_ended_by_itself_spares_the_next_one() -> None:
     """An agent that acknowledges late answers the interrupt, and aborts no later turn."""
-    talk, (initialize, first, interrupt, second) = Conversation("claude", "session", **WHOLE), told("interrupt-idle")
-    talk.hear(initialize, first)
+    talk, (initialize, first, interrupt, second) = (
+        Conversation("claude", "session", **WHOLE),
+        read_recorded_input("interrupt-idle"),
+    )
+    talk.send_requests(initialize, first)
     talk.tell("begin_prompt", 1)
-    talk.hear(interrupt)
+    talk.send_requests(interrupt)
     talk.tell("answer", "answer one")
-    talk.hear(second)
+    talk.send_requests(second)
     talk.tell("begin_prompt", 2)
     talk.tell("acknowledge")
     talk.tell("answer", "answer two")
-    results = [event["result"] for event in talk.printed() if event["type"] == "result"]
+    results = [event["result"] for event in talk.take_printed() if event["type"] == "result"]
     assert results == ["answer one", "answer two"]
 
 
 def test_stop_task_ends_a_task_and_no_turn_follows() -> None:
     """The response comes after the task's lines; of a task that there is not, at once."""
     talk = Conversation("claude", "session", **WHOLE)
-    talk.hear(*told("bg-stop-task")[:2])
+    talk.send_requests(*read_recorded_input("bg-stop-task")[:2])
     talk.tell("begin_prompt", 1)
     talk.tell("task", TASK)
     talk.tell("answer", "a")
-    talk.printed()
-    talk.hear(control("st_bad", "stop_task", task_id="x"), control("st_1", "stop_task", task_id="b"))
-    real = seen("bg-stop-task")
-    begin = next(index for index, event in enumerate(real) if _answers(event) == "st_bad")
-    assert summary(talk.printed()) == summary(real[begin : begin + 6])
+    talk.take_printed()
+    talk.send_requests(
+        build_control_request("st_bad", "stop_task", task_id="x"),
+        build_control_request("st_1", "stop_task", task_id="b"),
+    )
+    real = read_recorded_events("bg-stop-task")
+    begin = next(index for index, event in enumerate(real) if _find_answered_request(event) == "st_bad")
+    assert summarize_events(talk.take_printed()) == summarize_events(real[begin : begin + 6])
 
 
-def control(number: str, subtype: str, **more: Any) -> bytes:
+def build_control_request(number: str, subtype: str, **more: Any) -> bytes:
     """Make a control request."""
     request = {"subtype": subtype, **more}
     return json.dumps({"type": "control_request", "request_id": number, "request": request}).encode()
 
 
-def _answers(event: dict[str, Any]) -> str | None:
+def _find_answered_request(event: dict[str, Any]) -> str | None:
     number: str | None = event.get("response", {}).get("request_id")
     return number
 
@@ -269,8 +296,12 @@ def _answers(event: dict[str, Any]) -> str | None:
 def test_control_requests_are_answered_by_the_dialect() -> None:
     """A request without anything to report succeeds, an unknown request fails; answers and signs of life are none."""
     talk = Conversation("claude", "session")
-    talk.hear(control("a", "set_model", model="m"), control("b", "bogus"), b'{"type":"keep_alive"}')
-    good, bad = (event["response"] for event in talk.printed())
+    talk.send_requests(
+        build_control_request("a", "set_model", model="m"),
+        build_control_request("b", "bogus"),
+        b'{"type":"keep_alive"}',
+    )
+    good, bad = (event["response"] for event in talk.take_printed())
     assert good == {"subtype": "success", "request_id": "a", "response": {}}
     error = "Unsupported control request subtype: bogus"
     assert bad == {"subtype": "error", "request_id": "b", "error": error, "error_code": "unsupported_request"}
@@ -281,11 +312,11 @@ def test_control_requests_are_answered_by_the_dialect() -> None:
 def test_without_uuid_and_environment_there_are_no_marks_and_no_states() -> None:
     """As the real CLI, which prints them for those who ask."""
     talk = Conversation("claude", "session")
-    talk.hear(b'{"type":"user","message":{"role":"user","content":"hi"},"parent_tool_use_id":null}')
+    talk.send_requests(b'{"type":"user","message":{"role":"user","content":"hi"},"parent_tool_use_id":null}')
     talk.tell("begin_prompt", 1)
     talk.tell("answer", "done")
-    made = talk.printed()
+    made = talk.take_printed()
     assert [event.get("subtype", event["type"]) for event in made] == ["init", "assistant", "success"]
     assert not any("user_message_uuids" in event for event in made)
     talk.tell("say", "late", None)
-    assert [event["type"] for event in talk.printed()] == ["assistant"]
+    assert [event["type"] for event in talk.take_printed()] == ["assistant"]

@@ -6,35 +6,35 @@ from typing import Any
 
 import pytest
 
-from tests.unit.conversations import Conversation, seen
+from tests.unit.conversations import Conversation, read_recorded_events
 
 READS: dict[str, Any] = {"environ": {b"CLAUDE_CODE_SDK_READS_SESSION_STATE": b"1"}}
 TOOL = {"id": "t", "name": "Bash", "input": {"command": "ls", "description": "d ls"}}
 
 
-def prompt(uuid: str = "") -> bytes:
+def build_prompt(uuid: str = "") -> bytes:
     """Make a prompt, with a uuid or without."""
     own = f',"uuid":"{uuid}"' if uuid else ""
     return b'{"type":"user","message":{"role":"user","content":"hi"},"parent_tool_use_id":null' + own.encode() + b"}"
 
 
-def with_tasks(*numbers: str) -> Conversation:
+def begin_turn_with_tasks(*numbers: str) -> Conversation:
     """Talk to a claude that has tasks, in a turn that continues."""
     talk = Conversation("claude", "session", **READS)
-    talk.hear(prompt())
+    talk.send_requests(build_prompt())
     talk.tell("begin_prompt", 1)
     for number in numbers:
         talk.tell("task", {"id": number, "kind": "local_bash"})
-    talk.printed()
+    talk.take_printed()
     return talk
 
 
-def done(number: str, **more: Any) -> dict[str, Any]:
+def build_task_end(number: str, **more: Any) -> dict[str, Any]:
     """Give what the step says of a task's end."""
     return {"id": number, "status": "completed", "in_same_turn": False, **more}
 
 
-def kinds(events: list[dict[str, Any]]) -> list[str]:
+def list_kinds(events: list[dict[str, Any]]) -> list[str]:
     """Say of each line what it is."""
     return [str(message.get("state") or message.get("subtype") or message["type"]) for message in events]
 
@@ -51,11 +51,11 @@ def kinds(events: list[dict[str, Any]]) -> list[str]:
 def test_the_end_of_a_task_is_told_in_the_real_words(name: str, more: dict[str, Any], words: str) -> None:
     """The output of the command; for a stopped one its description alone."""
     talk, real = (
-        with_tasks("b"),
-        next(message for message in seen(name) if message.get("subtype") == "task_notification"),
+        begin_turn_with_tasks("b"),
+        next(message for message in read_recorded_events(name) if message.get("subtype") == "task_notification"),
     )
-    talk.tell("task_done", done("b", **more))
-    told = next(message for message in talk.printed() if message["subtype"] == "task_notification")
+    talk.tell("task_done", build_task_end("b", **more))
+    told = next(message for message in talk.take_printed() if message["subtype"] == "task_notification")
     assert told["summary"] == (f'Background command "b" {words}' if words else "b")
     assert (real["status"], real["summary"].endswith(words)) == (told["status"], True)
     assert list(told) == list(real)
@@ -63,21 +63,21 @@ def test_the_end_of_a_task_is_told_in_the_real_words(name: str, more: dict[str, 
 
 def test_what_a_signal_to_the_agent_ends_is_told_the_other_way_round() -> None:
     """And no line says where its output is."""
-    talk = with_tasks("b")
-    talk.tell("task_done", done("b", status="stopped", signalled=True))
-    told = talk.printed()
-    assert kinds(told) == ["task_notification", "task_updated", "background_tasks_changed"]
+    talk = begin_turn_with_tasks("b")
+    talk.tell("task_done", build_task_end("b", status="stopped", signalled=True))
+    told = talk.take_printed()
+    assert list_kinds(told) == ["task_notification", "task_updated", "background_tasks_changed"]
     assert told[0]["output_file"] == ""
 
 
 def test_a_long_command_in_the_foreground_is_a_task_without_a_turn() -> None:
     """It starts and ends between the tool's own lines, and no list of tasks has it."""
-    talk, real = with_tasks(), seen("fg-bash-3s-task-lines")
+    talk, real = begin_turn_with_tasks(), read_recorded_events("fg-bash-3s-task-lines")
     talk.tell("tool", TOOL)
     talk.tell("task", {"id": "f", "kind": "local_bash", "tool": "t", "foreground": True})
-    talk.tell("task_done", done("f"))
+    talk.tell("task_done", build_task_end("f"))
     talk.tell("tool_done", {"id": "t", "output": "one", "error": None})
-    made = talk.printed()
+    made = talk.take_printed()
     wanted = [
         message
         for message in real
@@ -89,70 +89,73 @@ def test_a_long_command_in_the_foreground_is_a_task_without_a_turn() -> None:
 
 def test_the_empty_result_is_about_the_task_that_ended_with_it() -> None:
     """Its keys have an order of their own."""
-    talk, real = with_tasks("b", "c"), next(message for message in seen("bg-two") if message.get("result") == "")
+    talk, real = (
+        begin_turn_with_tasks("b", "c"),
+        next(message for message in read_recorded_events("bg-two") if message.get("result") == ""),
+    )
     talk.tell("answer", "one")
     for number in "bc":
-        talk.tell("task_done", done(number))
+        talk.tell("task_done", build_task_end(number))
     talk.tell("background_turn", {"task": "c", "empty_result_first": True})
     talk.tell("answer", "two")
-    empty, full = [message for message in talk.printed() if message["type"] == "result"][1:]
+    empty, full = [message for message in talk.take_printed() if message["type"] == "result"][1:]
     assert [message["origin"]["runId"] for message in (empty, full)] == ["run-b", "run-c"]
     assert list(empty) == list(real)
 
 
 def test_the_session_is_not_idle_while_a_background_turn_is_owed() -> None:
     """A task that ended in the turn has its own right after it; one in the same turn has none."""
-    talk = with_tasks("b", "c", "d")
-    talk.tell("task_done", done("b"))
+    talk = begin_turn_with_tasks("b", "c", "d")
+    talk.tell("task_done", build_task_end("b"))
     talk.tell("answer", "one")
-    assert kinds(talk.printed())[-1] == "success"
+    assert list_kinds(talk.take_printed())[-1] == "success"
     talk.tell("background_turn", {"task": "b", "empty_result_first": False})
     talk.tell("tool", TOOL)
-    talk.tell("task_done", done("c", in_same_turn=True))
-    talk.tell("task_done", done("d", status="stopped"))
+    talk.tell("task_done", build_task_end("c", in_same_turn=True))
+    talk.tell("task_done", build_task_end("d", status="stopped"))
     talk.tell("tool_done", {"id": "t", "output": "", "error": None})
     talk.tell("answer", "two")
-    assert kinds(talk.printed())[-2:] == ["success", "idle"]
+    assert list_kinds(talk.take_printed())[-2:] == ["success", "idle"]
 
 
 def test_behind_the_end_of_stdin_it_is_idle_only_without_tasks() -> None:
     """It stays for them."""
-    talk = with_tasks("b")
+    talk = begin_turn_with_tasks("b")
     talk.host.note_stdin_end()
     talk.tell("answer", "one")
-    assert kinds(talk.printed())[-1] == "success"
-    talk = with_tasks()
+    assert list_kinds(talk.take_printed())[-1] == "success"
+    talk = begin_turn_with_tasks()
     talk.host.note_stdin_end()
     talk.tell("answer", "one")
-    assert kinds(talk.printed())[-1] == "idle"
+    assert list_kinds(talk.take_printed())[-1] == "idle"
 
 
 def test_only_the_first_prompt_comes_behind_the_state_that_it_brings_about() -> None:
     """As recorded in bg-overlap-uuid."""
     talk = Conversation("claude", "session", **READS)
-    talk.hear(prompt("u"))
-    assert kinds(talk.printed()) == ["running", "queued"]
+    talk.send_requests(build_prompt("u"))
+    assert list_kinds(talk.take_printed()) == ["running", "queued"]
     talk.tell("begin_prompt", 1)
     talk.tell("answer", "one")
-    talk.printed()
-    talk.hear(prompt("v"))
-    assert kinds(talk.printed()) == ["queued", "running"]
+    talk.take_printed()
+    talk.send_requests(build_prompt("v"))
+    assert list_kinds(talk.take_printed()) == ["queued", "running"]
 
 
 def test_what_was_denied_stands_in_the_result_of_its_turn() -> None:
     """And in no other's; a hook's word after the tool denies nothing."""
-    talk = with_tasks()
+    talk = begin_turn_with_tasks()
     talk.tell("tool", TOOL)
     question = talk.ask("permission", "Bash")
     answer = '{"type":"control_response","response":{"subtype":"success","request_id":"%s","response":{}}}'
-    talk.hear((answer % question.key).encode())
+    talk.send_requests((answer % question.key).encode())
     behind = talk.ask("hook", "h", event="PostToolUse")
-    talk.hear((answer % behind.key).replace("{}", '{"decision":"block"}').encode())
+    talk.send_requests((answer % behind.key).replace("{}", '{"decision":"block"}').encode())
     talk.tell("tool_done", {"id": "t", "output": "", "error": "no"})
     talk.tell("answer", "one")
-    talk.hear(prompt())
+    talk.send_requests(build_prompt())
     talk.tell("begin_prompt", 2)
     talk.tell("answer", "two")
-    first, second = [message["permission_denials"] for message in talk.printed() if message["type"] == "result"]
+    first, second = [message["permission_denials"] for message in talk.take_printed() if message["type"] == "result"]
     assert first == [{"tool_name": "Bash", "tool_use_id": "t", "tool_input": TOOL["input"]}]
     assert second == []

@@ -19,36 +19,38 @@ MCP = {"id": "m", "name": "look", "input": {"a": 1}}
 DONE = {"error": None, "output": "x"}
 
 
-def request(number: int, method: str, **params: Any) -> bytes:
+def build_request(number: int, method: str, **params: Any) -> bytes:
     """Make a request."""
     return json.dumps({"id": number, "method": method, "params": params}).encode()
 
 
-def prompt(number: int, text: str = "hi") -> bytes:
+def build_prompt(number: int, text: str = "hi") -> bytes:
     """Make a prompt."""
-    return request(number, "turn/start", threadId=THREAD, input=[{"type": "text", "text": text}])
+    return build_request(number, "turn/start", threadId=THREAD, input=[{"type": "text", "text": text}])
 
 
 def talk_in_a_thread() -> Conversation:
     """Shake hands, and start a thread."""
     talk = Conversation("codex", "app-server")
-    talk.hear(request(0, "initialize", clientInfo={"name": "x", "version": "1"}), b'{"method":"initialized"}')
-    talk.hear(request(1, "thread/start", cwd="/"))
+    talk.send_requests(
+        build_request(0, "initialize", clientInfo={"name": "x", "version": "1"}), b'{"method":"initialized"}'
+    )
+    talk.send_requests(build_request(1, "thread/start", cwd="/"))
     return talk
 
 
 def talk_in_a_turn() -> Conversation:
     """Ask, and have the script take the prompt."""
     talk = talk_in_a_thread()
-    talk.hear(prompt(2))
+    talk.send_requests(build_prompt(2))
     talk.tell("begin_prompt", 1)
-    talk.printed()
+    talk.take_printed()
     return talk
 
 
-def interrupt(number: int = 9, turn: int = 1) -> bytes:
+def build_interrupt(number: int = 9, turn: int = 1) -> bytes:
     """Make an interrupt of a turn."""
-    return request(number, "turn/interrupt", threadId=THREAD, turnId=f"01a20072-0000-7000-8000-{turn:012}")
+    return build_request(number, "turn/interrupt", threadId=THREAD, turnId=f"01a20072-0000-7000-8000-{turn:012}")
 
 
 def assert_fits(message: dict[str, Any], methods: dict[Any, str]) -> None:
@@ -64,7 +66,7 @@ def assert_fits(message: dict[str, Any], methods: dict[Any, str]) -> None:
     jsonschema.Draft7Validator(whole).validate(value)
 
 
-def kinds(messages: list[dict[str, Any]]) -> list[str]:
+def list_kinds(messages: list[dict[str, Any]]) -> list[str]:
     """Say of each message what it is."""
     return [message.get("method") or f"answer to {message['id']}" for message in messages]
 
@@ -76,14 +78,14 @@ def test_every_line_fits_the_schema_of_the_release() -> None:
     others = ("thread/resume", "model/list", "thread/list", "skills/list", "account/read", "frobnicate", "initialize")
     for number, method in enumerate(others, 20):
         methods[number] = method
-        talk.hear(request(number, method, **({"threadId": THREAD} if method == "thread/resume" else {})))
-    talk.hear(prompt(2))
+        talk.send_requests(build_request(number, method, **({"threadId": THREAD} if method == "thread/resume" else {})))
+    talk.send_requests(build_prompt(2))
     talk.tell("begin_prompt", 1)
     for step, value in (("think", "hm"), ("plan", ["a"]), ("delta", "o"), ("tool", COMMAND), ("tool", MCP)):
         talk.tell(step, value)
     talk.tell("say", "ne", None)
     talk.ask("permission", "ls")
-    talk.hear(b'{"id":0,"result":{"decision":"accept"}}')
+    talk.send_requests(b'{"id":0,"result":{"decision":"accept"}}')
     talk.tell("tool_done", {"id": "t", **DONE})
     talk.tell("tool_done", {"id": "m", **DONE, "error": "bad"})
     talk.tell("tool", {**MCP, "id": "n"})
@@ -92,14 +94,14 @@ def test_every_line_fits_the_schema_of_the_release() -> None:
     talk.tell("answer", "done")
     for number, step in ((3, "fail"), (4, "interrupt")):
         methods |= {number: "turn/start", 9: "turn/interrupt"}
-        talk.hear(prompt(number))
+        talk.send_requests(build_prompt(number))
         talk.tell("begin_prompt", number - 1)
         if step == "fail":
             talk.tell("result", {"text": "boom", "is_error": True, "usage": None})
         else:
-            talk.hear(interrupt(9, number - 1))
+            talk.send_requests(build_interrupt(9, number - 1))
             talk.tell("acknowledge")
-    printed = talk.printed()
+    printed = talk.take_printed()
     for message in printed:
         assert_fits(message, methods)
     seen = Counter(message["method"] for message in printed if "method" in message)
@@ -109,18 +111,18 @@ def test_every_line_fits_the_schema_of_the_release() -> None:
 def test_a_turn_is_told_as_the_real_one_tells_it() -> None:
     """The answer to the prompt comes first, the usage after each of the model's answers, the state before the end."""
     talk = talk_in_a_thread()
-    talk.printed()
-    talk.hear(prompt(2))
-    assert talk.printed() == []
+    talk.take_printed()
+    talk.send_requests(build_prompt(2))
+    assert talk.take_printed() == []
     talk.tell("begin_prompt", 1)
     talk.tell("say", "see", None)
     talk.tell("tool", COMMAND)
     talk.tell("tool_done", {"id": "t", **DONE})
     talk.tell("answer", "done")
-    printed = talk.printed()
+    printed = talk.take_printed()
     item, usage, status = ["item/started", "item/completed"], "thread/tokenUsage/updated", "thread/status/changed"
     begun = ["answer to 2", status, "turn/started", *item]
-    assert kinds(printed) == [*begun, *item, *item, usage, *item, usage, status, "turn/completed"]
+    assert list_kinds(printed) == [*begun, *item, *item, usage, *item, usage, status, "turn/completed"]
     turn = printed[-1]["params"]["turn"]
     assert (turn["status"], [message["text"] for message in turn["items"]]) == ("completed", ["done"])
     assert printed[-3]["params"]["tokenUsage"]["total"]["totalTokens"] == 30
@@ -132,7 +134,8 @@ def test_a_text_in_pieces_is_one_message() -> None:
     talk.tell("delta", "do")
     talk.tell("answer", "ne")
     texts = [
-        message["params"].get("delta", message["params"].get("item", {}).get("text")) for message in talk.printed()[:4]
+        message["params"].get("delta", message["params"].get("item", {}).get("text"))
+        for message in talk.take_printed()[:4]
     ]
     assert texts == ["", "do", "ne", "done"]
 
@@ -141,22 +144,22 @@ def test_an_interrupt_is_answered_as_the_turn_ends() -> None:
     """A tool that runs gets no end. An interrupt that comes too late is refused."""
     talk = talk_in_a_turn()
     talk.tell("tool", COMMAND)
-    talk.printed()
-    talk.hear(interrupt())
-    assert (talk.events, talk.printed()) == (["cancel"], [])
+    talk.take_printed()
+    talk.send_requests(build_interrupt())
+    assert (talk.events, talk.take_printed()) == (["cancel"], [])
     talk.tell("acknowledge")
     usage, status, end = "thread/tokenUsage/updated", "thread/status/changed", "turn/completed"
-    printed = talk.printed()
-    assert kinds(printed) == [usage, "answer to 9", status, end]
+    printed = talk.take_printed()
+    assert list_kinds(printed) == [usage, "answer to 9", status, end]
     assert printed[-1]["params"]["turn"]["status"] == "interrupted"
-    talk.hear(interrupt(10), prompt(3))
+    talk.send_requests(build_interrupt(10), build_prompt(3))
     assert talk.events == ["cancel"]
-    assert talk.printed() == [{"id": 10, "error": {"code": -32600, "message": "no active turn to interrupt"}}]
-    talk.hear(interrupt(11, 9))
+    assert talk.take_printed() == [{"id": 10, "error": {"code": -32600, "message": "no active turn to interrupt"}}]
+    talk.send_requests(build_interrupt(11, 9))
     found = (
         "expected active turn id 01a20072-0000-7000-8000-000000000009 but found 01a20072-0000-7000-8000-000000000002"
     )
-    assert talk.printed()[0]["error"]["message"] == found
+    assert talk.take_printed()[0]["error"]["message"] == found
 
 
 def test_a_turn_is_steered_if_the_client_names_it() -> None:
@@ -165,30 +168,33 @@ def test_a_turn_is_steered_if_the_client_names_it() -> None:
     turn, other = (f"01a20072-0000-7000-8000-{number:012}" for number in (1, 9))
     content = [{"type": "text", "text": "more"}]
     for number, expected in ((3, turn), (4, other)):
-        talk.hear(request(number, "turn/steer", threadId=THREAD, expectedTurnId=expected, input=content))
-    answer, started, completed, refusal = talk.printed()
+        talk.send_requests(build_request(number, "turn/steer", threadId=THREAD, expectedTurnId=expected, input=content))
+    answer, started, completed, refusal = talk.take_printed()
     assert_fits(answer, {3: "turn/steer"})
-    assert (answer["result"], kinds([started, completed])) == ({"turnId": turn}, ["item/started", "item/completed"])
+    assert (answer["result"], list_kinds([started, completed])) == (
+        {"turnId": turn},
+        ["item/started", "item/completed"],
+    )
     assert started["params"]["item"]["content"][0]["text"] == "more"
     assert refusal["error"]["message"] == f"expected active turn id `{other}` but found `{turn}`"
     talk.tell("answer", "done")
-    talk.printed()
-    talk.hear(request(5, "turn/steer", threadId=THREAD, expectedTurnId=turn, input=content))
-    assert talk.printed()[0]["error"]["message"] == "no active turn to steer"
+    talk.take_printed()
+    talk.send_requests(build_request(5, "turn/steer", threadId=THREAD, expectedTurnId=turn, input=content))
+    assert talk.take_printed()[0]["error"]["message"] == "no active turn to steer"
 
 
 @pytest.mark.parametrize("is_busy", [False, True])
 def test_a_compaction_is_a_turn_of_its_own(is_busy: bool) -> None:
     """It begins after its answer, and interrupts a turn that runs."""
     talk = talk_in_a_turn() if is_busy else talk_in_a_thread()
-    talk.printed()
-    talk.hear(request(3, "thread/compact/start", threadId=THREAD))
-    printed = talk.printed()
+    talk.take_printed()
+    talk.send_requests(build_request(3, "thread/compact/start", threadId=THREAD))
+    printed = talk.take_printed()
     for message in printed:
         assert_fits(message, {3: "thread/compact/start"})
     status, items, end = "thread/status/changed", ["item/started", "item/completed"], "turn/completed"
     ended = [status, end] if is_busy else []
-    assert kinds(printed) == ["answer to 3", *ended, status, "turn/started", *items, status, end]
+    assert list_kinds(printed) == ["answer to 3", *ended, status, "turn/started", *items, status, end]
     assert [message["params"]["turn"]["status"] for message in printed if message.get("method") == end] == [
         *(["interrupted"] if is_busy else []),
         "completed",
@@ -200,25 +206,25 @@ def test_a_compaction_is_a_turn_of_its_own(is_busy: bool) -> None:
 def test_two_threads_of_one_server_have_ids_and_turns_of_their_own() -> None:
     """A prompt in the second thread does not join the turn of the first one."""
     talk = talk_in_a_turn()
-    talk.hear(request(3, "thread/start", cwd="/"))
-    second = talk.printed()[0]["result"]["thread"]["id"]
+    talk.send_requests(build_request(3, "thread/start", cwd="/"))
+    second = talk.take_printed()[0]["result"]["thread"]["id"]
     assert second != THREAD
-    talk.hear(request(4, "turn/start", threadId=second, input=[{"type": "text", "text": "hi"}]))
+    talk.send_requests(build_request(4, "turn/start", threadId=second, input=[{"type": "text", "text": "hi"}]))
     talk.tell("say", "first", None)
-    assert {message["params"]["threadId"] for message in talk.printed()} == {THREAD}
+    assert {message["params"]["threadId"] for message in talk.take_printed()} == {THREAD}
     assert talk.host.has_received_prompt(2)
     talk.tell("answer", "done")
-    talk.printed()
+    talk.take_printed()
     talk.tell("begin_prompt", 2)
     talk.tell("answer", "done")
-    assert {message["params"]["threadId"] for message in talk.printed()[1:]} == {second}
+    assert {message["params"]["threadId"] for message in talk.take_printed()[1:]} == {second}
 
 
 def test_a_prompt_during_a_turn_joins_it() -> None:
     """The real CLI answers with the turn that runs: two prompts have one end."""
     talk = talk_in_a_turn()
-    talk.hear(prompt(3, "more"))
-    answer, started, _ = talk.printed()
+    talk.send_requests(build_prompt(3, "more"))
+    answer, started, _ = talk.take_printed()
     assert answer["result"]["turn"]["id"] == started["params"]["turnId"] == "01a20072-0000-7000-8000-000000000001"
     assert not talk.host.has_received_prompt(2)
 
@@ -226,12 +232,19 @@ def test_a_prompt_during_a_turn_joins_it() -> None:
 def test_a_prompt_before_the_turn_of_the_first_one_is_answered_after_that() -> None:
     """The turn begins after both answers, and has both prompts. So does the real CLI."""
     talk = talk_in_a_thread()
-    talk.printed()
-    talk.hear(prompt(2), prompt(3, "more"))
-    assert talk.printed() == []
+    talk.take_printed()
+    talk.send_requests(build_prompt(2), build_prompt(3, "more"))
+    assert talk.take_printed() == []
     talk.tell("begin_prompt", 1)
-    printed, items = talk.printed(), ["item/started", "item/completed"]
-    assert kinds(printed) == ["answer to 2", "answer to 3", "thread/status/changed", "turn/started", *items, *items]
+    printed, items = talk.take_printed(), ["item/started", "item/completed"]
+    assert list_kinds(printed) == [
+        "answer to 2",
+        "answer to 3",
+        "thread/status/changed",
+        "turn/started",
+        *items,
+        *items,
+    ]
     texts = [message["params"]["item"]["content"][0]["text"] for message in printed[4::2]]
     assert (texts, len({message["result"]["turn"]["id"] for message in printed[:2]})) == (["hi", "more"], 1)
 
@@ -240,11 +253,11 @@ def test_an_interrupt_without_the_id_of_a_turn_is_for_the_turn_of_its_thread() -
     """Without a turn it has nothing to do, and is no error."""
     talk = talk_in_a_turn()
     empty = {"threadId": THREAD, "turnId": ""}
-    talk.hear(request(9, "turn/interrupt", **empty))
+    talk.send_requests(build_request(9, "turn/interrupt", **empty))
     talk.tell("acknowledge")
-    assert (talk.events, kinds(talk.printed())[0]) == (["cancel"], "answer to 9")
-    talk.hear(request(10, "turn/interrupt", **empty))
-    assert (talk.events, talk.printed()) == (["cancel"], [{"id": 10, "result": {}}])
+    assert (talk.events, list_kinds(talk.take_printed())[0]) == (["cancel"], "answer to 9")
+    talk.send_requests(build_request(10, "turn/interrupt", **empty))
+    assert (talk.events, talk.take_printed()) == (["cancel"], [{"id": 10, "result": {}}])
 
 
 @pytest.mark.parametrize(
@@ -263,34 +276,46 @@ def test_a_decision_is_taken_and_resolved(decision: Any, answer: str, status: st
     talk = talk_in_a_turn()
     talk.tell("tool", COMMAND)
     question = talk.ask("permission", "ls")
-    waiting, asked = talk.printed()[-2:]
+    waiting, asked = talk.take_printed()[-2:]
     assert waiting["params"]["status"]["activeFlags"] == ["waitingOnApproval"]
     assert (asked["id"], asked["params"]["itemId"], asked["params"]["command"]) == (0, "t", "ls")
-    talk.hear(json.dumps({"id": 0, **({"result": {"decision": decision}} if decision else {"error": {}})}).encode())
-    resolved, active = talk.printed()
+    talk.send_requests(
+        json.dumps({"id": 0, **({"result": {"decision": decision}} if decision else {"error": {}})}).encode()
+    )
+    resolved, active = talk.take_printed()
     assert (question.answer, resolved["params"]["requestId"]) == (answer, 0)
     assert active["params"]["status"] == {"type": "active", "activeFlags": []}
     talk.tell("tool_done", {"id": "t", "output": "x", "error": None if status == "completed" else "denied"})
-    assert talk.printed()[0]["params"]["item"]["status"] == status
+    assert talk.take_printed()[0]["params"]["item"]["status"] == status
 
 
 def test_a_message_that_is_no_answer_resolves_nothing() -> None:
     """The agent still waits; only a result or an error is an answer."""
     talk = talk_in_a_turn()
     question = talk.ask("permission", "ls")
-    talk.printed()
-    talk.hear(b'{"id":0}')
-    assert (question.answer, talk.printed()) == ("", [])
+    talk.take_printed()
+    talk.send_requests(b'{"id":0}')
+    assert (question.answer, talk.take_printed()) == ("", [])
 
 
 def test_what_is_refused_is_refused_in_the_words_of_the_real_one() -> None:
     """The handshake comes first and once; a line that is no message gets no answer."""
     talk = Conversation("codex", "app-server")
-    talk.hear(prompt(1), b"nonsense", request(2, "initialize"), request(3, "initialize"), request(4, "frobnicate"))
+    talk.send_requests(
+        build_prompt(1),
+        b"nonsense",
+        build_request(2, "initialize"),
+        build_request(3, "initialize"),
+        build_request(4, "frobnicate"),
+    )
     other = "01a20072-e39f-7280-8216-000000000000"
-    talk.hear(request(5, "thread/resume", threadId=other), request(6, "turn/start", threadId=other))
-    talk.hear(*(request(number, f"turn/{what}") for number, what in enumerate(("start", "interrupt"), 7)))
-    assert [message.get("error", {}).get("message") for message in talk.printed()] == [
+    talk.send_requests(
+        build_request(5, "thread/resume", threadId=other), build_request(6, "turn/start", threadId=other)
+    )
+    talk.send_requests(
+        *(build_request(number, f"turn/{what}") for number, what in enumerate(("start", "interrupt"), 7))
+    )
+    assert [message.get("error", {}).get("message") for message in talk.take_printed()] == [
         "Not initialized",
         None,
         "Already initialized",

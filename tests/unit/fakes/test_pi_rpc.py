@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.unit.conversations import Conversation, keys, seen, told
+from tests.unit.conversations import Conversation, list_key_paths, read_recorded_events, read_recorded_input
 
 ABORTED: dict[str, Any] = {"stopReason": "aborted"}
 TOOL = {"id": "call_1", "name": "bash", "input": {"command": "sleep 64.52; echo hi"}}
 
 
-def summary(events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+def summarize_events(events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     """Say of each event what it tells."""
     found: list[tuple[Any, ...]] = []
     for event in events:
@@ -26,12 +26,12 @@ def summary(events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
 
 def assert_alike(talk: Conversation, name: str) -> None:
     """The same events with the same words, none with a key that the real one has not."""
-    made, real = talk.printed(), seen(name)
-    assert summary(made) == summary(real)
-    assert set().union(*map(keys, made)) - set().union(*map(keys, real)) == set()
+    made, real = talk.take_printed(), read_recorded_events(name)
+    assert summarize_events(made) == summarize_events(real)
+    assert set().union(*map(list_key_paths, made)) - set().union(*map(list_key_paths, real)) == set()
 
 
-def say(talk: Conversation, piece: str, rest: str) -> None:
+def stream_answer(talk: Conversation, piece: str, rest: str) -> None:
     """Answer in two pieces, as the recorder's server does."""
     talk.tell("delta", piece)
     talk.tell("answer", rest)
@@ -41,11 +41,11 @@ def test_a_client_may_ask_for_all_that_was_said() -> None:
     """Each run of the agent ends with its own messages; the session has those of all."""
     talk = Conversation("pi", "rpc")
     for prompt, answer in (("one", "first"), ("two", "second")):
-        talk.hear(json.dumps({"type": "prompt", "message": prompt}).encode())
+        talk.send_requests(json.dumps({"type": "prompt", "message": prompt}).encode())
         talk.tell("answer", answer)
-    ended = [event["messages"] for event in talk.printed() if event["type"] == "agent_end"]
-    talk.hear(b'{"type":"get_messages"}', b'{"type":"get_state"}')
-    asked, state = talk.printed()
+    ended = [event["messages"] for event in talk.take_printed() if event["type"] == "agent_end"]
+    talk.send_requests(b'{"type":"get_messages"}', b'{"type":"get_state"}')
+    asked, state = talk.take_printed()
     assert asked["data"]["messages"] == [*ended[0], *ended[1]]
     assert [message["content"][0]["text"] for message in asked["data"]["messages"]] == ["one", "first", "two", "second"]
     assert state["data"]["messageCount"] == 4
@@ -53,86 +53,88 @@ def test_a_client_may_ask_for_all_that_was_said() -> None:
 
 def test_two_prompts_in_a_row_and_one_that_is_refused() -> None:
     """A prompt while another is answered is refused; the same run of the agent answers a prompt that follows up."""
-    talk, lines = Conversation("pi", "rpc"), told("pi-rpc-two-prompts")
-    talk.hear(lines[0])
-    talk.hear(*lines[1:])
+    talk, lines = Conversation("pi", "rpc"), read_recorded_input("pi-rpc-two-prompts")
+    talk.send_requests(lines[0])
+    talk.send_requests(*lines[1:])
     for pieces in (("fir", "st"), ("thi", "rd")):
-        say(talk, *pieces)
-    assert summary(talk.printed()) == summary(seen("pi-rpc-two-prompts"))
+        stream_answer(talk, *pieces)
+    assert summarize_events(talk.take_printed()) == summarize_events(read_recorded_events("pi-rpc-two-prompts"))
     assert talk.host.has_received_prompt(2)
     assert not talk.host.has_received_prompt(3)
 
 
 def test_an_abort_while_a_tool_runs_ends_tool_and_run_and_is_answered_last() -> None:
     """The next prompt is a run of its own."""
-    talk, (first, abort, second) = Conversation("pi", "rpc"), told("pi-rpc-abort-tool")
-    talk.hear(first)
+    talk, (first, abort, second) = Conversation("pi", "rpc"), read_recorded_input("pi-rpc-abort-tool")
+    talk.send_requests(first)
     talk.tell("tool", TOOL)
-    talk.hear(abort)
+    talk.send_requests(abort)
     assert talk.events == ["cancel"]
     talk.tell("acknowledge")
-    talk.hear(second)
-    say(talk, "sec", "ond")
+    talk.send_requests(second)
+    stream_answer(talk, "sec", "ond")
     assert_alike(talk, "pi-rpc-abort-tool")
 
 
 def test_what_comes_behind_an_abort_is_answered_behind_it() -> None:
     """A prompt that is written together with the abort is not refused."""
-    talk, (first, *behind) = Conversation("pi", "rpc"), told("pi-rpc-abort-stream-prompt")
-    talk.hear(first)
+    talk, (first, *behind) = Conversation("pi", "rpc"), read_recorded_input("pi-rpc-abort-stream-prompt")
+    talk.send_requests(first)
     for piece in ("a long", " strea", "med an"):
         talk.tell("delta", piece)
-    talk.hear(*behind)
+    talk.send_requests(*behind)
     talk.tell("acknowledge")
-    say(talk, "sec", "ond")
+    stream_answer(talk, "sec", "ond")
     assert_alike(talk, "pi-rpc-abort-stream-prompt")
 
 
 def test_an_abort_that_the_answer_crosses_is_answered_behind_it() -> None:
     """The run is over by itself, which is what whoever aborted waits for; the prompt behind begins the next."""
-    talk, (first, *behind) = Conversation("pi", "rpc"), told("pi-rpc-abort-stream-prompt")
-    talk.hear(first)
-    talk.hear(*behind)
-    say(talk, "all ", "there")
-    ends = [event for event in talk.printed() if event["type"] in ("agent_end", "response", "agent_start")]
+    talk, (first, *behind) = Conversation("pi", "rpc"), read_recorded_input("pi-rpc-abort-stream-prompt")
+    talk.send_requests(first)
+    talk.send_requests(*behind)
+    stream_answer(talk, "all ", "there")
+    ends = [event for event in talk.take_printed() if event["type"] in ("agent_end", "response", "agent_start")]
     kinds = [event.get("command", event["type"]) for event in ends]
     assert kinds == ["prompt", "agent_start", "agent_end", "abort", "prompt", "agent_start"]
     talk.tell("acknowledge")
-    assert talk.printed() == [], "nothing is left to be acknowledged"
+    assert talk.take_printed() == [], "nothing is left to be acknowledged"
 
 
 def test_a_prompt_that_steers_is_taken_after_the_tool() -> None:
     """It belongs to the run that it steers."""
-    talk, (first, steer) = Conversation("pi", "rpc"), told("pi-rpc-steer-during-tool")
-    talk.hear(first)
+    talk, (first, steer) = Conversation("pi", "rpc"), read_recorded_input("pi-rpc-steer-during-tool")
+    talk.send_requests(first)
     talk.tell("tool", TOOL)
-    talk.hear(steer)
+    talk.send_requests(steer)
     talk.tell("tool_done", {"id": "call_1", "output": "hi\n", "error": None})
-    say(talk, "sec", "ond")
+    stream_answer(talk, "sec", "ond")
     assert_alike(talk, "pi-rpc-steer-during-tool")
 
 
 def test_the_dialect_answers_what_no_step_is_about() -> None:
     """Unknown commands, lines that are none, and an abort with nothing to abort, at once; a dialog's answer is none."""
     talk = Conversation("pi", "rpc")
-    talk.hear(b"{", b'{"type":"abort","id":"a"}', b'{"type":"dance"}', b'{"type":"extension_ui_response","id":"x"}')
-    talk.hear(b'\xef\xbb\xbf{"id":7,"type":"get_state"}')
-    bad, abort, unknown, state = talk.printed()
+    talk.send_requests(
+        b"{", b'{"type":"abort","id":"a"}', b'{"type":"dance"}', b'{"type":"extension_ui_response","id":"x"}'
+    )
+    talk.send_requests(b'\xef\xbb\xbf{"id":7,"type":"get_state"}')
+    bad, abort, unknown, state = talk.take_printed()
     assert bad == {"type": "response", "command": "parse", "success": False, "error": "Failed to parse command"}
     assert abort == {"id": "a", "type": "response", "command": "abort", "success": True}
     assert unknown == {"type": "response", "command": "dance", "success": False, "error": "Unknown command: dance"}
     assert (state["id"], state["success"], state["data"]["isStreaming"]) == (7, True, False)
     assert talk.events == []
     talk.tell("acknowledge")
-    assert talk.printed() == []
+    assert talk.take_printed() == []
 
 
 def test_the_dialect_answers_what_clients_ask_at_the_start() -> None:
     """A client may shake hands with any of these; each is answered at once, and begins nothing."""
     talk = Conversation("pi", "rpc")
     asked = {"get_messages": "messages", "get_available_models": "models", "get_commands": "commands"}
-    talk.hear(*(json.dumps({"type": kind}).encode() for kind in (*asked, "set_thinking_level")))
-    *lists, told = talk.printed()
+    talk.send_requests(*(json.dumps({"type": kind}).encode() for kind in (*asked, "set_thinking_level")))
+    *lists, told = talk.take_printed()
     assert [(message["command"], message["success"], message["data"]) for message in lists] == [
         (kind, True, {key: []}) for kind, key in asked.items()
     ]
@@ -142,8 +144,8 @@ def test_the_dialect_answers_what_clients_ask_at_the_start() -> None:
 def test_what_is_told_outside_a_run_begins_none() -> None:
     """A text that comes too late is a message without a run around it."""
     talk = Conversation("pi", "rpc")
-    talk.hear(json.dumps({"type": "prompt", "message": "hi"}).encode())
+    talk.send_requests(json.dumps({"type": "prompt", "message": "hi"}).encode())
     talk.tell("answer", "done")
-    talk.printed()
+    talk.take_printed()
     talk.tell("say", "late", None)
-    assert {event["type"] for event in talk.printed()} == {"message_start", "message_update", "message_end"}
+    assert {event["type"] for event in talk.take_printed()} == {"message_start", "message_update", "message_end"}

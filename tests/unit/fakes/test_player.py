@@ -16,7 +16,7 @@ from pytest_agentproc.fake_agents.program import (
     make_descendant_program,
 )
 from pytest_agentproc.fake_agents.session import SessionHandler
-from tests.unit.bookkeeping import FOR_EVER, INT, PIPE, TERM, Play, out, reacts, say, script
+from tests.unit.bookkeeping import FOR_EVER, INT, PIPE, TERM, Play, expect_output, number_steps, react_step, say_step
 
 
 def test_the_table_of_ops_is_what_is_played() -> None:
@@ -29,69 +29,73 @@ def test_the_table_of_ops_is_what_is_played() -> None:
 
 def test_tracks_run_in_order_of_appearance() -> None:
     """Two tracks that wake at one instant always write in the same order."""
-    play = Play(("meanwhile", script(("sleep", 5), say("second"))), ("sleep", 5), say("first"), FOR_EVER)
+    play = Play(
+        ("meanwhile", number_steps(("sleep", 5), say_step("second"))), ("sleep", 5), say_step("first"), FOR_EVER
+    )
     assert play.grant(0) == []
     assert play.player.earliest_wake_instant == 5
-    assert play.grant(5) == out("first", "second")
+    assert play.grant(5) == expect_output("first", "second")
 
 
 def test_a_grant_goes_on_until_every_track_is_parked() -> None:
     """A wait of no time is one turn for each other track and not another grant."""
-    play = Play(("meanwhile", script(say("b"))), ("sleep", 0), say("a"), ("sleep", 0), say("c"), FOR_EVER)
-    assert play.grant(0) == out("a", "b", "c")
+    play = Play(
+        ("meanwhile", number_steps(say_step("b"))), ("sleep", 0), say_step("a"), ("sleep", 0), say_step("c"), FOR_EVER
+    )
+    assert play.grant(0) == expect_output("a", "b", "c")
     assert play.player.earliest_wake_instant is None
 
 
 def test_the_end_of_the_main_track_cuts_the_others() -> None:
     """The script ends with its main track, even where another is due at the very instant."""
-    play = Play(("meanwhile", script(("sleep", 5), say("never"))), ("sleep", 5))
+    play = Play(("meanwhile", number_steps(("sleep", 5), say_step("never"))), ("sleep", 5))
     play.grant(0)
     assert play.grant(5) == [("exit", 0)]
 
 
 def test_the_end_of_another_track_ends_nothing() -> None:
     """A track beside the main one only stops."""
-    play = Play(("meanwhile", script(say("beside"))), ("sleep", 5), say("main"))
-    assert play.grant(0) == out("beside")
-    assert play.grant(5) == [*out("main"), ("exit", 0)]
+    play = Play(("meanwhile", number_steps(say_step("beside"))), ("sleep", 5), say_step("main"))
+    assert play.grant(0) == expect_output("beside")
+    assert play.grant(5) == [*expect_output("main"), ("exit", 0)]
 
 
 def test_a_reaction_runs_last_while_the_tracks_go_on() -> None:
     """A signal adds a track; it takes no other one's turn and stops none."""
-    play = Play(reacts(say("caught")), ("sleep", 5), say("main"), FOR_EVER)
+    play = Play(react_step(say_step("caught")), ("sleep", 5), say_step("main"), FOR_EVER)
     assert play.grant(0) == [("catch", TERM)]
-    assert play.grant(5, TERM) == [("s", TERM), *out("main", "caught")]
+    assert play.grant(5, TERM) == [("s", TERM), *expect_output("main", "caught")]
 
 
 def test_a_second_occurrence_restarts_the_reaction() -> None:
     """There is one track for each thing to react to: it begins anew and does not run twice."""
-    play = Play(reacts(say("one"), ("sleep", 5), say("two")), FOR_EVER)
+    play = Play(react_step(say_step("one"), ("sleep", 5), say_step("two")), FOR_EVER)
     play.grant(0)
-    assert play.grant(1, TERM) == [("s", TERM), *out("one")]
-    assert play.grant(4, TERM) == [("s", TERM), *out("one")]
+    assert play.grant(1, TERM) == [("s", TERM), *expect_output("one")]
+    assert play.grant(4, TERM) == [("s", TERM), *expect_output("one")]
     assert play.grant(6) == []
-    assert play.grant(9) == out("two")
+    assert play.grant(9) == expect_output("two")
 
 
 def test_two_signals_at_once_react_in_their_order() -> None:
     """Both are heard before any track moves."""
-    play = Play(reacts(say("term")), reacts(say("int"), to=INT), FOR_EVER)
+    play = Play(react_step(say_step("term")), react_step(say_step("int"), to=INT), FOR_EVER)
     play.grant(0)
-    assert play.grant(1, INT, TERM) == [("s", INT), ("s", TERM), *out("int", "term")]
+    assert play.grant(1, INT, TERM) == [("s", INT), ("s", TERM), *expect_output("int", "term")]
 
 
 def test_a_later_when_replaces_an_earlier_one() -> None:
     """A script may change its mind; from then on only the last word counts."""
-    play = Play(reacts(say("old")), ("sleep", 5), reacts(say("new")), FOR_EVER)
+    play = Play(react_step(say_step("old")), ("sleep", 5), react_step(say_step("new")), FOR_EVER)
     play.grant(0)
-    assert play.grant(1, TERM) == [("s", TERM), *out("old")]
+    assert play.grant(1, TERM) == [("s", TERM), *expect_output("old")]
     play.grant(5)
-    assert play.grant(6, TERM) == [("s", TERM), *out("new")]
+    assert play.grant(6, TERM) == [("s", TERM), *expect_output("new")]
 
 
 def test_a_reaction_of_nothing_ignores() -> None:
     """The signal is caught and heard, and that is all."""
-    play = Play(reacts(), FOR_EVER)
+    play = Play(react_step(), FOR_EVER)
     assert play.grant(0) == [("catch", TERM)]
     assert play.grant(1, TERM) == [("s", TERM)]
     assert play.player.earliest_wake_instant is None
@@ -125,51 +129,51 @@ def test_a_closed_stdin_is_read_no_more() -> None:
 
 def test_waiting_for_the_end_of_stdin_takes_all_bytes_before_it() -> None:
     """The end comes after the last byte; afterwards stdin wakes no process."""
-    play = Play(("await_eof",), say("over"), FOR_EVER)
+    play = Play(("await_eof",), say_step("over"), FOR_EVER)
     play.grant(0)
     assert play.grant(0, stdin=b"prompt") == [("i", b"prompt")]
-    assert play.grant(0, stdin=b"") == [("i", b""), *out("over")]
+    assert play.grant(0, stdin=b"") == [("i", b""), *expect_output("over")]
     assert play.player.wanted_streams == (False, False, False)
 
 
 def test_a_reaction_to_the_end_of_stdin_runs() -> None:
     """The end is an event like a signal."""
-    play = Play(("when", "eof", None, script(say("bye"))), FOR_EVER)
+    play = Play(("when", "eof", None, number_steps(say_step("bye"))), FOR_EVER)
     play.grant(0)
-    assert play.grant(0, stdin=b"") == [("i", b""), *out("bye")]
+    assert play.grant(0, stdin=b"") == [("i", b""), *expect_output("bye")]
 
 
 @pytest.mark.parametrize("chunks", [(b"no\ngo on\n",), (b"no\ngo", b" on\r\n"), (b"go on", b"")])
 def test_waiting_for_a_line_of_stdin_takes_whole_lines(chunks: tuple[bytes, ...]) -> None:
     """The pattern is a glob against a line, however it arrived and whether or not it was ended."""
-    play = Play(("await_stdin", "go*n"), say("gone"), FOR_EVER)
+    play = Play(("await_stdin", "go*n"), say_step("gone"), FOR_EVER)
     play.grant(0)
     for chunk in chunks[:-1]:
         assert play.grant(0, stdin=chunk) == [("i", chunk)]
-    assert play.grant(0, stdin=chunks[-1]) == [("i", chunks[-1]), *out("gone")]
+    assert play.grant(0, stdin=chunks[-1]) == [("i", chunks[-1]), *expect_output("gone")]
 
 
 def test_a_line_is_waited_for_once() -> None:
     """A line and all before it are used up by the wait that they end."""
-    play = Play(("await_stdin", "go"), say("one"), ("await_stdin", "*"), say("two"), FOR_EVER)
+    play = Play(("await_stdin", "go"), say_step("one"), ("await_stdin", "*"), say_step("two"), FOR_EVER)
     play.grant(0)
-    assert play.grant(0, stdin=b"x\ngo\n")[1:] == out("one")
-    assert play.grant(0, stdin=b"y\n")[1:] == out("two")
+    assert play.grant(0, stdin=b"x\ngo\n")[1:] == expect_output("one")
+    assert play.grant(0, stdin=b"y\n")[1:] == expect_output("two")
 
 
 @pytest.mark.parametrize("signum", POLITE_SIGNALS)
 def test_lingering_until_a_signal_ends_with_any_polite_one(signum: int) -> None:
     """The script continues, and from then on the signals kill again except for those with a reaction."""
-    play = Play(reacts(to=INT), ("await_signal",), say("bye"), FOR_EVER)
+    play = Play(react_step(to=INT), ("await_signal",), say_step("bye"), FOR_EVER)
     assert play.grant(0)[1:] == [("catch", each) for each in POLITE_SIGNALS]
     assert play.grant(5) == []
     released = [("release", each) for each in POLITE_SIGNALS if each != INT]
-    assert play.grant(6, signum) == [("s", signum), *released, *out("bye")]
+    assert play.grant(6, signum) == [("s", signum), *released, *expect_output("bye")]
 
 
 def test_a_signal_before_the_lingering_does_not_end_it() -> None:
     """Only what comes while it lingers counts."""
-    play = Play(reacts(), ("sleep", 5), ("await_signal",), say("bye"))
+    play = Play(react_step(), ("sleep", 5), ("await_signal",), say_step("bye"))
     play.grant(0)
     play.grant(1, TERM)
     assert ("exit", 0) not in play.grant(5)
@@ -178,50 +182,50 @@ def test_a_signal_before_the_lingering_does_not_end_it() -> None:
 
 def test_writing_to_nobody_dies_of_the_pipe_signal() -> None:
     """So does any program that leaves the signal alone."""
-    assert Play(say("a"), say("b"), broken={"stdout"}).grant(0) == [("die", PIPE)]
+    assert Play(say_step("a"), say_step("b"), broken={"stdout"}).grant(0) == [("die", PIPE)]
 
 
 def test_a_reaction_to_a_broken_pipe_replaces_the_death() -> None:
     """The track that wrote is at its end; the reaction decides what comes."""
-    play = Play(("when", "epipe", None, script(("exit", 9))), say("a"), say("b"), broken={"stdout"})
+    play = Play(("when", "epipe", None, number_steps(("exit", 9))), say_step("a"), say_step("b"), broken={"stdout"})
     assert play.grant(0) == [("exit", 9)]
 
 
 def test_a_broken_pipe_that_is_ignored_lets_the_track_go_on() -> None:
     """Its words are lost; later words are not."""
-    assert Play(("when", "epipe", None, []), say("a"), ("exit", 4), broken={"stdout"}).grant(0) == [("exit", 4)]
+    assert Play(("when", "epipe", None, []), say_step("a"), ("exit", 4), broken={"stdout"}).grant(0) == [("exit", 4)]
 
 
 def test_a_reaction_that_writes_to_nobody_too_dies_of_it() -> None:
     """It would else start itself again and again, in one instant."""
-    play = Play(("when", "epipe", None, script(say("x"))), say("a"), broken={"stdout"})
+    play = Play(("when", "epipe", None, number_steps(say_step("x"))), say_step("a"), broken={"stdout"})
     assert play.grant(0) == [("die", PIPE)]
 
 
 def test_an_agent_that_needs_a_terminal_ends_without_one() -> None:
     """A CLI for humans alone does so when a program starts it with pipes."""
     error = ("stderr", b"error: stdin is not a terminal\n")
-    assert Play(("need_terminal",), say("a")).grant(0) == [error, ("exit", 1)]
+    assert Play(("need_terminal",), say_step("a")).grant(0) == [error, ("exit", 1)]
 
 
 @pytest.mark.parametrize(("step", "end"), [(("exit", 3), ("exit", 3)), (("die", 9), ("die", 9))])
 def test_an_end_in_any_track_ends_the_program(step: tuple[str, int], end: tuple[str, int]) -> None:
     """Nothing after it happens, in no track."""
-    play = Play(("meanwhile", script(step)), ("meanwhile", script(say("never"))), FOR_EVER)
+    play = Play(("meanwhile", number_steps(step)), ("meanwhile", number_steps(say_step("never"))), FOR_EVER)
     assert play.grant(0) == [end]
 
 
 def test_an_error_result_makes_the_exit_code_where_the_exit_is_the_result() -> None:
     """In a dialect of plain lines nothing else could report it."""
     fields = {"text": "broken", "is_error": True, "usage": None}
-    assert Play(("result", fields)).grant(0) == [*out("broken"), ("exit", 1)]
+    assert Play(("result", fields)).grant(0) == [*expect_output("broken"), ("exit", 1)]
 
 
 def test_descendants_are_numbered_and_play_what_they_are_given() -> None:
     """A script of its own, or living on for its time; a deaf one first ignores the polite signals."""
     plain = {"id": "a", "how": "same_group", "inherits": [], "ignores_signals": False, "for": 7}
     deaf = {**plain, "id": "b", "ignores_signals": True}
-    play = Play(("spawn", plain, None), ("spawn", deaf, script(say("x"))), FOR_EVER)
+    play = Play(("spawn", plain, None), ("spawn", deaf, number_steps(say_step("x"))), FOR_EVER)
     ignoring: list[tuple[Any, ...]] = [("when", ("signal", signum, [])) for signum in POLITE_SIGNALS]
     assert play.grant(0) == [
         ("spawn", 0, "a", [("sleep", (7,))]),
@@ -276,19 +280,19 @@ def test_a_cleared_environment_is_empty_for_the_program_too() -> None:
 
 def test_a_busy_track_waits_like_a_silent_one_and_says_that_it_burns() -> None:
     """In virtual time a burnt core is only a duration; in real time the stage has to know."""
-    play = Play(("burn_cpu", 5), say("cool"))
+    play = Play(("burn_cpu", 5), say_step("cool"))
     play.grant(0)
     assert (play.player.is_burning_cpu, play.player.earliest_wake_instant) == (True, 5)
-    assert play.grant(5) == [*out("cool"), ("exit", 0)]
+    assert play.grant(5) == [*expect_output("cool"), ("exit", 0)]
 
 
 def test_an_end_is_waited_for() -> None:
     """Every event wakes a track that waits for a process; it continues once that process has ended."""
-    play = Play(("await_exit", "x"), say("gone"), FOR_EVER)
+    play = Play(("await_exit", "x"), say_step("gone"), FOR_EVER)
     assert play.grant(0) == [("watch", "x")]
     assert play.grant(1) == []
     play.book.gone.add("x")
-    assert play.grant(2) == out("gone")
+    assert play.grant(2) == expect_output("gone")
 
 
 @pytest.mark.parametrize(
@@ -317,7 +321,7 @@ def test_a_pattern_fits_a_whole_line_whichever_way_it_is_looked_for(
 
 def test_lines_that_came_before_anybody_asked_for_one_are_whole() -> None:
     """A line's end may come in two pieces, and the awaited line may have been there long before."""
-    play = Play(("await_eof",), ("await_stdin", "one"), say("1"), ("await_stdin", "last"), say("2"))
+    play = Play(("await_eof",), ("await_stdin", "one"), say_step("1"), ("await_stdin", "last"), say_step("2"))
     play.grant(0, stdin=b"zero\r\none\r")
     play.grant(0, stdin=b"\nlast")
-    assert play.grant(0, stdin=b"")[-3:] == [*out("1", "2"), ("exit", 0)]
+    assert play.grant(0, stdin=b"")[-3:] == [*expect_output("1", "2"), ("exit", 0)]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_agentproc.fake_agents.program import MAX_WRITE_BYTES, PIPE_CAPACITY_BYTES
-from tests.unit.bookkeeping import Play, out, say, script
+from tests.unit.bookkeeping import Play, expect_output, number_steps, say_step
 
 
 def test_a_flood_is_one_chunk_a_grant() -> None:
@@ -45,7 +45,7 @@ def test_pieces_of_a_size_of_their_own_stay_apart_however_many_there_are() -> No
         "dialect": "raw",
         "code": 0,
         "chunk": 61,
-        "steps": script(("bytes", "stdout", b"x" * (PIPE_CAPACITY_BYTES + 1))),
+        "steps": number_steps(("bytes", "stdout", b"x" * (PIPE_CAPACITY_BYTES + 1))),
     }
     play = Play(program=program, room={"stdout": 9999, "stderr": 0})
     assert [play.grant(0) for _ in range(3)] == [[("stdout", b"x" * 61)]] * 3
@@ -53,15 +53,15 @@ def test_pieces_of_a_size_of_their_own_stay_apart_however_many_there_are() -> No
 
 def test_a_write_parks_while_there_is_no_room() -> None:
     """A full pipe must show as 'waits for room', never as a blocked process."""
-    play = Play(say("a"), say("b"), room={"stdout": 1, "stderr": 0})
-    assert play.grant(0) == out("a")
+    play = Play(say_step("a"), say_step("b"), room={"stdout": 1, "stderr": 0})
+    assert play.grant(0) == expect_output("a")
     assert (play.player.wanted_streams, play.player.earliest_wake_instant) == ((True, True, False), None)
     assert play.grant(0) == []
     play.book.room["stdout"] = 1
-    assert play.grant(0) == [*out("b"), ("exit", 0)]
+    assert play.grant(0) == [*expect_output("b"), ("exit", 0)]
 
 
 def test_a_parked_write_holds_up_its_own_track_only() -> None:
     """An agent may write to stderr while its stdout has no reader."""
-    play = Play(("meanwhile", script(("bytes", "stderr", b"e"))), say("a"), room={"stdout": 0, "stderr": 1})
+    play = Play(("meanwhile", number_steps(("bytes", "stderr", b"e"))), say_step("a"), room={"stdout": 0, "stderr": 1})
     assert play.grant(0) == [("stderr", b"e")]

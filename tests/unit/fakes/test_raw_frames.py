@@ -33,7 +33,7 @@ FRAMES = {
 }
 
 
-def play(agent: str, frame: bytes) -> Play:
+def play_two_turns(agent: str, frame: bytes) -> Play:
     """Play two turns with a frame between them."""
     raw = f"- raw: {{hex: {frame.hex()}}}" if frame else "- silence: 0s"
     steps = ("- wait_for: prompt 1", "- answer: one", raw, "- silence: 1s", "- wait_for: prompt 2", "- answer: two")
@@ -41,7 +41,7 @@ def play(agent: str, frame: bytes) -> Play:
     return Play(program=loads(text).bind(Policy()).program, room={"stdout": 999, "stderr": 0})
 
 
-def told(play: Play, now: int, stdin: bytes | None = None) -> bytes:
+def read_stdout_to_end(play: Play, now: int, stdin: bytes | None = None) -> bytes:
     """Give what goes to stdout until nothing more does."""
     second = 1_000_000_000
     data = b""
@@ -55,21 +55,21 @@ def told(play: Play, now: int, stdin: bytes | None = None) -> bytes:
 def test_a_frame_goes_out_as_it_stands_and_the_next_turn_is_as_without_it(dialect: Any, frame: bytes) -> None:
     """The script alone says what is wrong; the dialect's own words stay right."""
     agent, prompt, greeting = dialect
-    with_it, without = play(agent, frame), play(agent, b"")
-    first, clean = (told(fake, 0, greeting + prompt % 1) for fake in (with_it, without))
+    with_it, without = play_two_turns(agent, frame), play_two_turns(agent, b"")
+    first, clean = (read_stdout_to_end(fake, 0, greeting + prompt % 1) for fake in (with_it, without))
     assert first == clean + frame
-    assert told(with_it, 2, prompt % 2) == told(without, 2, prompt % 2) != b""
+    assert read_stdout_to_end(with_it, 2, prompt % 2) == read_stdout_to_end(without, 2, prompt % 2) != b""
 
 
 def test_what_the_dialect_answers_never_comes_into_the_middle_of_a_frame() -> None:
     """A line that waits for room is one line: the answer to a request comes after it."""
     agent, prompt, request = CLAUDE
-    playing = play(agent, FRAMES["a huge line"])
+    playing = play_two_turns(agent, FRAMES["a huge line"])
     playing.book.room["stdout"] = 5
-    first = told(playing, 0, prompt % 1)
+    first = read_stdout_to_end(playing, 0, prompt % 1)
     assert len(first) > MAX_WRITE_BYTES
     assert first.endswith(b"x")
-    assert told(playing, 0, request) == b""
+    assert read_stdout_to_end(playing, 0, request) == b""
     playing.book.room["stdout"] = 99
-    rest = told(playing, 0)
+    rest = read_stdout_to_end(playing, 0)
     assert rest.strip(b"x").startswith(b'\n{"type":"control_response"')

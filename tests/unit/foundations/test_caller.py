@@ -7,7 +7,7 @@ import pytest
 from pytest_agentproc.vocabulary import Caller, CallerAction
 
 
-def deeds(*drive: CallerAction) -> list[str]:
+def list_immediate_actions(*drive: CallerAction) -> list[str]:
     """List what a caller does at once, by kind."""
     return [deed.kind for deed in Caller(drive, lambda _: None).act(0)]
 
@@ -17,7 +17,7 @@ def deeds(*drive: CallerAction) -> list[str]:
 )
 def test_a_session_is_closed_once(drive: tuple[CallerAction, ...]) -> None:
     """A second close would be a deed that no scenario says, in a session that may be over."""
-    assert deeds(*drive).count("close") == 1
+    assert list_immediate_actions(*drive).count("close") == 1
 
 
 def test_a_drive_that_closes_waits_for_every_outcome_all_the_same() -> None:

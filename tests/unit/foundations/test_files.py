@@ -23,28 +23,33 @@ WITH_FILE = "scenario: a\nagent: raw\nscript:\n  - raw: {file: sub/f}\nexpect: {
 HUGE = 20 * 1000**3
 
 
-def _pipe(path: Path) -> None:
+def _make_pipe(path: Path) -> None:
     os.mkfifo(path)
 
 
-def _sparse(path: Path) -> None:
+def _make_sparse_file(path: Path) -> None:
     with path.open("wb") as file:
         file.truncate(HUGE)
 
 
-def _link_to_sparse(path: Path) -> None:
-    _sparse(path.with_name("sparse"))
+def _make_link_to_sparse_file(path: Path) -> None:
+    _make_sparse_file(path.with_name("sparse"))
     path.symlink_to("sparse")
 
 
-def _link_to_zero(path: Path) -> None:
+def _make_link_to_zero(path: Path) -> None:
     path.symlink_to("/dev/zero")
 
 
 PIPE = "it is a named pipe, and not a regular file"
 DEVICE = "it is a device, and not a regular file"
 LARGE = f"it has {HUGE} bytes: at most "
-KINDS = [(_pipe, PIPE), (_link_to_zero, DEVICE), (_sparse, LARGE), (_link_to_sparse, LARGE)]
+KINDS = [
+    (_make_pipe, PIPE),
+    (_make_link_to_zero, DEVICE),
+    (_make_sparse_file, LARGE),
+    (_make_link_to_sparse_file, LARGE),
+]
 each_kind = pytest.mark.parametrize(("make", "why"), KINDS, ids=["pipe", "device", "sparse", "link"])
 
 

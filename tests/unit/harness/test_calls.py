@@ -26,7 +26,7 @@ class _Called(MultiScriptFake):
         return self._starts
 
 
-def call(*argv: str, stdin: bytes = b"", env: dict[str, str] | None = None) -> AgentStart:
+def build_start(*argv: str, stdin: bytes = b"", env: dict[str, str] | None = None) -> AgentStart:
     """Make up one call."""
     return AgentStart("agent", 0.0, argv, env or {}, "/work", stdin, (), None, None)
 
@@ -45,25 +45,25 @@ def call(*argv: str, stdin: bytes = b"", env: dict[str, str] | None = None) -> A
 )
 def test_arguments_fit_by_equality_and_ellipsis(argv: tuple[Any, ...]) -> None:
     """A test names the words that it is about, and no others."""
-    _Called(call("-p", "--model", "opus")).assert_called_once_with(*argv)
+    _Called(build_start("-p", "--model", "opus")).assert_called_once_with(*argv)
 
 
 @pytest.mark.parametrize("argv", [(), ("-p",), ("--model", "opus"), (..., "-p"), (..., "opus", "--model", ...)])
 def test_other_arguments_do_not_fit(argv: tuple[Any, ...]) -> None:
     """Order and number count."""
     with pytest.raises(AssertionError, match=r"\(different: argv\)"):
-        _Called(call("-p", "--model", "opus")).assert_called_once_with(*argv)
+        _Called(build_start("-p", "--model", "opus")).assert_called_once_with(*argv)
 
 
 def test_what_is_given_is_compared() -> None:
     """Stdin as text or bytes, some variables, the folder."""
-    called = _Called(call(stdin=b"hi\xff", env={"A": "1", "B": "2"}))
+    called = _Called(build_start(stdin=b"hi\xff", env={"A": "1", "B": "2"}))
     called.assert_called_once_with(stdin=b"hi\xff", env={"A": "1", "C": None}, cwd=Path("/work"))
     called.assert_any_call(stdin="hi\N{REPLACEMENT CHARACTER}")
     _Called().assert_not_called()
 
 
-SEVERAL = (call("-p", "a"), call("-p", "b c"), call("--version"))
+SEVERAL = (build_start("-p", "a"), build_start("-p", "b c"), build_start("--version"))
 FAILURES: dict[str, tuple[Callable[[], None], str]] = {
     "never": (
         lambda: _Called().assert_called_once_with("-p", ..., stdin="hi", env={"A": None}, cwd="/"),
@@ -75,7 +75,9 @@ claude was never called
             cwd: '/'""",
     ),
     "otherwise": (
-        lambda: _Called(call("-p", env={"A": "1"})).assert_called_once_with("-p", stdin=b"hi", env={"A": "1"}, cwd="/"),
+        lambda: _Called(build_start("-p", env={"A": "1"})).assert_called_once_with(
+            "-p", stdin=b"hi", env={"A": "1"}, cwd="/"
+        ),
         """\
 claude was called once, but with something else
   expected  claude -p
@@ -113,7 +115,7 @@ claude was called, but with something else
             (different: argv)""",
     ),
     "none was wanted": (
-        lambda: _Called(*[call("x" * 300)] * 7).assert_not_called(),
+        lambda: _Called(*[build_start("x" * 300)] * 7).assert_not_called(),
         "claude was called\n" + f"  seen      claude {'x' * 193}...\n" * 5 + "  and 2 more",
     ),
 }

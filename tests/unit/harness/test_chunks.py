@@ -12,15 +12,15 @@ from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import NotApplicable, apply_moves, find_movable_pieces, loads
 from pytest_agentproc.subjects import reference_supervisor
 from pytest_agentproc.verdict import Verdict, judge_play
-from tests.bundled import all_bundled, bundled
+from tests.bundled import load_all_bundled, load_bundled
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
 
-_GIVEN_UP = bundled("hook-given-up-is-called-no-more")
+_GIVEN_UP = load_bundled("hook-given-up-is-called-no-more")
 
 
-def _in_pieces(scenario: Scenario, number: int) -> Scenario | None:
+def _write_in_pieces(scenario: Scenario, number: int) -> Scenario | None:
     """Give a bundled scenario whose agents write in pieces of some size; None: that would take too long."""
     chosen = [(piece, piece.options[number]) for piece in find_movable_pieces(scenario) if piece.kind == "chunk"]
     return loads(apply_moves(scenario.text, chosen), scenario.path, Path(scenario.path).parent) if chosen else None
@@ -36,7 +36,7 @@ def test_each_piece_is_read_before_the_next_is_written() -> None:
 @pytest.mark.slow
 def test_every_bundled_scenario_means_the_same_in_pieces() -> None:
     """No expectation, and no instant, may hang on where a read ends."""
-    scenarios = [one for scenario in all_bundled() if (one := _in_pieces(scenario, 1)) is not None]
+    scenarios = [one for scenario in load_all_bundled() if (one := _write_in_pieces(scenario, 1)) is not None]
     reds = []
     for scenario in scenarios:
         try:
@@ -46,12 +46,12 @@ def test_every_bundled_scenario_means_the_same_in_pieces() -> None:
         if verdict not in (Verdict.PASSED, Verdict.NOT_APPLICABLE):
             reds.append(scenario.id)
     assert reds == []
-    assert len(scenarios) > len(all_bundled()) * 3 // 4
+    assert len(scenarios) > len(load_all_bundled()) * 3 // 4
 
 
 def test_an_agent_that_gives_up_waiting_says_so_to_the_end() -> None:
     """Its track was taken away within the line, and no other track could write any more."""
-    scenario = _in_pieces(_GIVEN_UP, 2)
+    scenario = _write_in_pieces(_GIVEN_UP, 2)
     assert scenario is not None
     assert judge_play(run_in_model(scenario, reference_supervisor())).verdict is Verdict.PASSED
 

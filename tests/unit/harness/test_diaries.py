@@ -28,7 +28,7 @@ FIRST, SECOND = 2**22 + 1, 2**22 + 2
 """Pids that no process has."""
 
 
-def _ends(folder: Path, deaths: list[tuple[int, int]], seen: list[int]) -> list[int]:
+def _list_ends(folder: Path, deaths: list[tuple[int, int]], seen: list[int]) -> list[int]:
     """Give the ends of two agents, born at 0 and 100, of whose deaths the broker told so, and their supervisor so."""
     (folder / "book").mkdir()
     for pid, born in ((FIRST, 0), (SECOND, 100)):
@@ -46,12 +46,12 @@ def test_an_end_that_was_seen_is_that_of_one_agent_which_had_begun(
     tmp_path: Path, deaths: list[tuple[int, int]]
 ) -> None:
     """A broker that got no core reports both at once, and in any order."""
-    assert _ends(tmp_path, deaths, [50, 250]) == [50, 250]
+    assert _list_ends(tmp_path, deaths, [50, 250]) == [50, 250]
 
 
 def test_an_end_that_nobody_saw_is_when_the_broker_noted_it(tmp_path: Path) -> None:
     """And what was seen of one says nothing of the other."""
-    assert _ends(tmp_path, [(FIRST, 60), (SECOND, 310)], [50]) == [50, 310]
+    assert _list_ends(tmp_path, [(FIRST, 60), (SECOND, 310)], [50]) == [50, 310]
 
 
 def test_an_end_that_was_given_once_does_not_move_when_the_broker_reports_it(tmp_path: Path) -> None:

@@ -11,13 +11,13 @@ from pytest_agentproc.harness._pace import LEAST_INSTANT_MARGIN_NS, choose_pace
 from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import Command
 from pytest_agentproc.vocabulary import Policy
-from tests.bundled import all_bundled, bundled
+from tests.bundled import load_all_bundled, load_bundled
 
 SECOND = 1_000_000_000
 LIFETIME = 300.0
 
 
-def margin(script: str, agent: str = "raw", **policy: float | None) -> int | None:
+def compute_margin(script: str, agent: str = "raw", **policy: float | None) -> int | None:
     """Give the margin of an agent with a script, in nanoseconds."""
     scenario = loads(f"scenario: an agent\nagent: {agent}\nscript:\n{script}\n")
     return forecast_run(scenario, Policy(**policy)).margin  # type: ignore[arg-type]
@@ -25,18 +25,18 @@ def margin(script: str, agent: str = "raw", **policy: float | None) -> int | Non
 
 def test_a_pause_competes_with_the_limit_on_silence() -> None:
     """Twenty seconds before its time is up the agent speaks."""
-    assert margin("  - silence: 100s\n  - say: done", inactivity_timeout=120) == 20 * SECOND
+    assert compute_margin("  - silence: 100s\n  - say: done", inactivity_timeout=120) == 20 * SECOND
 
 
 def test_a_tie_has_no_margin() -> None:
     """Which of the two comes first is virtual time's to say."""
-    assert margin("  - silence: 120s\n  - say: done", inactivity_timeout=120) == 0
+    assert compute_margin("  - silence: 120s\n  - say: done", inactivity_timeout=120) == 0
 
 
 def test_two_limits_of_one_run_compete() -> None:
     """The first of them says what the run was, and a timer may ring a moment late."""
-    assert margin("  - silence: for ever", inactivity_timeout=60, max_runtime=60) == 0
-    assert margin("  - silence: for ever", inactivity_timeout=60, max_runtime=61, kill_grace=2) == SECOND
+    assert compute_margin("  - silence: for ever", inactivity_timeout=60, max_runtime=60) == 0
+    assert compute_margin("  - silence: for ever", inactivity_timeout=60, max_runtime=61, kill_grace=2) == SECOND
 
 
 @pytest.mark.parametrize("name", ["runs-over", "agent-runs-over[codex]", "codex-runs-over-in-a-command"])
@@ -46,30 +46,30 @@ def test_a_cap_that_is_a_multiple_of_the_silence_competes_with_no_output(
 ) -> None:
     """Most supervisors have round limits; where output comes at the instant of the cap, no program can be judged."""
     policy = Policy(inactivity_timeout=silence, internal_tool_timeout=None, max_runtime=longest)
-    assert forecast_run(bundled(name), policy).margin
+    assert forecast_run(load_bundled(name), policy).margin
 
 
 def test_an_exit_after_an_answer_competes_with_the_grace() -> None:
     """In one virtual instant; in real time the supervisor has begun to count between the two."""
-    assert margin("  - answer: done", "pi", linger_grace=0.25) == SECOND // 4
+    assert compute_margin("  - answer: done", "pi", linger_grace=0.25) == SECOND // 4
 
 
 def test_a_death_by_signal_competes_with_the_kill_that_would_follow() -> None:
     """TERM takes its time, too."""
-    assert margin("  - silence: for ever", inactivity_timeout=120, kill_grace=2) == 2 * SECOND
+    assert compute_margin("  - silence: for ever", inactivity_timeout=120, kill_grace=2) == 2 * SECOND
 
 
 def test_two_processes_compete_with_one_another() -> None:
     """The order of the two may matter."""
     script = "  - spawn: {id: helper, script: [{silence: 3s}]}\n  - silence: 2s"
-    assert margin(script, leftover_kill_grace=10) == SECOND
+    assert compute_margin(script, leftover_kill_grace=10) == SECOND
 
 
 @pytest.mark.parametrize("every", ["1ms", "0s"])
 def test_what_reforks_competes_as_one_process(every: str) -> None:
     """Its forks change nothing for any other process, with a pause between them or with none."""
     script = f"  - spawn: {{id: helper, how: refork, every: {every}, for: 3s}}\n  - silence: 2s"
-    assert margin(script, leftover_kill_grace=10) == SECOND
+    assert compute_margin(script, leftover_kill_grace=10) == SECOND
 
 
 def test_nothing_competes_in_an_agent_that_cannot_be_started() -> None:
@@ -85,7 +85,7 @@ def test_round_limits_tie_only_in_scenarios_about_one_instant(silence: int, runt
     limits = {"inactivity_timeout": silence, "max_runtime": runtime, "progress_timeout": progress, **graces}
     program = Command(["my-supervisor", "{agent}"], limits=limits)
     tied = set()
-    for scenario in all_bundled():
+    for scenario in load_all_bundled():
         if {"A2", "A8", "C1"} & set(scenario.covers) and not scenario.is_session:
             with contextlib.suppress(NotApplicable):
                 if forecast_run(scenario, scenario.request_limits(program)).margin == 0:
@@ -160,6 +160,6 @@ def test_what_a_program_is_told_can_be_played_in_real_time() -> None:
     words = ("inactivity_timeout", "internal_tool_timeout", "max_runtime", "linger_grace", "kill_grace", "agent")
     told = Command(["watch", *(f"{{{word}}}" for word in words)], limits={"max_runtime": 999})
     for name in ("claude-never-says-a-word", "claude-tool-too-silent", "agent-runs-over[claude]"):
-        scenario = bundled(name)
+        scenario = load_bundled(name)
         pace = choose_pace(forecast_run(scenario, scenario.request_limits(told)), None, LIFETIME)
         assert pace.limit < 45

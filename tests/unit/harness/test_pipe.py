@@ -70,7 +70,7 @@ def _is_ready(number: int, event: int) -> bool:
 
 
 @contextmanager
-def pipes() -> Iterator[tuple[Real, InMemoryPipe]]:
+def open_both_pipes() -> Iterator[tuple[Real, InMemoryPipe]]:
     """Give a real pipe and a model of it."""
     real = Real()
     try:
@@ -82,7 +82,7 @@ def pipes() -> Iterator[tuple[Real, InMemoryPipe]]:
             real.close(end)
 
 
-def outcome(pipe: Real | InMemoryPipe, call: Call) -> tuple[int | bytes | None, bool, bool]:
+def call_pipe(pipe: Real | InMemoryPipe, call: Call) -> tuple[int | bytes | None, bool, bool]:
     """Do one call; give its answer and what poll would say afterwards."""
     name, size = call
     answer = pipe.write(BYTES[:size]) if name == "write" else pipe.read(size)
@@ -98,9 +98,9 @@ def outcome(pipe: Real | InMemoryPipe, call: Call) -> tuple[int | bytes | None, 
 @example([("write", 5000), ("read", 4999), ("write", 3000), ("read", 1), ("write", 96), ("write", 1)])
 def test_the_model_of_a_pipe_counts_as_the_kernel_does(calls: list[Call]) -> None:
     """A pipe holds page slots and not bytes; the model's floods park where real ones do."""
-    with pipes() as (real, model):
+    with open_both_pipes() as (real, model):
         for number, call in enumerate(calls):
-            assert outcome(model, call) == outcome(real, call), f"call {number}: {call}"
+            assert call_pipe(model, call) == call_pipe(real, call), f"call {number}: {call}"
 
 
 @pytest.mark.slow
@@ -108,9 +108,9 @@ def test_the_model_of_a_pipe_counts_as_the_kernel_does(calls: list[Call]) -> Non
 @given(CALLS, CALLS)
 def test_a_pipe_that_nobody_writes_ends_behind_its_last_byte(calls: list[Call], reads: list[Call]) -> None:
     """The bytes written before the end are read before the end, in both."""
-    with pipes() as (real, model):
+    with open_both_pipes() as (real, model):
         for call in calls:
-            assert outcome(model, call) == outcome(real, call)
+            assert call_pipe(model, call) == call_pipe(real, call)
         real.close("writer")
         model.writers = 0
         for _, size in reads:
@@ -119,17 +119,17 @@ def test_a_pipe_that_nobody_writes_ends_behind_its_last_byte(calls: list[Call], 
 
 def test_a_write_of_more_than_a_pipe_holds_fills_up_the_last_page_first() -> None:
     """A long prompt goes into a pipe that its agent reads slowly."""
-    with pipes() as (real, model):
+    with open_both_pipes() as (real, model):
         for call in [("write", 1), ("write", 70_000), ("read", 4096), ("write", 70_000)]:
-            assert outcome(model, call) == outcome(real, call)
+            assert call_pipe(model, call) == call_pipe(real, call)
 
 
 @pytest.mark.parametrize("before", [[], [("write", 65536)]])
 def test_a_pipe_that_nobody_reads_is_writable_and_broken(before: list[Call]) -> None:
     """A full pipe whose reader goes wakes its writer, who then fails."""
-    with pipes() as (real, model):
+    with open_both_pipes() as (real, model):
         for call in before:
-            assert outcome(model, call) == outcome(real, call)
+            assert call_pipe(model, call) == call_pipe(real, call)
         real.close("reader")
         model.readers = 0
         for pipe in (real, model):

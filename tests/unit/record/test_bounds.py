@@ -26,7 +26,7 @@ from pytest_agentproc.record._normal import add_step_lines
 from pytest_agentproc.verdict import Verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import RunReport
 from tests.unit.handmade import BoundScenario, Expected, PlayResult
-from tests.unit.supervisor.test_memory import held
+from tests.unit.supervisor.test_memory import sum_held_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -39,7 +39,7 @@ Raw = tuple[int, str, dict[str, Any]]
 
 
 @contextmanager
-def small_limits() -> Iterator[None]:
+def lower_limits() -> Iterator[None]:
     """Keep less whole and join sooner, so that a handful of chunks is a flood."""
     with pytest.MonkeyPatch.context() as patch:
         for module in (_payload, _record):
@@ -50,7 +50,7 @@ def small_limits() -> Iterator[None]:
         yield
 
 
-def plainly_joined(events: Iterable[EventTuple]) -> list[EventTuple]:
+def join_without_bounds(events: Iterable[EventTuple]) -> list[EventTuple]:
     """Join the chunks of each instant, every byte of them kept: joining without a limit."""
     result: list[list[Any]] = []
     places: dict[tuple[Any, ...], list[Any]] = {}
@@ -73,17 +73,17 @@ def plainly_joined(events: Iterable[EventTuple]) -> list[EventTuple]:
     return [(at, code, data) for at, code, data in result]
 
 
-def plain_normal_form(events: Iterable[Raw]) -> list[NormalFormEntry]:
+def compute_unbounded_normal_form(events: Iterable[Raw]) -> list[NormalFormEntry]:
     """Give the normal form with every byte in it."""
     left_out = {"process", "by"}
     told: list[NormalFormEntry] = []
-    for at, code, data in plainly_joined(events):
+    for at, code, data in join_without_bounds(events):
         rest = tuple((key, data[key]) for key in sorted(data) if key not in left_out)
         told.append((at, code, data["process"], data.get("by", ""), rest))
     return told
 
 
-def shown(code: str, rest: tuple[tuple[str, Any], ...]) -> list[Any]:
+def show_value(code: str, rest: tuple[tuple[str, Any], ...]) -> list[Any]:
     """Write bytes as length and hash if they are too many."""
     limit = 2 * LIMIT if code == "i" else LIMIT
     told = []
@@ -98,10 +98,10 @@ def shown(code: str, rest: tuple[tuple[str, Any], ...]) -> list[Any]:
     return told
 
 
-def plain_lines(events: Iterable[Raw]) -> list[Any]:
+def list_unbounded_lines(events: Iterable[Raw]) -> list[Any]:
     """Give the JSON lines of a record that keeps every chunk, read again, without their intervals."""
     told = []
-    for _, code, data in plainly_joined(events):
+    for _, code, data in join_without_bounds(events):
         values = dict(data)
         payload = values.get("bytes", b"")
         if len(payload) > LIMIT:
@@ -113,7 +113,7 @@ def plain_lines(events: Iterable[Raw]) -> list[Any]:
     return told
 
 
-def _runs(*, with_lines: bool) -> st.SearchStrategy[list[Raw]]:
+def _build_run_strategy(*, with_lines: bool) -> st.SearchStrategy[list[Raw]]:
     process = st.sampled_from(["agent", "child"])
     payload = st.builds(lambda letter, size: letter * size, st.sampled_from([b"a", b"b"]), st.integers(1, 400))
     line = st.integers(1, 2) if with_lines else st.none()
@@ -141,10 +141,10 @@ def _runs(*, with_lines: bool) -> st.SearchStrategy[list[Raw]]:
         ),
         st.builds(lambda process: ("o", {"process": process, "closed": True}), process),
     )
-    return st.lists(st.tuples(st.integers(0, 4), moments), max_size=25).map(_in_time)
+    return st.lists(st.tuples(st.integers(0, 4), moments), max_size=25).map(_spread_over_time)
 
 
-def _in_time(moments: list[tuple[int, tuple[str, dict[str, Any]]]]) -> list[Raw]:
+def _spread_over_time(moments: list[tuple[int, tuple[str, dict[str, Any]]]]) -> list[Raw]:
     """Let time pass before some of the events."""
     now, events = 0, []
     for pause, (code, data) in moments:
@@ -153,10 +153,10 @@ def _in_time(moments: list[tuple[int, tuple[str, dict[str, Any]]]]) -> list[Raw]
     return events
 
 
-RUNS = st.one_of(_runs(with_lines=False), _runs(with_lines=True))
+RUNS = st.one_of(_build_run_strategy(with_lines=False), _build_run_strategy(with_lines=True))
 
 
-def recorded(events: Iterable[Raw]) -> Record:
+def build_record(events: Iterable[Raw]) -> Record:
     """Write events down."""
     record = Record()
     for event in events:
@@ -169,11 +169,11 @@ def recorded(events: Iterable[Raw]) -> Record:
 @given(RUNS)
 def test_the_normal_form_is_that_of_every_chunk(events: list[Raw]) -> None:
     """Too many bytes are known by length and hash; nothing else may be seen of the limit."""
-    with small_limits():
-        seen = compute_normal_form(recorded(events))
-    plain = plain_normal_form(events)
+    with lower_limits():
+        seen = compute_normal_form(build_record(events))
+    plain = compute_unbounded_normal_form(events)
     assert [entry[:4] for entry in seen] == [entry[:4] for entry in plain]
-    assert [shown(entry[1], entry[4]) for entry in seen] == [shown(entry[1], entry[4]) for entry in plain]
+    assert [show_value(entry[1], entry[4]) for entry in seen] == [show_value(entry[1], entry[4]) for entry in plain]
 
 
 @pytest.mark.slow
@@ -181,9 +181,9 @@ def test_the_normal_form_is_that_of_every_chunk(events: list[Raw]) -> None:
 @given(RUNS)
 def test_the_lines_are_those_of_every_chunk(events: list[Raw]) -> None:
     """The file of a run is the same to the byte."""
-    with small_limits():
-        lines = [json.loads(line)[1:] for line in list(recorded(events).lines())[1:]]
-    assert lines == plain_lines(events)
+    with lower_limits():
+        lines = [json.loads(line)[1:] for line in list(build_record(events).lines())[1:]]
+    assert lines == list_unbounded_lines(events)
 
 
 @pytest.mark.slow
@@ -191,10 +191,10 @@ def test_the_lines_are_those_of_every_chunk(events: list[Raw]) -> None:
 @given(RUNS)
 def test_the_timeline_is_that_of_every_chunk(events: list[Raw]) -> None:
     """The writer of the bytes is known from the steps between the chunks, which joining must not hide."""
-    with small_limits():
-        joined = _normal.join_chunks_of_instant(add_step_lines(recorded(events).events))
+    with lower_limits():
+        joined = _normal.join_chunks_of_instant(add_step_lines(build_record(events).events))
         seen = _cells.describe_events(joined, ())
-    plain = _cells.describe_events(plainly_joined(add_step_lines(events)), ())
+    plain = _cells.describe_events(join_without_bounds(add_step_lines(events)), ())
     assert [cell._replace(data={}) for cell in seen] == [cell._replace(data={}) for cell in plain]
 
 
@@ -203,17 +203,17 @@ def test_the_timeline_is_that_of_every_chunk(events: list[Raw]) -> None:
 @given(RUNS, st.lists(st.integers(1, 150), min_size=1), st.integers(0, 25))
 def test_neither_chunks_nor_a_look_between_them_change_the_digest(events: list[Raw], sizes: list[int], at: int) -> None:
     """Pipes cut where they like, and whoever looks at a record in the making leaves it as it was."""
-    with small_limits():
-        record = recorded(events[:at])
+    with lower_limits():
+        record = build_record(events[:at])
         assert len(record.events) <= at
         for event in events[at:]:
             record.add(*event)
-        finer = recorded(chunk for event in events for chunk in _cut(event, sizes))
-        assert record.digest() == finer.digest() == recorded(events).digest()
+        finer = build_record(chunk for event in events for chunk in _cut_event(event, sizes))
+        assert record.digest() == finer.digest() == build_record(events).digest()
         assert compute_normal_form(record) == compute_normal_form(finer)
 
 
-def _cut(event: Raw, sizes: list[int]) -> list[Raw]:
+def _cut_event(event: Raw, sizes: list[int]) -> list[Raw]:
     at, code, data = event
     if "bytes" not in data:
         return [event]
@@ -226,8 +226,10 @@ def _cut(event: Raw, sizes: list[int]) -> list[Raw]:
 def test_what_is_told_is_not_changed() -> None:
     """Joining writes into the record's own events, never into what its caller handed over."""
     told = [{"process": "agent", "bytes": b"x"}, {"process": "agent", "bytes": b"y"}]
-    with small_limits():
-        record = recorded([(0, "o", told[0]), (0, "o", told[1]), (0, "e", {"process": "agent", "bytes": b"z" * LIMIT})])
+    with lower_limits():
+        record = build_record(
+            [(0, "o", told[0]), (0, "o", told[1]), (0, "e", {"process": "agent", "bytes": b"z" * LIMIT})]
+        )
         events = record.events
     assert [event.data["bytes"] for event in events] == [b"xy", b"z" * LIMIT]
     assert told == [{"process": "agent", "bytes": b"x"}, {"process": "agent", "bytes": b"y"}]
@@ -243,7 +245,7 @@ def test_a_flood_is_not_held() -> None:
         record.add(5, "t", {"process": "supervisor", "timer": "inactivity_timeout", "armed": 125})
     (written, _, _) = record.events
     assert written.data["bytes"] == Payload(64 * MIB, hashlib.sha256(chunk * 16384).hexdigest(), b"", b"")
-    assert held(record) < 64 * KIB
+    assert sum_held_sizes(record) < 64 * KIB
     assert len("".join(record.lines())) < 16 * KIB
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pytest_agentproc.record import IndexEntry, render_index
-from tests.unit.page_reading import read
+from tests.unit.page_reading import read_page
 
 CORE, OTHER = ("reference", "asyncio", "virtual"), ("<b>other</b>", "trio", "real")
 ENTRIES = [
@@ -20,15 +20,15 @@ def test_an_index_does_not_depend_on_the_order_of_plays() -> None:
 
 def test_a_scenario_stands_below_each_rule_that_it_covers() -> None:
     """The reader of a rule finds all that is known of it; a scenario without a play or a page is no link."""
-    reading = read(render_index(ENTRIES))
-    assert [row.text for row in reading.all("tr")][1:] == [
+    reading = read_page(render_index(ENTRIES))
+    assert [row.text for row in reading.list_elements("tr")][1:] == [
         "A1any byte is activity; a run that is silent for inactivity_timeout ends as inactive",
         "it <i>answers</i>onenot applicablepassed",
         "it exitstwonot playedfailed",
         "C4exit is the process's exit, not its pipes' EOF",
         "it <i>answers</i>onenot applicablepassed",
     ]
-    assert [element.attributes["href"] for element in reading.all("a")] == [
+    assert [element.attributes["href"] for element in reading.list_elements("a")] == [
         "#all",
         "one-core.html",
         "two-core.html",
@@ -38,9 +38,14 @@ def test_a_scenario_stands_below_each_rule_that_it_covers() -> None:
 
 def test_what_is_red_is_counted_first() -> None:
     """A play counts once, however many rules its scenario covers."""
-    reading = read(render_index(ENTRIES))
-    assert [element.text for element in reading.all("li")] == ["1failed", "1not applicable", "1passed", "2scenarios"]
-    assert [element.text for element in reading.all("th")[:3]] == [
+    reading = read_page(render_index(ENTRIES))
+    assert [element.text for element in reading.list_elements("li")] == [
+        "1failed",
+        "1not applicable",
+        "1passed",
+        "2scenarios",
+    ]
+    assert [element.text for element in reading.list_elements("th")[:3]] == [
         "scenario",
         "<b>other</b>trioreal",
         "referenceasynciovirtual",
@@ -49,4 +54,4 @@ def test_what_is_red_is_counted_first() -> None:
 
 def test_an_index_of_nothing_is_a_page() -> None:
     """A session that played no scenario still says so."""
-    assert [element.text for element in read(render_index([])).all("li")] == ["0scenarios"]
+    assert [element.text for element in read_page(render_index([])).list_elements("li")] == ["0scenarios"]

@@ -12,7 +12,7 @@ from pytest_agentproc.record import Record, compute_normal_form, format_duration
 SECOND = 1_000_000_000
 
 
-def flood(chunk: int, total: int = 12_000) -> Record:
+def record_flood(chunk: int, total: int = 12_000) -> Record:
     """Write the same bytes in one instant, in chunks of one size, read and re-armed chunk by chunk."""
     record = Record({"clock": "virtual"})
     record.add(0, "p", {"process": "agent", "seen": True, "pid": 1000 + chunk, "parent": None, "line": 0})
@@ -37,7 +37,7 @@ def test_a_programs_stderr_does_not_count() -> None:
 
 def test_chunking_and_pids_do_not_count() -> None:
     """The kernel may cut a stream as it likes: that is no difference between two runs."""
-    coarse, fine = flood(4096), flood(1000)
+    coarse, fine = record_flood(4096), record_flood(1000)
     assert compute_normal_form(coarse) == compute_normal_form(fine)
     assert coarse.digest() == fine.digest()
     assert compute_normal_form(fine) == [
@@ -133,7 +133,7 @@ def test_lines_are_a_header_and_exact_intervals() -> None:
 
 def test_lines_join_what_one_step_wrote_and_keep_pids() -> None:
     """A flood is one line for its reader, and a pid is what one looks for in other logs."""
-    lines = [json.loads(line) for line in flood(4096).lines()]
+    lines = [json.loads(line) for line in record_flood(4096).lines()]
     assert lines[1][2]["pid"] == 5096
     assert [line[1] for line in lines[1:]] == ["p", "o", "o", "t", "o", "x"]
     assert lines[2][2]["bytes"] == "x" * 12_000

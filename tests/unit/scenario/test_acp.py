@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.scenario.test_compile import program
+from tests.unit.scenario.test_compile import compile_step
 
 CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
     (
@@ -69,4 +69,4 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
 @pytest.mark.parametrize(("step", "wanted"), CASES, ids=[step for step, _ in CASES])
 def test_a_step_of_acp_compiles_to_its_program(step: str, wanted: list[tuple[str, tuple[Any, ...]]]) -> None:
     """The encoder fills in the keys that the file leaves out."""
-    assert program(step, "acp")["steps"] == [(4, op, args) for op, args in wanted]
+    assert compile_step(step, "acp")["steps"] == [(4, op, args) for op, args in wanted]

@@ -45,7 +45,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fix
     return make
 
 
-def spoken(*added: Dialect | ScriptStep) -> ScenarioLanguage:
+def extend_language(*added: Dialect | ScriptStep) -> ScenarioLanguage:
     """Give the language with all of these."""
     language = BUNDLED_LANGUAGE
     for addition in added:
@@ -54,33 +54,35 @@ def spoken(*added: Dialect | ScriptStep) -> ScenarioLanguage:
     return language
 
 
-def scenario(*steps: str, agent: str = "toy", language: ScenarioLanguage) -> Scenario:
+def load_scenario(*steps: str, agent: str = "toy", language: ScenarioLanguage) -> Scenario:
     """Load a scenario with these steps."""
     script = "".join(f"  - {step}\n" for step in steps)
     return loads(f"scenario: a\nagent: {agent}\nscript:\n{script}", language=language)
 
 
-def problems(*steps: str, agent: str = "toy", language: ScenarioLanguage) -> list[str]:
+def list_problems(*steps: str, agent: str = "toy", language: ScenarioLanguage) -> list[str]:
     """List what is wrong with such a scenario."""
     with pytest.raises(ScenarioError) as raised:
-        scenario(*steps, agent=agent, language=language)
+        load_scenario(*steps, agent=agent, language=language)
     return [str(problem).removeprefix("<text>:") for problem in raised.value.problems]
 
 
 BEAT = ScriptStep(name="beat", value=["lub", "dub"], doc="a sign of life")
 
 
-def twice(value: dict[str, Any]) -> list[dict[str, Any]]:
+def say_twice(value: dict[str, Any]) -> list[dict[str, Any]]:
     """Say it, with a silence after it, two times."""
     return [{"say": value["say"]}, {"silence": value["after"]}] * 2
 
 
-TWICE = ScriptStep(name="twice", value={"say": "text", "after": "time"}, doc="says it twice", expand=twice)
+TWICE = ScriptStep(name="twice", value={"say": "text", "after": "time"}, doc="says it twice", expand=say_twice)
 
 
 def test_a_step_that_stands_for_others_is_them_on_its_own_line() -> None:
     """A failure names a line of the scenario; times of the step may name limits, as everywhere."""
-    made = scenario("say: a", "twice: {say: b, after: inactivity_timeout - 1s}", agent="raw", language=spoken(TWICE))
+    made = load_scenario(
+        "say: a", "twice: {say: b, after: inactivity_timeout - 1s}", agent="raw", language=extend_language(TWICE)
+    )
     second = 1_000_000_000
     assert made.bind(Policy(inactivity_timeout=10)).program["steps"] == [
         (4, "say", ("a", None)),
@@ -91,7 +93,7 @@ def test_a_step_that_stands_for_others_is_them_on_its_own_line() -> None:
 def test_a_step_that_stands_for_others_ends_a_script_as_they_would() -> None:
     """Every check of a script's order looks at what is played."""
     quits = ScriptStep(name="quits", value="number", doc="exits", expand=lambda code: [{"say": "bye"}, {"exit": code}])
-    assert problems("quits: 3", "say: b", agent="raw", language=spoken(quits)) == [
+    assert list_problems("quits: 3", "say: b", agent="raw", language=extend_language(quits)) == [
         "5:5: this step is never reached: exit in line 4 ends the script"
     ]
 
@@ -100,8 +102,8 @@ def test_a_step_of_a_dialect_gets_times_and_sizes_as_numbers(package: Callable[.
     """An encoder knows neither units nor limits."""
     toy = package(ENCODER.replace('"beat": self.beat', '"rest": self.beat'))
     rest = ScriptStep(name="rest", value={"time": "time", "room": "size", "times": "number"}, doc="rests")
-    language = spoken(toy, rest)
-    made = scenario("rest: {time: 2s, room: 1 KiB, times: 3}", language=language)
+    language = extend_language(toy, rest)
+    made = load_scenario("rest: {time: 2s, room: 1 KiB, times: 3}", language=language)
     value = {"time": 2_000_000_000, "room": 1024, "times": 3}
     assert made.bind(Policy()).program["steps"] == [(4, "event", ("rest", value))]
 
@@ -119,7 +121,7 @@ def test_a_step_of_a_dialect_gets_times_and_sizes_as_numbers(package: Callable[.
 def test_a_wrong_expansion_is_the_plugins_at_the_place_of_the_step(expand: Any, message: str) -> None:
     """The author of the scenario has made no mistake, and the message names the package that has."""
     odd = ScriptStep(name="odd", value="text", doc="something", expand=expand)
-    [problem] = problems("say: a", "odd: x", agent="raw", language=spoken(odd))
+    [problem] = list_problems("say: a", "odd: x", agent="raw", language=extend_language(odd))
     about = "5:10: the step odd, which the plugin toy adds, "
     head, star, tail = f"{about}{message}".partition("*")
     assert problem.startswith(head)
@@ -128,7 +130,9 @@ def test_a_wrong_expansion_is_the_plugins_at_the_place_of_the_step(expand: Any, 
 
 def test_a_wrong_value_of_a_contributed_step_is_the_scenarios() -> None:
     """It is reported like any other step."""
-    assert problems("twice: {say: b, aftr: 1s}", "beta: lub", agent="raw", language=spoken(TWICE, BEAT)) == [
+    assert list_problems(
+        "twice: {say: b, aftr: 1s}", "beta: lub", agent="raw", language=extend_language(TWICE, BEAT)
+    ) == [
         '4:21: unknown key in twice "aftr": did you mean "after"?',
         '5:5: unknown step "beta": did you mean "beat"?',
     ]
@@ -136,22 +140,24 @@ def test_a_wrong_value_of_a_contributed_step_is_the_scenarios() -> None:
 
 def test_a_dialect_is_told_which_steps_modes_and_reasons_it_has(package: Callable[..., Dialect]) -> None:
     """Messages count a contributed dialect among the known ones."""
-    language = spoken(package(stop_reasons=["full"]), BEAT)
-    assert problems("beat: lub", agent="raw", language=language) == [
+    language = extend_language(package(stop_reasons=["full"]), BEAT)
+    assert list_problems("beat: lub", agent="raw", language=language) == [
         "4:11: the dialect raw has no beat in mode text: known by toy plain or toy loud"
     ]
     thinkers = (
         "claude print, claude session, pi json, pi rpc, codex exec, codex app-server, opencode run or acp session"
     )
-    assert problems("beat: lubb", "think: hm", "say: {text: a, stop: ful}", language=language) == [
+    assert list_problems("beat: lubb", "think: hm", "say: {text: a, stop: ful}", language=language) == [
         '4:11: unknown beat "lubb": did you mean "lub"?',
         f"5:12: the dialect toy has no think in mode plain: known by {thinkers}",
         '6:10: unknown stop reason "ful": did you mean "full"?',
     ]
-    [mode] = problems("say: a", agent="{dialect: toy, mode: lout}", language=language)
+    [mode] = list_problems("say: a", agent="{dialect: toy, mode: lout}", language=language)
     assert mode == '2:8: the dialect toy has no mode "lout": known are plain or loud'
-    assert problems("say: a", agent="toi", language=language) == ['2:8: unknown dialect "toi": did you mean "toy"?']
-    assert problems("beat: lub", agent="raw", language=spoken(BEAT)) == [
+    assert list_problems("say: a", agent="toi", language=language) == [
+        '2:8: unknown dialect "toi": did you mean "toy"?'
+    ]
+    assert list_problems("beat: lub", agent="raw", language=extend_language(BEAT)) == [
         "4:11: the dialect raw has no beat in mode text: no dialect here has it"
     ]
 
@@ -188,15 +194,15 @@ def test_a_half_that_cannot_be_used_is_named_where_the_dialect_is(
     package: Callable[..., Dialect], encoder: str, decoder: str, message: str
 ) -> None:
     """Without it a fake would die at its start, far from whoever can mend it."""
-    [problem] = problems("say: a", language=spoken(package(encoder, decoder)))
+    [problem] = list_problems("say: a", language=extend_language(package(encoder, decoder)))
     assert problem.startswith("2:8: the dialect toy, which the plugin toy adds, cannot be used: ")
     assert message in problem
 
 
 def test_a_talk_that_cannot_be_made_is_named_too(package: Callable[..., Dialect]) -> None:
     """A dialect is whole or cannot be used: also its other modes are under suspicion."""
-    language = spoken(package(talks={"chat": "toy_agent.talk:Chat"}))
-    assert problems("say: a", language=language)[0].startswith(
+    language = extend_language(package(talks={"chat": "toy_agent.talk:Chat"}))
+    assert list_problems("say: a", language=language)[0].startswith(
         "2:8: the dialect toy, which the plugin toy adds, cannot be used: its talk toy_agent.talk:Chat cannot be made, "
     )
 
@@ -204,7 +210,7 @@ def test_a_talk_that_cannot_be_made_is_named_too(package: Callable[..., Dialect]
 def test_a_host_is_asked_for_more_than_an_encoder(package: Callable[..., Dialect]) -> None:
     """A session calls methods that a run never calls; its words are heard, asked and waited for."""
     toy = package(ENCODER.replace("def has_received_prompt", "def had"), talk=TALK)
-    [problem] = problems("say: a", language=spoken(toy))
+    [problem] = list_problems("say: a", language=extend_language(toy))
     assert problem.endswith(
         ".encoder lacks has_received_prompt in mode chat: "
         "pytest_agentproc.fake_agents.contracts.SessionEncoder says what it must have"
@@ -213,12 +219,12 @@ def test_a_host_is_asked_for_more_than_an_encoder(package: Callable[..., Dialect
 
 def test_a_session_of_a_contributed_dialect_is_one(package: Callable[..., Dialect]) -> None:
     """Its mode stands beside the kit's in every message, and its agent lives on."""
-    language = spoken(package(talk=TALK))
+    language = extend_language(package(talk=TALK))
     able = "claude session, pi rpc, codex app-server, acp session or toy chat"
-    assert problems("wait_for: prompt 1", language=language) == [
+    assert list_problems("wait_for: prompt 1", language=language) == [
         f"4:15: the dialect toy hears no prompt in mode plain: known by {able}"
     ]
-    made = scenario("wait_for: prompt 1", "answer: hi", agent="{dialect: toy, mode: chat}", language=language)
+    made = load_scenario("wait_for: prompt 1", "answer: hi", agent="{dialect: toy, mode: chat}", language=language)
     assert made.is_session
     assert made.bind(Policy()).program["serves"] is True
 
@@ -228,13 +234,15 @@ def test_a_talk_may_read_every_part_of_its_setting(package: Callable[..., Dialec
     names = [field.name for field in fields(Setting)]
     talk = TALK.replace("        pass\n", f"        [getattr(setting, name) for name in {names}]\n", 1)
     assert talk != TALK
-    language = spoken(package(talk=talk))
-    assert scenario("wait_for: prompt 1", agent="{dialect: toy, mode: chat}", language=language).is_session
+    language = extend_language(package(talk=talk))
+    assert load_scenario("wait_for: prompt 1", agent="{dialect: toy, mode: chat}", language=language).is_session
 
 
 def test_a_module_that_is_not_there_is_named(package: Callable[..., Dialect]) -> None:
     """A name is misspelt sooner than a class is wrong."""
-    [problem] = problems("say: a", language=spoken(package(encoder="", decoder="", encoder_parts=["no.such"])))
+    [problem] = list_problems(
+        "say: a", language=extend_language(package(encoder="", decoder="", encoder_parts=["no.such"]))
+    )
     assert "cannot be used: there is no module no.such (No module named 'no'): name it as an import would" in problem
 
 
@@ -246,14 +254,14 @@ def test_the_model_plays_a_contributed_dialect(package: Callable[..., Dialect]) 
         doc="some beats",
         expand=lambda value: [{"silence": value["every"]}, {"beat": "lub"}] * value["times"],
     )
-    made = loads(SCENARIO, language=spoken(package(), BEAT, pulse))
+    made = loads(SCENARIO, language=extend_language(package(), BEAT, pulse))
     foreseen = forecast_run(made, made.request_limits(ReferenceSupervisor()))
     assert (foreseen.margin, foreseen.duration, foreseen.fault) == (5_000_000_000, 15_000_000_000, "")
 
 
 def test_the_model_holds_sessions_of_a_contributed_dialect(package: Callable[..., Dialect]) -> None:
     """The talk is made anew for each agent, in memory as for real."""
-    played = run_in_model(loads(CHAT, language=spoken(package(talk=TALK), BEAT)), ReferenceSupervisor())
+    played = run_in_model(loads(CHAT, language=extend_language(package(talk=TALK), BEAT)), ReferenceSupervisor())
     assert played.answer is not None
     assert [(turn.outcome, turn.text) for turn in played.answer.turns or ()] == [
         ("timed_out", None),

@@ -214,7 +214,7 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
 ]
 
 
-def program(steps: str, agent: str = "pi") -> dict[str, Any]:
+def compile_step(steps: str, agent: str = "pi") -> dict[str, Any]:
     """Compile one step, which stands in line 4, under the default policy."""
     bound = loads(f"scenario: a\nagent: {agent}\nscript:\n  - {steps}\n").bind(Policy())
     return bound.program
@@ -232,7 +232,7 @@ def test_a_step_compiles_to_its_program(step: str, wanted: list[tuple[str, tuple
         agent = "acp"
     if "notice" in step or "begin" in step:
         agent = "codex"
-    assert program(step, agent)["steps"] == [(4, op, args) for op, args in wanted]
+    assert compile_step(step, agent)["steps"] == [(4, op, args) for op, args in wanted]
 
 
 def test_every_step_of_the_table_is_compiled_here() -> None:
@@ -245,7 +245,7 @@ def test_every_step_of_the_table_is_compiled_here() -> None:
 
 def test_a_program_is_plain_data_that_marshal_carries() -> None:
     """The fake reads its program with marshal, in a process that knows none of our classes."""
-    whole = program("spawn: {script: [{raw: {hex: ff, cut: []}}, {when: eof, do: []}]}")
+    whole = compile_step("spawn: {script: [{raw: {hex: ff, cut: []}}, {when: eof, do: []}]}")
     assert marshal.loads(marshal.dumps(whole)) == whole  # noqa: S302 - our own bytes
     assert {key: value for key, value in whole.items() if key != "steps"} == {
         "format": 1,
@@ -263,7 +263,7 @@ def test_a_program_is_plain_data_that_marshal_carries() -> None:
 
 def test_a_program_says_how_lines_end() -> None:
     """Newline and byte order mark belong to the agent, not to any step."""
-    whole = program("say: hi", "{dialect: raw, newline: crlf, bom: true}")
+    whole = compile_step("say: hi", "{dialect: raw, newline: crlf, bom: true}")
     assert (whole["dialect"], whole["mode"], whole["newline"], whole["bom"]) == ("raw", "text", "crlf", True)
 
 

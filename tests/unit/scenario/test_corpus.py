@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.vocabulary import BUG_FAMILIES, Policy
-from tests.bundled import all_bundled
+from tests.bundled import load_all_bundled
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario import Expectation, Scenario
 
-CORPUS = all_bundled()
+CORPUS = load_all_bundled()
 OTHER = {
     "inactivity_timeout": 37.0,
     "internal_tool_timeout": 211.0,
@@ -28,15 +28,15 @@ OTHER = {
 REPORTS = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+/(issues/\d+|pull/\d+|blob/[0-9a-f]{40}/[\w./%-]+)")
 
 
-def _by_id(scenario: Scenario) -> str:
+def _get_id(scenario: Scenario) -> str:
     return scenario.id
 
 
-def _others(scenario: Scenario) -> dict[str, Any]:
+def _build_other_limits(scenario: Scenario) -> dict[str, Any]:
     return {**OTHER, **scenario.policy}
 
 
-def _times(checks: tuple[Expectation, ...]) -> dict[str, list[int]]:
+def _list_expected_instants(checks: tuple[Expectation, ...]) -> dict[str, list[int]]:
     """List every instant that is expected, by key."""
     times: dict[str, list[int]] = {}
     for check in checks:
@@ -47,18 +47,18 @@ def _times(checks: tuple[Expectation, ...]) -> dict[str, list[int]]:
     return times
 
 
-@pytest.mark.parametrize("scenario", CORPUS, ids=_by_id)
+@pytest.mark.parametrize("scenario", CORPUS, ids=_get_id)
 def test_a_scenario_of_the_corpus_says_what_it_is_for(scenario: Scenario) -> None:
     """In the corpus covers and source are not optional."""
     assert scenario.covers
     assert REPORTS.fullmatch(scenario.source), scenario.source
 
 
-@pytest.mark.parametrize("scenario", CORPUS, ids=_by_id)
+@pytest.mark.parametrize("scenario", CORPUS, ids=_get_id)
 def test_a_scenario_of_the_corpus_binds_to_another_policy(scenario: Scenario) -> None:
     """A supervisor with other numbers is judged by its own: nothing turns negative, uneven or out of order."""
-    parts = {name: Policy(**_others(part)) for name, part in scenario.parts.items()}
-    times = _times(scenario.bind(parts or Policy(**_others(scenario))).expect)
+    parts = {name: Policy(**_build_other_limits(part)) for name, part in scenario.parts.items()}
+    times = _list_expected_instants(scenario.bind(parts or Policy(**_build_other_limits(scenario))).expect)
     assert all(at == sorted(at) for at in times.values())
     elapsed, returned = times.get("elapsed", [0])[0], times.get("returned")
     assert returned is None or elapsed <= returned[0]
@@ -81,7 +81,7 @@ def test_no_list_of_background_tasks_leaves_out_a_sub_agent_at_work() -> None:
     """A real claude lists it until its end; only a step `task` enters it in the list that the fake prints."""
     unlisted = [
         scenario.id
-        for scenario in all_bundled()
+        for scenario in load_all_bundled()
         if "subtype: task_started" in scenario.text and "- task:" in scenario.text and scenario.level == "must"
     ]
     assert unlisted == []

@@ -13,13 +13,13 @@ RPC = "{dialect: pi, mode: rpc}"
 CLAUDE = "{dialect: claude, mode: session}"
 
 
-def bound(drive: str, *more: str, policy: Policy | None = None) -> BoundScenario:
+def bind_drive(drive: str, *more: str, policy: Policy | None = None) -> BoundScenario:
     """Bind a file about a session of pi's; its drive stands in line 3."""
     lines = ["scenario: a", "agent: {dialect: pi, mode: rpc}", f"drive: {drive}", "script: [{wait_for: prompt 1}]"]
     return loads("\n".join([*lines, *more])).bind(policy or Policy())
 
 
-def refused(drive: str, *more: str, agent: str = "{dialect: pi, mode: rpc}") -> list[str]:
+def list_problems(drive: str, *more: str, agent: str = "{dialect: pi, mode: rpc}") -> list[str]:
     """Give what is said about a file, without its name."""
     lines = ["scenario: a", f"agent: {agent}", f"drive: {drive}", "script: []", *more]
     with pytest.raises(ScenarioError) as caught:
@@ -42,7 +42,7 @@ def test_every_item_becomes_a_deed() -> None:
   - detach: v
   - stop: {}
   - close: {}"""
-    assert bound(drive, policy=Policy(prompt_timeout=9)).drive == (
+    assert bind_drive(drive, policy=Policy(prompt_timeout=9)).drive == (
         CallerAction(4, "prompt", "one"),
         CallerAction(5, "prompt", "ababa", after=SECOND),
         CallerAction(6, "turn", 2),
@@ -80,19 +80,19 @@ def test_a_run_has_no_drive_to_play() -> None:
 )
 def test_a_handler_answers_every_question_alike(handler: str, wanted: Handler) -> None:
     """Now, after a time, or never."""
-    assert bound("[{prompt: a}]", f"handler: {handler}").handler == wanted
+    assert bind_drive("[{prompt: a}]", f"handler: {handler}").handler == wanted
 
 
 def test_a_wait_for_a_limit_that_is_off_is_not_applicable() -> None:
     """A supervisor without it has nothing to be waited for."""
     with pytest.raises(NotApplicable, match=r"line 3 needs prompt_timeout, which"):
-        bound("[{prompt: a}, {wait: prompt_timeout}]", policy=Policy(prompt_timeout=None))
+        bind_drive("[{prompt: a}, {wait: prompt_timeout}]", policy=Policy(prompt_timeout=None))
 
 
 def test_an_outcome_of_a_turn_needs_its_limit_as_a_runs_does() -> None:
     """A supervisor without prompt_timeout cannot end a turn by it."""
     with pytest.raises(NotApplicable, match="prompt_timeout"):
-        bound("[{prompt: a}]", "expect: {turns: [{outcome: timed_out}]}", policy=Policy(prompt_timeout=None))
+        bind_drive("[{prompt: a}]", "expect: {turns: [{outcome: timed_out}]}", policy=Policy(prompt_timeout=None))
 
 
 def test_a_session_has_no_limit_of_silence_unless_it_is_told_one() -> None:
@@ -111,7 +111,7 @@ def test_turns_become_one_expectation_for_each_leaf() -> None:
     expect = "expect: {turns: [{text: a}, {outcome: failed, elapsed: 1s}], background: [{text: {contains: b}}]}"
     expect = f"{expect[:-1]}, status: [starting, closed], viewers: {{v: {{status: ready, transcript: c}}}}}}"
     assert [
-        (expectation.key, expectation.wanted) for expectation in bound("[{prompt: a}, {prompt: b}]", expect).expect
+        (expectation.key, expectation.wanted) for expectation in bind_drive("[{prompt: a}, {prompt: b}]", expect).expect
     ] == [
         ("turns.1.text", {"exact": "a"}),
         ("turns.2.outcome", "failed"),
@@ -146,12 +146,12 @@ def test_turns_become_one_expectation_for_each_leaf() -> None:
 )
 def test_a_mistake_in_a_drive_is_told_with_its_place(drive: str, wanted: str) -> None:
     """An author is shown the item, not the file."""
-    assert any(wanted in line for line in refused(drive)), refused(drive)
+    assert any(wanted in line for line in list_problems(drive)), list_problems(drive)
 
 
 def test_a_run_takes_one_prompt_and_nothing_else() -> None:
     """No prompt follows it."""
-    (told,) = refused("[{stop: {}}]", agent="pi")
+    (told,) = list_problems("[{stop: {}}]", agent="pi")
     assert told == "3:8: drive must be [{prompt: TEXT or {repeat, size}}]: the dialect pi in mode json is one run"
 
 
@@ -177,9 +177,9 @@ script:
 
 def test_keys_of_a_run_and_of_a_session_do_not_mix() -> None:
     """A session has no outcome of its own, a run no turns."""
-    (told,) = refused("[{prompt: a}]", "expect: {outcome: completed}")
+    (told,) = list_problems("[{prompt: a}]", "expect: {outcome: completed}")
     assert told == ("5:10: expect.outcome is about a run, and this agent is a session's: write turns: [{outcome: ...}]")
-    (told,) = refused("[{prompt: a}]", "expect: {turns: []}", agent="pi")
+    (told,) = list_problems("[{prompt: a}]", "expect: {turns: []}", agent="pi")
     assert told == "5:10: expect.turns is about a session, and this agent is a run's"
 
 
@@ -198,13 +198,13 @@ def test_keys_of_a_run_and_of_a_session_do_not_mix() -> None:
 )
 def test_a_mistake_in_a_handler_is_told_with_its_place(handler: str, agent: str, wanted: str) -> None:
     """Words beside the wrong thing would never be said."""
-    (told,) = refused("[{prompt: a}]", f"handler: {handler}", agent=agent)
+    (told,) = list_problems("[{prompt: a}]", f"handler: {handler}", agent=agent)
     assert told.startswith(wanted)
 
 
 def test_only_claude_can_be_asked_for_its_states() -> None:
     """A dialect that has none would be asked for nothing."""
-    (told,) = refused("[{prompt: a}]", agent="{dialect: pi, mode: rpc, states: true}")
+    (told,) = list_problems("[{prompt: a}]", agent="{dialect: pi, mode: rpc, states: true}")
     assert told == "2:8: the dialect pi tells no states in mode rpc: known by claude session"
 
 

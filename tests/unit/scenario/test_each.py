@@ -33,7 +33,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def _problems(text: str, agent: str = "") -> list[str]:
+def _list_problems(text: str, agent: str = "") -> list[str]:
     with pytest.raises(ScenarioError) as found:
         loads(text, "x.scenario.yaml", agent=agent)
     return [str(problem) for problem in found.value.problems]
@@ -100,7 +100,7 @@ def test_a_file_with_one_agent_stays_one_scenario(tmp_path: Path) -> None:
 )
 def test_a_wrong_list_is_named_with_its_place(agent: str, name: str, message: str) -> None:
     """The message has the place, the value and the remedy."""
-    assert _problems(f"scenario: x\nagent: {agent}\nscript: [{{answer: hi}}]\n", name) == [message]
+    assert _list_problems(f"scenario: x\nagent: {agent}\nscript: [{{answer: hi}}]\n", name) == [message]
 
 
 def test_a_mistake_that_all_agents_share_is_reported_once(tmp_path: Path) -> None:
@@ -118,6 +118,6 @@ def test_a_mistake_that_all_agents_share_is_reported_once(tmp_path: Path) -> Non
 def test_agents_of_sessions_are_not_listed() -> None:
     """They run at the same time, each by its own name."""
     text = "scenario: x\nsessions:\n  a: {agent: {each: [pi]}, script: []}\n  b: {agent: pi, script: []}\ndrive: []\n"
-    assert _problems(text)[0] == (
+    assert _list_problems(text)[0] == (
         "x.scenario.yaml:3:21: sessions.a.agent.each is for a file with one agent at a time: leave sessions out"
     )

@@ -57,7 +57,7 @@ CASES: list[tuple[str, Any]] = [
 ]
 
 
-def expectations(expect: str) -> tuple[Expectation, ...]:
+def bind_expectations(expect: str) -> tuple[Expectation, ...]:
     """Bind an `expect`, whose first key stands in line 5, under a policy with every limit."""
     text = f"scenario: a\nagent: raw\nscript: [{{spawn: helper}}, {{spawn: tool}}]\nexpect:\n  {expect}\n"
     return loads(text).bind(Policy(progress_timeout=9, max_runtime=9)).expect
@@ -66,7 +66,7 @@ def expectations(expect: str) -> tuple[Expectation, ...]:
 @pytest.mark.parametrize(("expect", "wanted"), CASES, ids=[expect for expect, _ in CASES])
 def test_a_key_has_one_normal_form(expect: str, wanted: Any) -> None:
     """However an author writes it, the verdict compares one form."""
-    first = expectations(expect)[0]
+    first = bind_expectations(expect)[0]
     assert first == Expectation(expect.partition(":")[0], 5, 3, wanted)
 
 
@@ -78,7 +78,7 @@ def test_every_key_of_the_table_is_bound_here() -> None:
 
 def test_processes_become_one_expectation_for_each_leaf() -> None:
     """`catches` names a leaf, and a row of the verdict is one."""
-    found = expectations("processes: {tool: {gone_at: 1s, alive_at: 0}, helper: {signals: [{HUP: 2s}]}}")
+    found = bind_expectations("processes: {tool: {gone_at: 1s, alive_at: 0}, helper: {signals: [{HUP: 2s}]}}")
     assert [(check.key, check.line, check.column, check.wanted) for check in found[:-1]] == [
         ("processes.tool.gone_at", 5, 22, SECOND),
         ("processes.tool.alive_at", 5, 35, 0),
@@ -88,17 +88,17 @@ def test_processes_become_one_expectation_for_each_leaf() -> None:
 
 def test_a_later_process_of_a_name_is_named_with_its_number() -> None:
     """The second invocation of an agent is a process of its own."""
-    (found, _) = expectations("processes: {agent 2: {gone_at: 1s}}")
+    (found, _) = bind_expectations("processes: {agent 2: {gone_at: 1s}}")
     assert (found.key, found.wanted) == ("processes.agent 2.gone_at", SECOND)
 
 
 def test_nobody_may_leak_unless_the_file_says_so() -> None:
     """The most important check needs no line in a scenario."""
-    assert expectations("noise: 0")[-1] == Expectation("leaks", 0, 0, [])
-    assert [check.key for check in expectations("leaks: [tool]")] == ["leaks"]
+    assert bind_expectations("noise: 0")[-1] == Expectation("leaks", 0, 0, [])
+    assert [check.key for check in bind_expectations("leaks: [tool]")] == ["leaks"]
 
 
 def test_expectations_keep_the_order_of_the_file() -> None:
     """Rows are read beside the file."""
-    keys = [check.key for check in expectations("noise: 0\n  outcome: completed\n  elapsed: 0")]
+    keys = [check.key for check in bind_expectations("noise: 0\n  outcome: completed\n  elapsed: 0")]
     assert keys == ["noise", "outcome", "elapsed", "leaks"]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SECOND = 1_000_000_000
 
 
-def elapsed(time: str, policy: Policy | None = None, head: str = "") -> Expectation:
+def bind_elapsed(time: str, policy: Policy | None = None, head: str = "") -> Expectation:
     """Bind `elapsed: TIME`, as QA would write it."""
     text = f"scenario: a\nagent: raw\n{head}script: []\nexpect: {{elapsed: {time}}}\n"
     return loads(text).bind(policy or Policy()).expect[0]
@@ -57,18 +57,18 @@ def elapsed(time: str, policy: Policy | None = None, head: str = "") -> Expectat
 )
 def test_a_time_is_exact(time: str, nanoseconds: int) -> None:
     """A float's last digit would be a wrong verdict: thirds cancel out, tenths add up."""
-    assert elapsed(time).wanted == nanoseconds
+    assert bind_elapsed(time).wanted == nanoseconds
 
 
 def test_a_time_follows_the_policy_of_the_subject() -> None:
     """A supervisor with other numbers is judged by its own."""
     policy = Policy(inactivity_timeout=30.0, kill_grace=0.125)
-    assert elapsed("inactivity_timeout + kill_grace", policy).wanted == 30_125_000_000
+    assert bind_elapsed("inactivity_timeout + kill_grace", policy).wanted == 30_125_000_000
 
 
 def test_a_check_on_a_missing_limit_is_not_applicable() -> None:
     """Only the check falls away: the rest of the scenario still judges."""
-    expectation = elapsed("max_runtime + 1s")
+    expectation = bind_elapsed("max_runtime + 1s")
     assert (expectation.wanted, expectation.not_applicable) == (None, "max_runtime")
 
 
@@ -91,7 +91,7 @@ def test_a_script_on_a_missing_limit_is_not_applicable_as_a_whole() -> None:
 )
 def test_a_part_of_a_limit_counts_upwards_as_limits_do(time: str, limit: float, nanoseconds: int) -> None:
     """A supervisor with a limit of thirds has done nothing wrong, and is judged."""
-    assert elapsed(time, Policy(kill_grace=limit)).wanted == nanoseconds
+    assert bind_elapsed(time, Policy(kill_grace=limit)).wanted == nanoseconds
 
 
 def test_a_part_of_a_limit_counts_upwards_in_another_process_too() -> None:
@@ -103,31 +103,31 @@ def test_a_part_of_a_limit_counts_upwards_in_another_process_too() -> None:
 
 def test_a_time_that_another_policy_makes_none_is_not_applicable_there() -> None:
     """The file is sound for most supervisors, and this one has done nothing wrong; the row says what is the matter."""
-    seen = elapsed("inactivity_timeout - 10s", Policy(inactivity_timeout=5.0)).not_applicable
+    seen = bind_elapsed("inactivity_timeout - 10s", Policy(inactivity_timeout=5.0)).not_applicable
     assert seen == 'other limits ("inactivity_timeout - 10s" is -5s: a time cannot be negative)'
 
 
 def test_a_file_is_checked_with_the_limits_that_it_gives() -> None:
     """A value that is negative by default may be right under the file's own policy."""
     head = "policy: {kill_grace: 20s}\n"
-    assert elapsed("kill_grace - 10s", Policy(kill_grace=20.0), head).wanted == 10 * SECOND
+    assert bind_elapsed("kill_grace - 10s", Policy(kill_grace=20.0), head).wanted == 10 * SECOND
 
 
 _VALUES = st.integers(0, 10**6).flatmap(lambda n: st.sampled_from([(f"{n}ns", n), (f"{n}us", n * 1000)]))
 
 
-def _joined(parts: st.SearchStrategy[tuple[str, int]]) -> st.SearchStrategy[tuple[str, int]]:
+def _draw_joined_expression(parts: st.SearchStrategy[tuple[str, int]]) -> st.SearchStrategy[tuple[str, int]]:
     sums = st.tuples(parts, parts).map(lambda two: (f"({two[0][0]} + {two[1][0]})", two[0][1] + two[1][1]))
     scaled = st.tuples(parts, st.integers(0, 99)).map(lambda two: (f"{two[0][0]} * {two[1]}", two[0][1] * two[1]))
     return sums | scaled
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.recursive(_VALUES, _joined, max_leaves=6).filter(lambda case: len(case[0]) <= 200))
+@given(st.recursive(_VALUES, _draw_joined_expression, max_leaves=6).filter(lambda case: len(case[0]) <= 200))
 def test_a_sum_of_products_is_what_python_computes(case: tuple[str, Any]) -> None:
     """An independent evaluation beside the parser's own."""
     text, nanoseconds = case
-    assert elapsed(text).wanted == nanoseconds
+    assert bind_elapsed(text).wanted == nanoseconds
 
 
 @pytest.mark.parametrize("stated", [(), ("bash",)])

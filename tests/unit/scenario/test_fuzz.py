@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from pytest_agentproc.errors import ScenarioError, ScenarioProblem
 from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.vocabulary import Policy
-from tests.bundled import all_bundled
+from tests.bundled import load_all_bundled
 from tests.unit.mutations import MUTATIONS
 
 if TYPE_CHECKING:
     from random import Random
 
 ROOT = Path(__file__).resolve().parents[3]
-TEXTS = [scenario.text for scenario in all_bundled()]
+TEXTS = [scenario.text for scenario in load_all_bundled()]
 TEXTS += [file.read_text("utf-8") for file in sorted((Path(__file__).parents[1] / "malformed").glob("*.yaml"))]
 LINE_ENDS = re.compile("\r\n|[\n\r]")
 LONGEST_MESSAGE = 600
@@ -30,7 +30,7 @@ MAX_SECONDS = 2.0
 """Of processor time for one file; the slowest of some hundred thousand took a tenth of it."""
 
 
-def problems(text: str) -> tuple[ScenarioProblem, ...] | None:
+def find_problems(text: str) -> tuple[ScenarioProblem, ...] | None:
     """Load and bind, and give what is said about the text; None if nothing is."""
     try:
         loads(text, folder=ROOT / "tests").bind(Policy())
@@ -41,10 +41,10 @@ def problems(text: str) -> tuple[ScenarioProblem, ...] | None:
     return None
 
 
-def check(text: str) -> None:
+def check_promises(text: str) -> None:
     """Hold what is promised for every text."""
     begun = time.process_time()
-    found = problems(text)
+    found = find_problems(text)
     took = time.process_time() - begun
     assert took < MAX_SECONDS, f"it took {took:.1f} s"
     if found is None:
@@ -59,7 +59,7 @@ def check(text: str) -> None:
         assert 0 < len(problem.message) <= LONGEST_MESSAGE
 
 
-def spoilt(random: Random) -> str:
+def mutate_scenario(random: Random) -> str:
     """Take a scenario, maybe with the end of another, and spoil it in one to four ways."""
     lines = random.choice(TEXTS).split("\n")
     if random.random() < 0.1:
@@ -82,7 +82,7 @@ def spoilt(random: Random) -> str:
 @given(st.randoms())
 def test_a_spoilt_file_loads_or_gives_located_problems(random: Random) -> None:
     """A stack instead of a message is what users of YAML plugins complain about first."""
-    check(spoilt(random))
+    check_promises(mutate_scenario(random))
 
 
 STEPS = "scenario: a\nagent: raw\nscript:\n"
@@ -112,4 +112,4 @@ STEPS = "scenario: a\nagent: raw\nscript:\n"
 )
 def test_what_once_broke_the_checker_is_told_in_place(text: str) -> None:
     """Each was a stack, a place outside of the file, or a message of several lines."""
-    check(text)
+    check_promises(text)

@@ -29,14 +29,14 @@ should: {turns: [{exit_code: 0}], background: []}
 """
 
 
-def problems(text: str) -> list[str]:
+def list_problems(text: str) -> list[str]:
     """Give the messages of a malformed text."""
     with pytest.raises(ScenarioError) as caught:
         loads(text)
     return [str(problem) for problem in caught.value.problems]
 
 
-def row(level: str, verdict: Verdict) -> CheckRow:
+def build_check(level: str, verdict: Verdict) -> CheckRow:
     """Give a check that the file states."""
     return CheckRow(level, 1, "", "", verdict, level=level)
 
@@ -74,7 +74,7 @@ def test_lists_of_turns_are_put_together() -> None:
 
 def test_a_key_stands_at_one_level_only() -> None:
     """The message names the line in which it stands already."""
-    assert problems(FILE.replace("should: {elapsed: 0s}", "should: {text: {contains: d}}")) == [
+    assert list_problems(FILE.replace("should: {elapsed: 0s}", "should: {text: {contains: d}}")) == [
         "<text>:6:10: text stands in line 5 already: write it at one level only"
     ]
 
@@ -82,20 +82,20 @@ def test_a_key_stands_at_one_level_only() -> None:
 @pytest.mark.parametrize(("level", "line"), [("should", 7), ("info", 7), ("info", 8)])
 def test_a_block_is_below_the_level_of_its_file(level: str, line: int) -> None:
     """Otherwise there would be two places for the same."""
-    found = problems(FILE.replace("harm:", f"level: {level}\nharm:"))
+    found = list_problems(FILE.replace("harm:", f"level: {level}\nharm:"))
     assert f"<text>:{line}:1: the level of this file is {level}: write these checks under expect" in found
 
 
 def test_a_path_in_a_lower_block_is_named_as_it_stands() -> None:
     """A mistake under should is not looked for under expect."""
-    assert problems(FILE.replace("elapsed: 0s", "elapsed: []")) == [
+    assert list_problems(FILE.replace("elapsed: 0s", "elapsed: []")) == [
         "<text>:6:19: should.elapsed must be a time such as 10s, not a list"
     ]
 
 
 def test_an_informational_check_decides_for_the_reference_supervisor_alone() -> None:
     """It is a choice of its own, which binds no other one."""
-    rows = [row("must", Verdict.PASSED), row("info", Verdict.FAILED)]
+    rows = [build_check("must", Verdict.PASSED), build_check("info", Verdict.FAILED)]
     assert choose_overall_verdict(rows) is Verdict.FAILED
     assert choose_overall_verdict(rows, counts_info=False) is Verdict.PASSED
     assert choose_overall_verdict(rows[1:], counts_info=False) is Verdict.FAILED, (
@@ -106,10 +106,17 @@ def test_an_informational_check_decides_for_the_reference_supervisor_alone() -> 
 @pytest.mark.parametrize("verdict", [Verdict.UNDECIDED, Verdict.NOT_EXERCISED])
 def test_an_open_should_leaves_a_decided_must_alone(verdict: Verdict) -> None:
     """A must that nothing decides stays open, whatever stands below it."""
-    assert choose_overall_verdict([row("must", Verdict.PASSED), row("should", verdict)]) is Verdict.PASSED
-    assert choose_overall_verdict([row("must", Verdict.NOT_APPLICABLE), row("should", verdict)]) is verdict
-    assert choose_overall_verdict([row("must", verdict), row("should", Verdict.PASSED)]) is verdict
-    assert choose_overall_verdict([row("must", Verdict.PASSED), row("should", Verdict.FAILED)]) is Verdict.FAILED
+    assert (
+        choose_overall_verdict([build_check("must", Verdict.PASSED), build_check("should", verdict)]) is Verdict.PASSED
+    )
+    assert (
+        choose_overall_verdict([build_check("must", Verdict.NOT_APPLICABLE), build_check("should", verdict)]) is verdict
+    )
+    assert choose_overall_verdict([build_check("must", verdict), build_check("should", Verdict.PASSED)]) is verdict
+    assert (
+        choose_overall_verdict([build_check("must", Verdict.PASSED), build_check("should", Verdict.FAILED)])
+        is Verdict.FAILED
+    )
 
 
 def test_a_must_that_is_not_reported_stays_undecided_whatever_a_should_says() -> None:
@@ -117,7 +124,7 @@ def test_a_must_that_is_not_reported_stays_undecided_whatever_a_should_says() ->
     expected = Expected("outcome", "completed"), Expected("elapsed", 0, level="should")
     script = Script(catches={"some-defect": "elapsed"})
     rows = judge_all_expectations(
-        PlayResult(BoundScenario(expected, scenario=script), _started(), RunReport(elapsed=0))
+        PlayResult(BoundScenario(expected, scenario=script), _record_start(), RunReport(elapsed=0))
     )
     assert [row.verdict for row in rows] == [Verdict.UNDECIDED, Verdict.PASSED]
 
@@ -129,11 +136,12 @@ def test_a_supervisor_without_a_transcript_is_judged_by_its_text(answer: dict[st
     """The text is all that its user reads."""
     expected = Expected("text", {"exact": "a"}), Expected("transcript", {"exact": "a"})
     script = Script(catches={"some-defect": "transcript"})
-    rows = judge_all_expectations(PlayResult(BoundScenario(expected, scenario=script), _started(), RunReport(**answer)))  # type: ignore[arg-type]
+    report = RunReport(**answer)  # type: ignore[arg-type]
+    rows = judge_all_expectations(PlayResult(BoundScenario(expected, scenario=script), _record_start(), report))
     assert rows[1].verdict is verdict
 
 
-def _started() -> Record:
+def _record_start() -> Record:
     record = Record()
     record.add(0, "p", {"process": "agent", "seen": True, "pid": 7, "parent": "supervisor", "line": 0})
     return record

@@ -9,7 +9,7 @@ from pytest_agentproc.scenario import Scenario, load_for_each_agent
 from pytest_agentproc.subjects import reference_supervisor
 from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations
 from tests.architecture.sources import ROOT
-from tests.bundled import all_bundled
+from tests.bundled import load_all_bundled
 
 REPORTS = (
     "anthropics/claude-code/issues/94392",
@@ -42,7 +42,7 @@ OWN = [scenario for file in sorted((ROOT / "tests" / "reports").iterdir()) for s
 def test_a_report_is_a_scenario(report: str) -> None:
     """A report that cannot be written as a file is a hole in the language."""
     address = f"https://github.com/{report}"
-    assert [scenario.id for scenario in (*all_bundled(), *OWN) if f"source: {address}\n" in scenario.text]
+    assert [scenario.id for scenario in (*load_all_bundled(), *OWN) if f"source: {address}\n" in scenario.text]
 
 
 @pytest.mark.parametrize("scenario", OWN, ids=lambda scenario: scenario.id)

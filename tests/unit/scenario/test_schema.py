@@ -85,7 +85,7 @@ def validator() -> jsonschema.Draft7Validator:
     return jsonschema.Draft7Validator(json.loads(json.dumps(described)))
 
 
-def refusals(text: str, validator: jsonschema.Draft7Validator) -> list[str]:
+def list_schema_errors(text: str, validator: jsonschema.Draft7Validator) -> list[str]:
     """Say what is wrong with a file, without the loader."""
     try:
         read: Any = yaml.load(text, _Core)  # noqa: S506 -- a safe loader with other types of scalars
@@ -98,14 +98,14 @@ def refusals(text: str, validator: jsonschema.Draft7Validator) -> list[str]:
 def test_the_schema_accepts_every_bundled_scenario(validator: jsonschema.Draft7Validator) -> None:
     """An editor that underlines what runs teaches its user to look away."""
     assert len(BUNDLED) > 200
-    refused = {file.name: refusals(file.read_text("utf-8"), validator)[:3] for file in BUNDLED}
+    refused = {file.name: list_schema_errors(file.read_text("utf-8"), validator)[:3] for file in BUNDLED}
     assert {name: told for name, told in refused.items() if told} == {}
 
 
 def test_the_schema_refuses_what_the_loader_refuses(validator: jsonschema.Draft7Validator) -> None:
     """A mistake that an editor passes without a reason is found a step later than it could be."""
     files = sorted(MALFORMED.glob("*.yaml"))
-    passed = {file.stem for file in files if not refusals(file.read_text("utf-8"), validator)}
+    passed = {file.stem for file in files if not list_schema_errors(file.read_text("utf-8"), validator)}
     assert passed == set(UNSEEN)
 
 
@@ -129,7 +129,7 @@ def test_the_schema_refuses_what_the_loader_refuses(validator: jsonschema.Draft7
 )
 def test_the_schema_refuses_a_wrong_step(validator: jsonschema.Draft7Validator, script: str) -> None:
     """One step has one name, and beside it only what belongs to it."""
-    assert refusals(f"scenario: a\nagent: claude\nscript: {script}\n", validator) != []
+    assert list_schema_errors(f"scenario: a\nagent: claude\nscript: {script}\n", validator) != []
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_the_schema_refuses_a_wrong_step(validator: jsonschema.Draft7Validator, 
 )
 def test_the_schema_accepts_a_right_step(validator: jsonschema.Draft7Validator, script: str) -> None:
     """Text is text, however a reader of YAML would type it."""
-    assert refusals(f"scenario: a\nagent: claude\nscript: {script}\n", validator) == []
+    assert list_schema_errors(f"scenario: a\nagent: claude\nscript: {script}\n", validator) == []
 
 
 def test_every_step_has_its_words_and_its_snippet() -> None:

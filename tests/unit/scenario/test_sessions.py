@@ -51,14 +51,14 @@ class States:
         return Policy.for_dialect(request.dialect, **request.limits)
 
 
-def scenario() -> Scenario:
+def load_scenario() -> Scenario:
     """Load the file of this page."""
     return loads(TEXT, "dir/two.scenario.yaml")
 
 
 def test_each_session_is_a_scenario_of_its_own() -> None:
     """A subject that plays one agent can play the agent of a session, and the whole order names no agent."""
-    whole = scenario()
+    whole = load_scenario()
     left, right = whole.parts.values()
     assert [*whole.parts] == ["left", "right"]
     assert (left.session, left.dialect, left.mode, dict(left.policy)) == (
@@ -83,7 +83,7 @@ def test_a_file_with_one_agent_has_no_parts() -> None:
 def test_limits_are_stated_for_each_session() -> None:
     """They follow its dialect and what the file overrides for it; a session has no limit of silence unless told one."""
     subject = States()
-    terms = scenario().request_limits(subject)
+    terms = load_scenario().request_limits(subject)
     assert subject.asked == [({"prompt_timeout": 3}, "claude"), ({}, "pi")]
     assert isinstance(terms, dict)
     assert {name: policy.prompt_timeout for name, policy in terms.items()} == {"left": 3, "right": 3600}
@@ -92,7 +92,7 @@ def test_limits_are_stated_for_each_session() -> None:
 
 def test_a_time_of_an_item_follows_the_limits_of_its_session() -> None:
     """The same name is another number in another session."""
-    assert scenario().bind(TERMS).drive == (
+    assert load_scenario().bind(TERMS).drive == (
         CallerAction(15, "prompt", "a", session="left"),
         CallerAction(16, "prompt", "b", after=7 * SECOND, session="right"),
         CallerAction(17, "wait", 3 * SECOND, session="left"),
@@ -103,7 +103,7 @@ def test_a_time_of_an_item_follows_the_limits_of_its_session() -> None:
 def test_an_expectation_keeps_its_whole_key_and_its_sessions_limits() -> None:
     """`catches` names the whole key, and a row of the verdict is one."""
     assert [
-        (expectation.key, expectation.line, expectation.wanted) for expectation in scenario().bind(TERMS).expect
+        (expectation.key, expectation.line, expectation.wanted) for expectation in load_scenario().bind(TERMS).expect
     ] == [
         ("sessions.right.turns.1.outcome", 21, "cancelled"),
         ("sessions.right.turns.1.elapsed", 21, 7 * SECOND),
@@ -120,7 +120,7 @@ def test_an_expectation_keeps_its_whole_key_and_its_sessions_limits() -> None:
 
 def test_a_part_has_its_own_program_caller_and_checks() -> None:
     """Its fake is called as the session is, and tells what it was given only if its own checks ask for it."""
-    parts = scenario().bind(TERMS).parts
+    parts = load_scenario().bind(TERMS).parts
     left, right = parts["left"], parts["right"]
     assert [part.program["name"] for part in (left, right)] == ["left", "right"]
     assert left.program["steps"] == [
@@ -152,11 +152,11 @@ def test_a_limit_that_one_session_lacks_excuses_its_checks_alone() -> None:
 def test_a_script_that_needs_a_missing_limit_excuses_the_scenario() -> None:
     """One session of it cannot be played, so none is."""
     with pytest.raises(NotApplicable, match="prompt_timeout"):
-        scenario().bind({**TERMS, "right": Policy(prompt_timeout=None)})
+        load_scenario().bind({**TERMS, "right": Policy(prompt_timeout=None)})
 
 
 def test_one_policy_can_stand_for_all() -> None:
     """A test of the language need not name the sessions again."""
-    assert {part.policy for part in scenario().bind(Policy(prompt_timeout=2)).parts.values()} == {
+    assert {part.policy for part in load_scenario().bind(Policy(prompt_timeout=2)).parts.values()} == {
         Policy(prompt_timeout=2)
     }

@@ -16,7 +16,7 @@ from pytest_agentproc.search import explore, format_failure_scenario
 from pytest_agentproc.search._exploration import MovedSettings
 from pytest_agentproc.subjects import ReferenceSupervisor, reference_supervisor
 from pytest_agentproc.verdict import Verdict, find_instants, judge_play, replace_instants
-from tests.bundled import all_bundled, bundled
+from tests.bundled import load_all_bundled, load_bundled
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import PlayResult, ScenarioRunner
@@ -74,12 +74,12 @@ catches: {duration-timeout: outcome}
 _SEVERAL = 10
 
 
-def _wrong(name: str) -> ReferenceSupervisor:
+def _build_defective_supervisor(name: str) -> ReferenceSupervisor:
     made = find_defect(name)
     return ReferenceSupervisor(name, made.deciders, made.session_deciders)
 
 
-def _explored(text: str, subject: Any, lab: Any = None, runs: int = 30) -> SearchResult:
+def _explore_text(text: str, subject: Any, lab: Any = None, runs: int = 30) -> SearchResult:
     return explore(loads(text, "mine.scenario.yaml"), subject, runs=runs, seed=1, lab=cast("ScenarioRunner", lab))
 
 
@@ -154,17 +154,17 @@ def test_writes_that_are_cut_already_or_have_no_end_are_left_alone(rest: str) ->
 @pytest.mark.slow
 def test_every_piece_of_every_bundled_scenario_can_be_moved_and_read_again() -> None:
     """A text that is no scenario would be passed over in silence, and never looked at."""
-    for scenario in [candidate for candidate in all_bundled() if candidate.id.startswith("session-")][::9]:
+    for scenario in [candidate for candidate in load_all_bundled() if candidate.id.startswith("session-")][::9]:
         for piece in find_movable_pieces(scenario):
             for text in (
                 piece.options
                 if piece.kind in ("cut", "chunk", "order")
-                else [piece.format_replacement_time(10**9, _limits(scenario))]
+                else [piece.format_replacement_time(10**9, _read_limits(scenario))]
             ):
                 loads(apply_moves(scenario.text, [(piece, text)]), scenario.path, Path(scenario.path).parent)
 
 
-def _limits(scenario: Scenario) -> Any:
+def _read_limits(scenario: Scenario) -> Any:
     return scenario.request_agent_limits(reference_supervisor()).to_whole_limits()
 
 
@@ -183,9 +183,9 @@ def test_the_instants_that_a_file_expects_are_those_of_the_play_and_nothing_else
 @pytest.mark.slow
 def test_a_defect_is_found_in_a_file_that_it_passes_and_written_as_a_scenario() -> None:
     """One minute is too short for it; twice that is not, and the file's expectations allow as much."""
-    subject = _wrong("duration-timeout")
+    subject = _build_defective_supervisor("duration-timeout")
     assert judge_play(run_in_model(loads(_DOTS), subject)).verdict is Verdict.PASSED
-    came = _explored(_DOTS, subject)
+    came = _explore_text(_DOTS, subject)
     assert came.find is not None
     replay = "agentproc run found --defect duration-timeout"
     text = format_failure_scenario(
@@ -222,7 +222,7 @@ def test_a_caller_who_comes_too_late_for_a_status_is_no_fault_of_the_reference()
 
 def test_a_caller_whose_agent_was_replaced_before_its_background_turn_waits_in_vain() -> None:
     """An agent that is silent for longer than the prompt may last, and does not acknowledge, is started anew."""
-    made = MovedSettings(bundled("background-late-notification-with-states"), reference_supervisor())
+    made = MovedSettings(load_bundled("background-late-notification-with-states"), reference_supervisor())
     at = next(index for index, text in enumerate(made.unmoved_texts) if text == "2s")
     silent = (*made.unmoved_texts[:at], "3899s", *made.unmoved_texts[at + 1 :])
     text = apply_moves(made.scenario.text, zip(made.movables, silent, strict=True))
@@ -250,12 +250,12 @@ class _Foreign:
 @pytest.mark.slow
 def test_a_tie_that_the_file_does_not_have_says_nothing_of_somebody_else() -> None:
     """The files about one instant promise the order in it; the kit's defects are held to it anywhere."""
-    subject = _wrong("timer-beats-exit")
-    came = _explored(_EXIT, subject)
+    subject = _build_defective_supervisor("timer-beats-exit")
+    came = _explore_text(_EXIT, subject)
     assert came.find is not None
     assert "silence: 120s" in came.find.scenario.text
     foreign = _Foreign(subject)
-    assert _explored(_EXIT, foreign, lab=foreign).find is None
+    assert _explore_text(_EXIT, foreign, lab=foreign).find is None
 
 
 @pytest.mark.slow
@@ -263,12 +263,12 @@ def test_a_supervisor_that_does_right_is_never_red(monkeypatch: pytest.MonkeyPat
     """The reference moves with every move; if its instants did not count, each right one would be wrong."""
     foreign = _Foreign(reference_supervisor())
     for text in (_DOTS, _SILENT, _EXIT):
-        came = _explored(text, foreign, lab=foreign)
+        came = _explore_text(text, foreign, lab=foreign)
         assert came.find is None
         assert came.counted is not None
         assert came.counted >= _SEVERAL
     monkeypatch.setattr("pytest_agentproc.search._exploration.find_instants", lambda *_: None)
-    came = _explored(_DOTS.replace("agent: raw", "agent: {dialect: raw, chunk: 4 KiB}"), foreign, lab=foreign)
+    came = _explore_text(_DOTS.replace("agent: raw", "agent: {dialect: raw, chunk: 4 KiB}"), foreign, lab=foreign)
     assert came.counted is not None
     assert came.counted < _SEVERAL
 
@@ -286,20 +286,20 @@ def test_what_the_reference_does_not_report_is_not_met() -> None:
             return replace(played, answer=replace(played.answer, text=played.answer.text or ""))
 
     foreign = Told(reference_supervisor())
-    assert _explored(text, foreign, lab=foreign).find is None
+    assert _explore_text(text, foreign, lab=foreign).find is None
 
 
 @pytest.mark.slow
 def test_a_slight_move_that_turns_the_reference_is_a_find(monkeypatch: pytest.MonkeyPatch) -> None:
     """The reference supervisor is its own reference: it must not turn where nothing competes."""
-    assert _explored(_EXIT, reference_supervisor()).find is None
+    assert _explore_text(_EXIT, reference_supervisor()).find is None
 
     def jumpy(scenario: Scenario, subject: Any) -> PlayResult:
         text = scenario.text.replace("exit: 3", "exit: 4") if "silence: 5s" not in scenario.text else scenario.text
         return run_in_model(loads(text), subject)
 
     monkeypatch.setattr("pytest_agentproc.search._exploration.run_in_model", jumpy)
-    came = _explored(_EXIT, reference_supervisor())
+    came = _explore_text(_EXIT, reference_supervisor())
     assert came.find is not None
     assert (came.find.key, came.find.reason) == ("exit_code", "exit_code is 4, not 3")
     assert "  - silence: 4999ms\n" in came.find.scenario.text
@@ -309,7 +309,7 @@ def test_a_slight_move_that_turns_the_reference_is_a_find(monkeypatch: pytest.Mo
 @pytest.mark.parametrize("part", range(3))
 def test_the_reference_keeps_its_promises_in_moved_bundled_scenarios(part: int) -> None:
     """A short look at some in each commit; a long one at all by `python -m tests.benchmarks.explore --reference`."""
-    for scenario in [candidate for candidate in all_bundled() if not candidate.openings][part * 40 :: 120]:
+    for scenario in [candidate for candidate in load_all_bundled() if not candidate.openings][part * 40 :: 120]:
         came = explore(scenario, reference_supervisor(), runs=15, seed=part, seconds=3)
         assert came.find is None, came.find.reason + came.find.scenario.text
 
@@ -330,11 +330,11 @@ def test_the_reference_keeps_its_promises_in_moved_bundled_scenarios(part: int) 
 )
 def test_a_defect_is_found_in_a_bundled_file_that_does_not_claim_to_catch_it(name: str, file: str) -> None:
     """That is what exploring is for; `python -m tests.benchmarks.explore` looks for all of them."""
-    scenario = bundled(file)
+    scenario = load_bundled(file)
     assert name not in scenario.catches
-    assert judge_play(run_in_model(scenario, _wrong(name))).verdict is Verdict.PASSED
-    came = explore(scenario, _wrong(name), runs=100, seed=0, shrinking=0)
+    assert judge_play(run_in_model(scenario, _build_defective_supervisor(name))).verdict is Verdict.PASSED
+    came = explore(scenario, _build_defective_supervisor(name), runs=100, seed=0, shrinking=0)
     assert came.find is not None
     again = loads(came.find.scenario.text)
     assert judge_play(run_in_model(again, reference_supervisor())).verdict is Verdict.PASSED
-    assert judge_play(run_in_model(again, _wrong(name))).verdict is Verdict.FAILED
+    assert judge_play(run_in_model(again, _build_defective_supervisor(name))).verdict is Verdict.FAILED

@@ -19,8 +19,8 @@ from pytest_agentproc.search import (
 )
 from pytest_agentproc.subjects import Function, ReferenceSupervisor, reference_supervisor
 from pytest_agentproc.verdict import Verdict, judge_play
-from tests.benchmarks.search import replays, wrong
-from tests.bundled import all_bundled, bundled
+from tests.benchmarks.search import build_defective_supervisor, confirm_finding
+from tests.bundled import load_all_bundled, load_bundled
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import PlayResult, ScenarioRunner
@@ -39,17 +39,17 @@ covers: [A1]
 """
 
 
-def _wrong(name: str) -> ReferenceSupervisor:
-    return wrong(find_defect(name))
+def _build_defective_supervisor(name: str) -> ReferenceSupervisor:
+    return build_defective_supervisor(find_defect(name))
 
 
-def _searched(subject: ReferenceSupervisor, runs: int = 200) -> SearchResult:
+def _search_text(subject: ReferenceSupervisor, runs: int = 200) -> SearchResult:
     return search(loads(_TEXT, "pauses.scenario.yaml"), subject, runs=runs, seed=1)
 
 
 def test_a_tie_of_exit_and_deadline_is_found_and_written_as_a_scenario() -> None:
     """Only at the very nanosecond does this supervisor err: a search finds it only if times are drawn at the limits."""
-    came = _searched(_wrong("timer-beats-exit"))
+    came = _search_text(_build_defective_supervisor("timer-beats-exit"))
     assert came.find is not None
     text = format_failure_scenario(
         came.find, subject="timer-beats-exit", seed=1, run=7, replay="agentproc run found --defect x", is_defect=True
@@ -82,12 +82,12 @@ catches: {timer-beats-exit: outcome}
     )
     again = loads(text, "found.scenario.yaml")
     assert judge_play(run_in_model(again, reference_supervisor())).verdict is Verdict.PASSED
-    assert judge_play(run_in_model(again, _wrong("timer-beats-exit"))).verdict is Verdict.FAILED
+    assert judge_play(run_in_model(again, _build_defective_supervisor("timer-beats-exit"))).verdict is Verdict.FAILED
 
 
 def test_the_reference_breaks_nothing_in_the_same_settings() -> None:
     """A search that finds what is not there costs more than one that finds nothing."""
-    came = _searched(reference_supervisor())
+    came = _search_text(reference_supervisor())
     assert (came.find, came.first) == (None, 0)
     assert came.runs > 100, "settings that are drawn twice are played once, and few are"
 
@@ -115,7 +115,7 @@ def test_of_several_sessions_what_the_file_expects_is_asked() -> None:
     """They have no common story beside it."""
     scenario = loads(_SEVERAL, "several.scenario.yaml")
     assert search(scenario, reference_supervisor(), runs=5, seed=1).find is None
-    came = search(scenario, _wrong("viewer-misses-the-past"), runs=5, seed=1)
+    came = search(scenario, _build_defective_supervisor("viewer-misses-the-past"), runs=5, seed=1)
     assert came.find is not None
     assert came.find.key == "sessions.red.viewers.late.transcript"
 
@@ -124,24 +124,24 @@ def test_what_the_reference_does_not_meet_is_asked_of_nobody() -> None:
     """It is a find of a search over the reference supervisor, and says nothing of who fails as well."""
     scenario = loads(f"{_TEXT}expect: {{text: never}}\n", "x.scenario.yaml")
     assert search(scenario, reference_supervisor(), runs=5, seed=1).find is not None
-    assert search(scenario, _wrong("leftovers-stay"), runs=5, seed=1).find is None
+    assert search(scenario, _build_defective_supervisor("leftovers-stay"), runs=5, seed=1).find is None
 
 
 def test_the_kit_s_own_defects_are_asked_about_every_agent() -> None:
     """For an agent that speaks after its last word, nothing is asked of other supervisors only."""
     text = "scenario: x\nagent: pi\nscript: [{answer: a}, {silence: {between: [1s, 2s]}}, {say: b}]\n"
-    came = search(loads(text, "x.scenario.yaml"), _wrong("timer-beats-exit"), runs=5, seed=1)
+    came = search(loads(text, "x.scenario.yaml"), _build_defective_supervisor("timer-beats-exit"), runs=5, seed=1)
     assert came.counted == came.runs > 1
 
 
 def test_settings_none_of_which_can_be_played_are_not_called_sound() -> None:
     """Without a play nothing was found, and that says nothing: the reason is shown instead."""
-    lacking = Function(_nothing, dialects=["raw"])
+    lacking = Function(_supervise_nothing, dialects=["raw"])
     with pytest.raises(NotApplicable, match="line 1 needs agents of pi, which the subject does not have"):
         search(loads(_TEXT), lacking, runs=5, seed=1, lab=cast("ScenarioRunner", _Refusing()))
 
 
-async def _nothing(_order: RunRequest) -> str:
+async def _supervise_nothing(_order: RunRequest) -> str:
     return "completed"
 
 
@@ -154,7 +154,7 @@ class _Refusing:
 
 def test_the_same_seed_finds_the_same() -> None:
     """A find that cannot be found again is an anecdote."""
-    first, second = (_searched(_wrong("duration-timeout")) for _ in range(2))
+    first, second = (_search_text(_build_defective_supervisor("duration-timeout")) for _ in range(2))
     assert first.find is not None
     assert second.find is not None
     assert (first.first, first.runs, first.find.choices) == (second.first, second.runs, second.find.choices)
@@ -172,8 +172,8 @@ class _Once:
 
 def test_a_find_that_real_processes_do_not_repeat_is_the_kit_s_fault() -> None:
     """Then the model and the lockstep disagree, and no supervisor is to blame."""
-    subject = _wrong("timer-beats-exit")
-    find = _searched(subject).find
+    subject = _build_defective_supervisor("timer-beats-exit")
+    find = _search_text(subject).find
     assert find is not None
     other = run_in_model(find.scenario, reference_supervisor())
     confirmed = confirm_failure(find, subject, cast("ScenarioRunner", _Once(other)))
@@ -182,13 +182,13 @@ def test_a_find_that_real_processes_do_not_repeat_is_the_kit_s_fault() -> None:
     assert confirm_failure(find, subject, cast("ScenarioRunner", _Once(find.played))).repeats
 
 
-def _closed(outcome: str = "") -> Scenario:
+def _load_without_open_values(outcome: str = "") -> Scenario:
     return loads(f"scenario: a\nagent: pi\nscript: [{{say: a}}, {{silence: 1s}}, {{answer: b}}]\n{outcome}")
 
 
 def test_what_the_reference_did_is_what_must_be_true() -> None:
     """The expectations of a find are written from a play; a file that they do not fit would be red for nothing."""
-    keys = collect_expect_keys(run_in_model(_closed(), reference_supervisor()))
+    keys = collect_expect_keys(run_in_model(_load_without_open_values(), reference_supervisor()))
     assert keys == {
         "outcome": "completed",
         "exit_code": 0,
@@ -212,7 +212,7 @@ def test_what_the_reference_did_is_what_must_be_true() -> None:
 )
 def test_a_standing_invariant_needs_no_expectation(changed: dict[str, Any], reason: str) -> None:
     """These hold of every run, whatever its file expects."""
-    played = run_in_model(_closed(), reference_supervisor())
+    played = run_in_model(_load_without_open_values(), reference_supervisor())
     assert find_broken_invariant(played) == ""
     assert played.answer is not None
     assert find_broken_invariant(replace(played, answer=replace(played.answer, **changed))) == reason
@@ -220,7 +220,7 @@ def test_a_standing_invariant_needs_no_expectation(changed: dict[str, Any], reas
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "scenario", [scenario for scenario in all_bundled() if scenario.openings], ids=lambda scenario: scenario.id
+    "scenario", [scenario for scenario in load_all_bundled() if scenario.openings], ids=lambda scenario: scenario.id
 )
 def test_the_reference_keeps_every_promise_in_the_generic_open_scenarios(scenario: Scenario) -> None:
     """A short search over the reference supervisor in each commit; the long one is run by hand."""
@@ -244,7 +244,7 @@ def test_the_reference_keeps_every_promise_in_the_generic_open_scenarios(scenari
 )
 def test_a_timing_defect_of_each_kind_is_found_soon(name: str, file: str) -> None:
     """The rest is `python -m tests.benchmarks.search`; here a change that blinds the search shows in each commit."""
-    opened = bundled(f"open-{file}")
-    came = search(opened, _wrong(name), runs=300, seed=0, shrinking=0.0)
+    opened = load_bundled(f"open-{file}")
+    came = search(opened, _build_defective_supervisor(name), runs=300, seed=0, shrinking=0.0)
     assert came.find is not None
-    assert replays(came.find, find_defect(name)) == ""
+    assert confirm_finding(came.find, find_defect(name)) == ""

@@ -37,15 +37,15 @@ class Player:
         self.waiting: deque[int] = deque()
         self.cancels: list[int] = []
 
-    def sync(self) -> None:
+    def read_written(self) -> None:
         """Read what was written."""
         if self.life != len(self.stage.agents):
             self.begin_life()
-        while lines := self.stage.sent():
+        while lines := self.stage.take_sent():
             for line in lines:
-                self.hear(line)
+                self.read_line(line)
 
-    def prompted(self, number: int) -> None:
+    def note_prompt(self, number: int) -> None:
         """Judge a prompt that came."""
         assert self.is_greeted, "a prompt before the handshake"
         assert not self.waiting, "two prompts wait"
@@ -55,13 +55,13 @@ class Player:
         self.seen.append(number)
         self.waiting.append(number)
 
-    def words(self) -> str:
+    def make_words(self) -> str:
         """Give words that say whose they are."""
         return f"w{self.running}." if self.running else "bg."
 
-    # The actions that a test may ask for, each only where `may` allows it.
+    # The actions that a test may ask for, each only where `can_do` allows it.
 
-    def may(self, action: str) -> bool:
+    def can_do(self, action: str) -> bool:
         """Say whether an honest agent could do this now."""
         if action == "greet":
             return not self.is_greeted
@@ -73,7 +73,7 @@ class Player:
             "settle": bool(self.cancels),
         }.get(action, True)
 
-    def hear(self, line: dict[str, Any]) -> None:
+    def read_line(self, line: dict[str, Any]) -> None:
         """Take a line from the session."""
         raise NotImplementedError
 
@@ -87,42 +87,42 @@ class PiPlayer(Player):
 
     dialect = "pi"
 
-    def hear(self, line: dict[str, Any]) -> None:
+    def read_line(self, line: dict[str, Any]) -> None:
         number = int(line["id"].partition("-")[2])
         if line["type"] == "abort":
             self.cancels.append(number)
         elif line["type"] == "prompt" and self.running == 0:
             self.seen.append(number)
-            self.stage.says({"id": line["id"], "type": "response", "command": "prompt", "success": False})
+            self.stage.print_lines({"id": line["id"], "type": "response", "command": "prompt", "success": False})
         elif line["type"] == "prompt":
-            self.prompted(number)
+            self.note_prompt(number)
 
     def do_greet(self, good: bool) -> None:
         self.is_greeted = True
-        self.stage.says({"id": "greet-0", "type": "response", "command": "get_state", "success": True})
+        self.stage.print_lines({"id": "greet-0", "type": "response", "command": "get_state", "success": True})
 
     def do_begin(self, good: bool) -> None:
         self.running = self.waiting.popleft()
-        self.stage.takes(self.running)
+        self.stage.accept_prompt(self.running)
 
     def do_begin_own(self, good: bool) -> None:
         if not self.waiting:
             self.running = 0
-            self.stage.says({"type": "agent_start"})
+            self.stage.print_lines({"type": "agent_start"})
 
     def do_speak(self, good: bool) -> None:
-        self.stage.message(self.words(), "toolUse")
+        self.stage.end_message(self.make_words(), "toolUse")
 
     def do_end(self, good: bool) -> None:
-        words, self.running = self.words(), None
-        self.stage.answers(words, "stop" if good else "error")
+        words, self.running = self.make_words(), None
+        self.stage.answer_and_settle(words, "stop" if good else "error")
 
     def do_settle(self, good: bool) -> None:
         number = self.cancels.pop(0)
         if self.running is not None:
-            words, self.running = self.words(), None
-            self.stage.answers(words, "stop" if good else "aborted")
-        self.stage.settles(number)
+            words, self.running = self.make_words(), None
+            self.stage.answer_and_settle(words, "stop" if good else "aborted")
+        self.stage.answer_abort(number)
 
 
 class AcpPlayer(Player):
@@ -130,39 +130,39 @@ class AcpPlayer(Player):
 
     dialect = "acp"
 
-    def hear(self, line: dict[str, Any]) -> None:
+    def read_line(self, line: dict[str, Any]) -> None:
         method = line.get("method")
         if method == "session/new":
-            self.stage.says({"jsonrpc": "2.0", "id": 1, "result": {"sessionId": "s"}})
+            self.stage.print_lines({"jsonrpc": "2.0", "id": 1, "result": {"sessionId": "s"}})
         elif method == "session/prompt":
-            self.prompted(line["id"] - 1)
+            self.note_prompt(line["id"] - 1)
             self.running = self.waiting.popleft()
         elif method == "session/cancel":
             assert self.running, "a cancel of nothing"
             self.cancels.append(self.running)
 
-    def may(self, action: str) -> bool:
+    def can_do(self, action: str) -> bool:
         """Say whether an honest agent could do this now."""
-        return action not in ("begin", "begin_own", "settle") and super().may(action)
+        return action not in ("begin", "begin_own", "settle") and super().can_do(action)
 
     def do_greet(self, good: bool) -> None:
         self.is_greeted = True
-        self.stage.says({"jsonrpc": "2.0", "id": 0, "result": {"protocolVersion": 1}})
+        self.stage.print_lines({"jsonrpc": "2.0", "id": 0, "result": {"protocolVersion": 1}})
 
     def do_speak(self, good: bool) -> None:
-        content = {"type": "text", "text": self.words()}
+        content = {"type": "text", "text": self.make_words()}
         update = {"sessionUpdate": "agent_message_chunk", "content": content}
-        self.stage.says({"jsonrpc": "2.0", "method": "session/update", "params": {"update": update}})
+        self.stage.print_lines({"jsonrpc": "2.0", "method": "session/update", "params": {"update": update}})
 
     def do_end(self, good: bool) -> None:
         number, self.running, self.cancels = self.running or 0, None, []
-        self.stage.says(
+        self.stage.print_lines(
             {"jsonrpc": "2.0", "id": number + 1, "result": {"stopReason": "end_turn" if good else "cancelled"}}
         )
 
     def do_ask(self, good: bool) -> None:
-        self.stage.says({"jsonrpc": "2.0", "id": 77, "method": "session/request_permission", "params": {}})
-        assert [line["id"] for line in self.stage.sent()] == [77]
+        self.stage.print_lines({"jsonrpc": "2.0", "id": 77, "method": "session/request_permission", "params": {}})
+        assert [line["id"] for line in self.stage.take_sent()] == [77]
 
 
 class ClaudePlayer(Player):
@@ -175,12 +175,12 @@ class ClaudePlayer(Player):
         super().begin_life()
         self.marks: dict[int, str] = {}
 
-    def hear(self, line: dict[str, Any]) -> None:
+    def read_line(self, line: dict[str, Any]) -> None:
         if line["type"] == "user":
             number = int(line["message"]["content"])
             self.marks[number] = line["uuid"]
-            self.prompted(number)
-            self.stage.says({"type": "command_lifecycle", "command_uuid": line["uuid"], "state": "queued"})
+            self.note_prompt(number)
+            self.stage.print_lines({"type": "command_lifecycle", "command_uuid": line["uuid"], "state": "queued"})
         elif line["request"]["subtype"] == "interrupt":
             self._respond(line["request_id"])
             if self.running:
@@ -188,14 +188,14 @@ class ClaudePlayer(Player):
 
     def _respond(self, name: str) -> None:
         response = {"subtype": "success", "request_id": name, "response": {}}
-        self.stage.says({"type": "control_response", "response": response})
+        self.stage.print_lines({"type": "control_response", "response": response})
 
-    def _named(self) -> dict[str, Any]:
+    def _build_prompt_names(self) -> dict[str, Any]:
         return {"user_message_uuids": [self.marks[self.running]]} if self.running else {}
 
-    def may(self, action: str) -> bool:
+    def can_do(self, action: str) -> bool:
         """Say whether an honest agent could do this now."""
-        return action != "settle" and super().may(action)
+        return action != "settle" and super().can_do(action)
 
     def do_greet(self, good: bool) -> None:
         self.is_greeted = True
@@ -203,28 +203,34 @@ class ClaudePlayer(Player):
 
     def do_begin(self, good: bool) -> None:
         self.running = self.waiting.popleft()
-        self.stage.says({"type": "system", "subtype": "init", "session_id": "s", **self._named()})
+        self.stage.print_lines({"type": "system", "subtype": "init", "session_id": "s", **self._build_prompt_names()})
 
     def do_begin_own(self, good: bool) -> None:
         if self.marks:
             self.running = 0
-            self.stage.says({"type": "system", "subtype": "init", "session_id": "s"})
+            self.stage.print_lines({"type": "system", "subtype": "init", "session_id": "s"})
 
     def do_speak(self, good: bool) -> None:
-        content = [{"type": "text", "text": self.words()}]
-        self.stage.says({"type": "assistant", "message": {"content": content}})
+        content = [{"type": "text", "text": self.make_words()}]
+        self.stage.print_lines({"type": "assistant", "message": {"content": content}})
 
     def do_end(self, good: bool) -> None:
         own = {} if self.running else {"origin": {"kind": "task-notification"}}
         subtype = "success" if good and not self.cancels else "error_during_execution"
-        told = {"subtype": subtype, "is_error": not good, "result": self.words(), **self._named(), **own}
+        told = {
+            "subtype": subtype,
+            "is_error": not good,
+            "result": self.make_words(),
+            **self._build_prompt_names(),
+            **own,
+        }
         self.running, self.cancels = None, []
-        self.stage.says({**told, "type": "result"})
+        self.stage.print_lines({**told, "type": "result"})
 
     def do_ask(self, good: bool) -> None:
         request = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {}}
-        self.stage.says({"type": "control_request", "request_id": "q", "request": request})
-        assert [line["response"]["request_id"] for line in self.stage.sent()] == ["q"]
+        self.stage.print_lines({"type": "control_request", "request_id": "q", "request": request})
+        assert [line["response"]["request_id"] for line in self.stage.take_sent()] == ["q"]
 
 
 PLAYERS: dict[str, type[Player]] = {player.dialect: player for player in (PiPlayer, AcpPlayer, ClaudePlayer)}

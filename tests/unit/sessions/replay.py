@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.supervisor.dialects import SessionMeaning, Talk
 
-__all__ = ["TIMED", "Replayed", "replay"]
+__all__ = ["TIMED", "Replayed", "replay_file"]
 
 TIMED = ROOT / "tests" / "data" / "transcripts" / "timed"
 
@@ -58,7 +58,7 @@ class _Replay:
         self.names: dict[str, str] = {}
         self.said: dict[int, TurnAnswer] = {}
 
-    def sends(self, value: dict[str, Any]) -> None:
+    def note_client_line(self, value: dict[str, Any]) -> None:
         """Take what the recorded client wrote."""
         kind = value.get("type")
         if kind in ("prompt", "user"):
@@ -76,15 +76,15 @@ class _Replay:
             if name in value:
                 self.names[value[name]] = ours[name]
 
-    def prints(self, value: object) -> None:
+    def note_cli_line(self, value: object) -> None:
         """Take what the recorded CLI printed."""
         line = value if isinstance(value, str) else json.dumps(value)
         for recorded, ours in self.names.items():
             line = line.replace(json.dumps(recorded), json.dumps(ours))
         for meaning in self.talk.decode(line.encode()):
-            self.hears(meaning)
+            self.note_meaning(meaning)
 
-    def hears(self, meaning: SessionMeaning) -> None:
+    def note_meaning(self, meaning: SessionMeaning) -> None:
         """Take a meaning."""
         seen = self.seen
         if isinstance(meaning, HandshakeDone):
@@ -99,9 +99,9 @@ class _Replay:
         elif isinstance(meaning, Question):
             seen.questions.append(meaning.title)
         elif isinstance(meaning, PromptNamed | TurnBegun | TurnProgress | TurnEnded):
-            self.routes(meaning)
+            self.route_event(meaning)
 
-    def routes(self, meaning: PromptNamed | TurnBegun | TurnProgress | TurnEnded) -> None:
+    def route_event(self, meaning: PromptNamed | TurnBegun | TurnProgress | TurnEnded) -> None:
         """Give an event to whom the router says."""
         owners = self.router.find_turns(meaning)
         for number in self.router.retracted:
@@ -120,13 +120,13 @@ class _Replay:
                     self.seen.turns[number] = (meaning.ok, answered.text)
 
 
-def replay(file: Path, dialect: str) -> Replayed:
+def replay_file(file: Path, dialect: str) -> Replayed:
     """Replay one file, line by line."""
     replaying = _Replay(dialect)
     for text in file.read_text("utf-8").splitlines():
         entry = json.loads(text)
         if entry["dir"] == ">>" and isinstance(entry["line"], dict):
-            replaying.sends(entry["line"])
+            replaying.note_client_line(entry["line"])
         elif entry["dir"] == "<<":
-            replaying.prints(entry["line"])
+            replaying.note_cli_line(entry["line"])
     return replaying.seen

@@ -22,14 +22,14 @@ MANY = 200_000
 LONG = "x" * 1024**2
 
 
-def door() -> Session:
+def build_session() -> Session:
     """Make a session as its caller has it, without a driver."""
     return Session(Conversation(SessionTask(["agent"], "pi")), SystemClock(), None)
 
 
 def test_events_without_words_fill_the_transcript_too() -> None:
     """The oldest go first, also where none of them has a text."""
-    session = door()
+    session = build_session()
     for number in range(MANY):
         session.receive_event(SessionEvent(number, "delta", 1))
     assert session.log.total == MANY
@@ -38,7 +38,7 @@ def test_events_without_words_fill_the_transcript_too() -> None:
 
 def test_the_results_in_a_transcript_count() -> None:
     """A result holds what the turn said."""
-    session = door()
+    session = build_session()
     for number in range(200):
         result = TurnResult(Outcome.COMPLETED, 0, str(number) + LONG)
         session.receive_event(SessionEvent(0, "outcome", number, "completed", result))
@@ -50,7 +50,7 @@ def test_the_results_in_a_transcript_count() -> None:
 
 def test_one_event_that_is_longer_than_the_transcript_may_be_is_seen() -> None:
     """Such as the prompt itself: a viewer gets it, and continues."""
-    session = door()
+    session = build_session()
     session.receive_event(SessionEvent(0, "prompt", 1, LONG * 20))
     session.receive_event(SessionEvent(1, "prompt", 2, LONG * 20))
 
@@ -90,10 +90,10 @@ def test_what_is_put_behind_a_long_prompt_is_not_copied_with_it() -> None:
     assert (outbox.is_delivered, outbox.taken, len(commands)) == (True, outbox.put_in, 1)
 
 
-def flood(stage: Stage, line: dict[str, Any]) -> None:
+def flood_with_requests(stage: Stage, line: dict[str, Any]) -> None:
     """Have an agent that reads nothing ask and ask, until it is stopped."""
     for _ in range(2000):
-        stage.says(*[line] * 100)
+        stage.print_lines(*[line] * 100)
         if stage.agent.signals:
             return
     raise AssertionError("it asks for ever")
@@ -104,7 +104,7 @@ def test_an_agent_that_asks_and_reads_no_answers_breaks_the_protocol() -> None:
     stage = Stage("acp")
     stage.prompt()
     stage.agent.is_full = True
-    flood(stage, {"jsonrpc": "2.0", "id": "x" * 2000, "method": "fs/read_text_file"})
+    flood_with_requests(stage, {"jsonrpc": "2.0", "id": "x" * 2000, "method": "fs/read_text_file"})
     assert stage.machine.failure is not None
     assert "reads no answers" in stage.machine.failure[1]
 
@@ -112,15 +112,15 @@ def test_an_agent_that_asks_and_reads_no_answers_breaks_the_protocol() -> None:
 def test_open_questions_have_a_bound() -> None:
     """A question beyond it is denied at once, and no handler hears of it."""
     stage = Stage("claude", handler=True)
-    stage.says({"type": "control_response", "response": {"request_id": "greet-0", "subtype": "success"}})
+    stage.print_lines({"type": "control_response", "response": {"request_id": "greet-0", "subtype": "success"}})
     stage.prompt()
     for number in range(1100):
         ask = {"subtype": "can_use_tool", "tool_name": "t", "input": {}}
-        stage.says({"type": "control_request", "request_id": str(number), "request": ask})
+        stage.print_lines({"type": "control_request", "request_id": str(number), "request": ask})
     assert len(stage.machine.turns.questions) == 1000
-    assert len([line for line in stage.sent() if line["type"] == "control_response"]) == 100
+    assert len([line for line in stage.take_sent() if line["type"] == "control_response"]) == 100
     assert len([event for event in stage.events if event.question is not None]) == 1000
-    stage.tells(to.AnswerQuestion("0", True))
+    stage.send_intents(to.AnswerQuestion("0", True))
     assert len(stage.machine.turns.questions) == 999
 
 
@@ -137,7 +137,7 @@ def test_one_look_takes_no_more_than_a_pipe_can_hold() -> None:
 def test_a_line_that_is_too_long_is_told_with_its_limit() -> None:
     """The reader knows which limit to raise."""
     stage = Stage(policy=Policy(max_line_bytes=1024))
-    stage.greet()
+    stage.greet_as_pi()
     stage.prompt()
     stage.agent.output["stdout"] += b"x" * 3000
     stage.look()

@@ -25,48 +25,55 @@ class Claude(Stage):
         super().__init__("claude", policy=POLICY, handler=handler)
         self.echoes = echoes
         self.marks: dict[int, str] = {}
-        [hello] = self.sent()
+        [hello] = self.take_sent()
         assert hello["request"]["subtype"] == "initialize"
         response = {"subtype": "success", "request_id": hello["request_id"], "response": {}}
-        self.says({"type": "control_response", "response": response})
+        self.print_lines({"type": "control_response", "response": response})
         assert self.status == "ready"
 
     def ask(self, text: str) -> int:
         """Ask, and keep the uuid that went out with it."""
         number = self.prompt(text)
-        for line in self.sent():
+        for line in self.take_sent():
             if line["type"] == "user":
                 self.marks[number] = line["uuid"]
         return number
 
-    def _named(self, number: int | None) -> dict[str, Any]:
+    def _build_prompt_names(self, number: int | None) -> dict[str, Any]:
         return {"user_message_uuids": [self.marks[number]]} if number and self.echoes else {}
 
-    def begins(self, number: int | None = None) -> None:
+    def begin_turn(self, number: int | None = None) -> None:
         """Print an init, of a prompt's turn or of its own."""
-        self.says({"type": "system", "subtype": "init", "session_id": "s1", **self._named(number)})
+        self.print_lines({"type": "system", "subtype": "init", "session_id": "s1", **self._build_prompt_names(number)})
 
-    def speaks(self, text: str, parent: str | None = None) -> None:
+    def print_assistant_line(self, text: str, parent: str | None = None) -> None:
         """Print an assistant line."""
         message = {"id": "m", "model": "sonnet", "content": [{"type": "text", "text": text}]}
-        self.says({"type": "assistant", "message": message, "parent_tool_use_id": parent})
+        self.print_lines({"type": "assistant", "message": message, "parent_tool_use_id": parent})
 
-    def ends(self, number: int | None, text: str | None, **words: Any) -> None:
+    def print_result(self, number: int | None, text: str | None, **words: Any) -> None:
         """Print a result, of a prompt's turn or of its own."""
         own = {} if number else ORIGIN
-        told = {"subtype": "success", "is_error": False, "result": text, **self._named(number), **own, **words}
-        self.says({**told, "type": "result"})
+        told = {
+            "subtype": "success",
+            "is_error": False,
+            "result": text,
+            **self._build_prompt_names(number),
+            **own,
+            **words,
+        }
+        self.print_lines({**told, "type": "result"})
 
-    def streams(self, text: str) -> None:
+    def print_piece(self, text: str) -> None:
         """Print a piece of a message."""
         delta = {"type": "text_delta", "text": text}
-        self.says({"type": "stream_event", "event": {"type": "content_block_delta", "delta": delta}})
+        self.print_lines({"type": "stream_event", "event": {"type": "content_block_delta", "delta": delta}})
 
-    def turn(self, number: int | None, text: str) -> None:
+    def print_turn(self, number: int | None, text: str) -> None:
         """Print a whole turn."""
-        self.begins(number)
-        self.speaks(text)
-        self.ends(number, text)
+        self.begin_turn(number)
+        self.print_assistant_line(text)
+        self.print_result(number, text)
 
 
 @pytest.mark.parametrize("echoes", [True, False])
@@ -75,34 +82,34 @@ def test_a_background_turn_is_never_a_prompts(place: str, *, echoes: bool) -> No
     """It comes before the next prompt is written, after that and before its turn, after it, twice, or empty (B1)."""
     stage = Claude(echoes=echoes)
     stage.ask("one")
-    stage.turn(1, "ONE")
+    stage.print_turn(1, "ONE")
     if place == "before":
-        stage.begins()
-        stage.speaks("bg")
+        stage.begin_turn()
+        stage.print_assistant_line("bg")
         stage.ask("two")
-        stage.ends(None, "bg")
+        stage.print_result(None, "bg")
     else:
         stage.ask("two")
     if place in ("between", "two"):
         for _ in range(2 if place == "two" else 1):
-            stage.turn(None, "bg")
+            stage.print_turn(None, "bg")
     if place == "empty first":
-        stage.begins()
-        stage.ends(None, "", num_turns=0)
-        stage.turn(None, "bg")
-    assert stage.ended(2) is None
-    stage.turn(2, "TWO")
+        stage.begin_turn()
+        stage.print_result(None, "", num_turns=0)
+        stage.print_turn(None, "bg")
+    assert stage.describe_end(2) is None
+    stage.print_turn(2, "TWO")
     if place == "after":
-        stage.turn(None, "bg")
-    assert (stage.ended(1), stage.ended(2)) == (("completed", 0.0, "ONE"), ("completed", 0.0, "TWO"))
-    assert stage.background() == {"two": ["bg", "bg"], "empty first": ["", "bg"]}.get(place, ["bg"])
+        stage.print_turn(None, "bg")
+    assert (stage.describe_end(1), stage.describe_end(2)) == (("completed", 0.0, "ONE"), ("completed", 0.0, "TWO"))
+    assert stage.list_background_texts() == {"two": ["bg", "bg"], "empty first": ["", "bg"]}.get(place, ["bg"])
     assert stage.machine.session_id == "s1"
 
 
-def _asks(stage: Claude) -> None:
+def _ask_permission(stage: Claude) -> None:
     """Ask for a permission."""
     request = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {}}
-    stage.says({"type": "control_request", "request_id": "q", "request": request})
+    stage.print_lines({"type": "control_request", "request_id": "q", "request": request})
 
 
 @pytest.mark.parametrize("again", [True, False], ids=["an init for each turn", "one init"])
@@ -112,43 +119,43 @@ def test_an_init_near_the_first_prompt_is_that_prompts(place: str, *, echoes: bo
     """The real CLI prints none before a prompt. If a CLI does, the owner must not depend on a race (P7)."""
     stage = Claude(echoes=echoes, handler=True)
     if place == "before":
-        stage.begins()
+        stage.begin_turn()
     stage.ask("one")
     if place == "after":
-        stage.begins()
+        stage.begin_turn()
     if again:
-        stage.begins(1)
-    stage.until(50)
-    _asks(stage)
+        stage.begin_turn(1)
+    stage.advance_to(50)
+    _ask_permission(stage)
     [question] = [event for event in stage.events if event.kind == "question"]
     assert question.turn == 1
-    stage.until(300)
-    assert stage.ended(1) is None, "an open question holds the prompt's deadline"
-    stage.tells(to.AnswerQuestion("q", allowed=True))
-    stage.ends(1, "ONE")
-    assert stage.ended(1) == ("completed", 300.0, "ONE")
-    assert stage.background() == []
+    stage.advance_to(300)
+    assert stage.describe_end(1) is None, "an open question holds the prompt's deadline"
+    stage.send_intents(to.AnswerQuestion("q", allowed=True))
+    stage.print_result(1, "ONE")
+    assert stage.describe_end(1) == ("completed", 300.0, "ONE")
+    assert stage.list_background_texts() == []
 
 
 @pytest.mark.parametrize("kind", ["message", "piece", "question", "result"])
 def test_an_init_before_the_first_prompt_is_a_background_turns_if_words_follow(kind: str) -> None:
     """A resumed program may continue by itself: its words then are no prompt's (B1)."""
     stage = Claude(echoes=False, handler=True)
-    stage.begins()
+    stage.begin_turn()
     said = {
-        "message": lambda: stage.speaks("bg"),
-        "piece": lambda: stage.streams("bg"),
-        "question": lambda: _asks(stage),
-        "result": lambda: stage.ends(None, "bg"),
+        "message": lambda: stage.print_assistant_line("bg"),
+        "piece": lambda: stage.print_piece("bg"),
+        "question": lambda: _ask_permission(stage),
+        "result": lambda: stage.print_result(None, "bg"),
     }
     said[kind]()
     stage.ask("one")
     if kind != "result":
-        stage.speaks("bg, too")
-        stage.ends(None, "bg")
-    assert stage.background() == ["bg"]
-    stage.turn(1, "ONE")
-    assert stage.ended(1) == ("completed", 0.0, "ONE")
+        stage.print_assistant_line("bg, too")
+        stage.print_result(None, "bg")
+    assert stage.list_background_texts() == ["bg"]
+    stage.print_turn(1, "ONE")
+    assert stage.describe_end(1) == ("completed", 0.0, "ONE")
     assert all(event.turn in (0, None) for event in stage.events if event.text.startswith("bg"))
 
 
@@ -156,20 +163,23 @@ def test_words_of_a_marked_background_turn_are_shown_as_its_own() -> None:
     """Where the agent marks its turns no viewer sees a background word in a prompt's turn, not for a moment."""
     stage = Claude()
     stage.ask("one")
-    stage.turn(1, "ONE")
+    stage.print_turn(1, "ONE")
     stage.ask("two")
-    stage.begins()
-    stage.speaks("bg")
-    assert [(event.turn, event.text) for event in stage.events if event.kind == "message"] == [(1, "ONE"), (0, "bg")]
+    stage.begin_turn()
+    stage.print_assistant_line("bg")
+    assert [(event.turn, event.text) for event in stage.events if event.kind == "message"] == [
+        (1, "ONE"),
+        (0, "bg"),
+    ]
 
 
 def test_a_cli_that_follows_a_prompt_through_its_queue_is_known_to_mark_its_turns() -> None:
     """So that what it begins by itself before the first prompt's turn is not taken for that."""
     stage = Claude()
     stage.ask("one")
-    stage.says({"type": "command_lifecycle", "command_uuid": stage.marks[1], "state": "queued"})
-    stage.begins()
-    stage.speaks("bg")
+    stage.print_lines({"type": "command_lifecycle", "command_uuid": stage.marks[1], "state": "queued"})
+    stage.begin_turn()
+    stage.print_assistant_line("bg")
     assert [(event.turn, event.text) for event in stage.events if event.kind == "message"] == [(0, "bg")]
 
 
@@ -177,37 +187,37 @@ def test_a_background_turn_moves_no_prompts_deadline() -> None:
     """Its words are no progress of the prompt that waits after it (P2)."""
     stage = Claude()
     stage.ask("one")
-    stage.turn(1, "ONE")
+    stage.print_turn(1, "ONE")
     stage.ask("two")
-    stage.until(50)
-    stage.begins()
-    stage.speaks("bg")
-    stage.until(60)
-    assert stage.ended(2) == ("timed_out", 60.0, None)
+    stage.advance_to(50)
+    stage.begin_turn()
+    stage.print_assistant_line("bg")
+    stage.advance_to(60)
+    assert stage.describe_end(2) == ("timed_out", 60.0, None)
 
 
 def test_words_of_a_background_turn_are_taken_back_from_the_prompt_that_they_seemed_to_belong_to() -> None:
     """Without marks only the result says whose they were; a turn that ends without a text keeps none of them (B1)."""
     stage = Claude(echoes=False)
     stage.ask("one")
-    stage.turn(1, "ONE")
+    stage.print_turn(1, "ONE")
     stage.ask("two")
-    stage.begins()
-    stage.speaks("bg")
-    stage.ends(None, None)
-    stage.begins(2)
-    stage.ends(2, None, subtype="error_during_execution", is_error=True)
-    assert (stage.background(), stage.ended(2)) == (["bg"], ("failed", 0.0, None))
+    stage.begin_turn()
+    stage.print_assistant_line("bg")
+    stage.print_result(None, None)
+    stage.begin_turn(2)
+    stage.print_result(2, None, subtype="error_during_execution", is_error=True)
+    assert (stage.list_background_texts(), stage.describe_end(2)) == (["bg"], ("failed", 0.0, None))
 
 
 def test_viewers_read_the_pieces_of_a_message_that_no_whole_one_repeats() -> None:
     """Each word once: of a whole message, or of pieces that the death of the agent cut off (P4)."""
     stage = Claude()
-    stage.begins()
-    stage.streams("whole")
-    stage.speaks("whole")
-    stage.streams("half")
-    stage.exits(1)
+    stage.begin_turn()
+    stage.print_piece("whole")
+    stage.print_assistant_line("whole")
+    stage.print_piece("half")
+    stage.exit_agent(1)
     assert [(event.turn, event.text) for event in stage.events if event.kind == "message"] == [
         (0, "whole"),
         (0, "half"),
@@ -219,18 +229,18 @@ def test_the_time_of_a_background_turn_runs_from_its_first_event_to_its_end(plac
     """Not from the prompt's delivery, which it knows nothing of; also if its words first seemed to be the prompt's."""
     stage = Claude(echoes=place != "echoes no mark")
     stage.ask("one")
-    stage.turn(1, "ONE")
-    stage.until(1)
+    stage.print_turn(1, "ONE")
+    stage.advance_to(1)
     if place != "alone":
         stage.ask("two")
-    stage.until(10)
-    stage.begins()
-    stage.until(12)
-    stage.speaks("bg")
-    stage.until(15)
-    stage.ends(None, "bg")
-    stage.until(20)
-    stage.turn(None, "at once")
+    stage.advance_to(10)
+    stage.begin_turn()
+    stage.advance_to(12)
+    stage.print_assistant_line("bg")
+    stage.advance_to(15)
+    stage.print_result(None, "bg")
+    stage.advance_to(20)
+    stage.print_turn(None, "at once")
     times = [event.result.elapsed / SECOND for event in stage.events if event.kind == "background" and event.result]
     assert times == [5.0, 0.0]
 
@@ -239,15 +249,15 @@ def test_words_that_name_a_turn_that_is_over_reach_no_other() -> None:
     """However late they come, and whatever runs then (P5)."""
     stage = Claude()
     stage.ask("one")
-    stage.turn(1, "ONE")
+    stage.print_turn(1, "ONE")
     stage.ask("two")
-    stage.begins(2)
+    stage.begin_turn(2)
     content = [{"type": "text", "text": "late"}]
-    stage.says({"type": "assistant", "message": {"content": content}, "user_message_uuids": [stage.marks[1]]})
-    stage.ends(1, "late again")
-    assert stage.ended(2) is None
-    stage.ends(2, None, subtype="error_during_execution", is_error=True)
-    assert (stage.ended(2), stage.background()) == (("failed", 0.0, None), [])
+    stage.print_lines({"type": "assistant", "message": {"content": content}, "user_message_uuids": [stage.marks[1]]})
+    stage.print_result(1, "late again")
+    assert stage.describe_end(2) is None
+    stage.print_result(2, None, subtype="error_during_execution", is_error=True)
+    assert (stage.describe_end(2), stage.list_background_texts()) == (("failed", 0.0, None), [])
     assert [event.text for event in stage.events if event.kind == "late"] == ["late", "late again"]
 
 
@@ -255,64 +265,67 @@ def test_an_interrupt_is_acknowledged_by_the_result_and_not_by_its_control_respo
     """The control_response says that it was heard; the turn still prints what it has (P3)."""
     stage = Claude()
     stage.ask("one")
-    stage.begins(1)
-    stage.until(60)
-    [interrupt] = stage.sent()
+    stage.begin_turn(1)
+    stage.advance_to(60)
+    [interrupt] = stage.take_sent()
     assert interrupt["request"] == {"subtype": "interrupt"}
     stage.ask("two")
     response = {"subtype": "success", "request_id": interrupt["request_id"], "response": {"still_queued": []}}
-    stage.says({"type": "control_response", "response": response})
-    stage.speaks("part")
+    stage.print_lines({"type": "control_response", "response": response})
+    stage.print_assistant_line("part")
     assert (stage.unacknowledged, list(stage.marks)) == (True, [1])
-    stage.ends(1, "", subtype="error_during_execution", is_error=True)
+    stage.print_result(1, "", subtype="error_during_execution", is_error=True)
     assert not stage.unacknowledged
-    assert [line["message"]["content"] for line in stage.sent()] == ["two"]
-    assert (stage.ended(1), stage.status) == (("timed_out", 60.0, None), "prompting")
+    assert [line["message"]["content"] for line in stage.take_sent()] == ["two"]
+    assert (stage.describe_end(1), stage.status) == (("timed_out", 60.0, None), "prompting")
 
 
 def test_a_background_result_acknowledges_no_cancel() -> None:
     """The interrupt hit the background turn; the prompt's own turn begins after it and is interrupted then (P3, B1)."""
     stage = Claude()
     stage.ask("one")
-    stage.turn(1, "ONE")
-    stage.begins()
+    stage.print_turn(1, "ONE")
+    stage.begin_turn()
     stage.ask("two")
-    stage.tells(to.CancelTurn())
-    assert [line["type"] for line in stage.sent()] == ["control_request"]
-    stage.ends(None, "", subtype="error_during_execution", is_error=True)
-    assert (stage.unacknowledged, stage.ended(2)) == (True, None)
-    stage.begins(2)
-    assert [line["request"]["subtype"] for line in stage.sent()] == ["interrupt"]
-    stage.ends(2, "", subtype="error_during_execution", is_error=True)
-    assert (stage.unacknowledged, stage.ended(2)) == (False, ("cancelled", 0.0, ""))
+    stage.send_intents(to.CancelTurn())
+    assert [line["type"] for line in stage.take_sent()] == ["control_request"]
+    stage.print_result(None, "", subtype="error_during_execution", is_error=True)
+    assert (stage.unacknowledged, stage.describe_end(2)) == (True, None)
+    stage.begin_turn(2)
+    assert [line["request"]["subtype"] for line in stage.take_sent()] == ["interrupt"]
+    stage.print_result(2, "", subtype="error_during_execution", is_error=True)
+    assert (stage.unacknowledged, stage.describe_end(2)) == (False, ("cancelled", 0.0, ""))
 
 
 def test_an_error_result_has_failed_and_the_session_goes_on() -> None:
     """A result whose subtype is success can be an error all the same; the next prompt is another matter (B3)."""
     stage = Claude()
     stage.ask("one")
-    stage.begins(1)
-    stage.ends(1, "API Error: 400", is_error=True)
-    stage.turn(None, "bg")
+    stage.begin_turn(1)
+    stage.print_result(1, "API Error: 400", is_error=True)
+    stage.print_turn(None, "bg")
     stage.ask("two")
-    stage.turn(2, "TWO")
-    assert (stage.ended(1), stage.ended(2)) == (("failed", 0.0, "API Error: 400"), ("completed", 0.0, "TWO"))
-    assert stage.background() == ["bg"]
+    stage.print_turn(2, "TWO")
+    assert (stage.describe_end(1), stage.describe_end(2)) == (
+        ("failed", 0.0, "API Error: 400"),
+        ("completed", 0.0, "TWO"),
+    )
+    assert stage.list_background_texts() == ["bg"]
 
 
 def test_sub_agents_speak_for_nobody_but_are_progress() -> None:
     """Their words are not the answer, and their work is work (P2)."""
     stage = Claude()
     stage.ask("one")
-    stage.begins(1)
-    stage.until(50)
-    stage.speaks("sub-agent's", parent="toolu_1")
-    stage.until(100)
-    assert stage.ended(1) is None
-    stage.speaks("mine")
-    stage.says({"type": "tool_progress", "heartbeat": True})
-    stage.until(160)
-    assert stage.ended(1) == ("timed_out", 160.0, "mine")
+    stage.begin_turn(1)
+    stage.advance_to(50)
+    stage.print_assistant_line("sub-agent's", parent="toolu_1")
+    stage.advance_to(100)
+    assert stage.describe_end(1) is None
+    stage.print_assistant_line("mine")
+    stage.print_lines({"type": "tool_progress", "heartbeat": True})
+    stage.advance_to(160)
+    assert stage.describe_end(1) == ("timed_out", 160.0, "mine")
 
 
 def test_questions_and_hooks_are_answered_at_once() -> None:
@@ -321,8 +334,8 @@ def test_questions_and_hooks_are_answered_at_once() -> None:
     stage.ask("one")
     requests = [{"subtype": "can_use_tool", "tool_name": "Bash", "input": {}}, {"subtype": "hook_callback"}, {}]
     for number, request in enumerate(requests):
-        stage.says({"type": "control_request", "request_id": f"r{number}", "request": request})
-    denied, empty, refused = (line["response"] for line in stage.sent())
+        stage.print_lines({"type": "control_request", "request_id": f"r{number}", "request": request})
+    denied, empty, refused = (line["response"] for line in stage.take_sent())
     assert (denied["request_id"], denied["response"]["behavior"]) == ("r0", "deny")
     assert (empty["request_id"], empty["response"]) == ("r1", {})
     assert (refused["request_id"], refused["subtype"]) == ("r2", "error")
@@ -332,24 +345,24 @@ def test_a_question_that_the_agent_withdraws_gets_no_answer() -> None:
     """And the prompt's deadline runs again."""
     stage = Claude(handler=True)
     stage.ask("one")
-    stage.begins(1)
+    stage.begin_turn(1)
     ask = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "ls"}}
-    stage.says({"type": "control_request", "request_id": "r", "request": ask})
-    stage.until(20)
-    stage.says({"type": "control_cancel_request", "request_id": "r"})
-    stage.tells(to.AnswerQuestion("r", allowed=True))
-    assert stage.sent() == []
-    stage.until(80)
-    assert stage.ended(1) == ("timed_out", 80.0, None)
+    stage.print_lines({"type": "control_request", "request_id": "r", "request": ask})
+    stage.advance_to(20)
+    stage.print_lines({"type": "control_cancel_request", "request_id": "r"})
+    stage.send_intents(to.AnswerQuestion("r", allowed=True))
+    assert stage.take_sent() == []
+    stage.advance_to(80)
+    assert stage.describe_end(1) == ("timed_out", 80.0, None)
 
 
 def test_an_allowed_tool_gets_its_input_back() -> None:
     """As the agent asked for it."""
     stage = Claude(handler=True)
     stage.ask("one")
-    stage.begins(1)
+    stage.begin_turn(1)
     ask = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "ls"}}
-    stage.says({"type": "control_request", "request_id": "r", "request": ask})
-    stage.tells(to.AnswerQuestion("r", allowed=True))
-    [line] = stage.sent()
+    stage.print_lines({"type": "control_request", "request_id": "r", "request": ask})
+    stage.send_intents(to.AnswerQuestion("r", allowed=True))
+    [line] = stage.take_sent()
     assert line["response"]["response"] == {"behavior": "allow", "updatedInput": {"command": "ls"}}

@@ -17,34 +17,34 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def asked(*more: str) -> Stage:
+def begin_first_prompt(*more: str) -> Stage:
     """Make a session whose first prompt pi has taken, and the others wait."""
     stage = Stage()
-    stage.greet()
+    stage.greet_as_pi()
     for text in ("one", *more):
         stage.prompt(text)
-    stage.takes(1)
-    stage.sent()
+    stage.accept_prompt(1)
+    stage.take_sent()
     return stage
 
 
-def prints(stage: Stage, *values: dict[str, Any]) -> None:
+def print_before_session_looks(stage: Stage, *values: dict[str, Any]) -> None:
     """Have the agent print, before the session looks."""
     stage.agent.output["stdout"] += b"".join(json.dumps(value).encode() + b"\n" for value in values)
 
 
 def test_a_prompt_that_not_a_byte_of_went_out_is_not_lost_with_the_agent() -> None:
     """A result and the exit come together: the next prompt was never given, and goes to the next agent (P6)."""
-    stage = asked("two")
-    prints(stage, {"type": "agent_end"})
-    stage.exits(0)
-    assert (stage.ended(1), stage.ended(2)) == (("completed", 0.0, None), None)
-    stage.until(1)
-    stage.greet()
-    assert [line["message"] for line in stage.sent()] == ["two"]
-    stage.takes(2)
-    stage.until(3)
-    stage.answers("TWO")
+    stage = begin_first_prompt("two")
+    print_before_session_looks(stage, {"type": "agent_end"})
+    stage.exit_agent(0)
+    assert (stage.describe_end(1), stage.describe_end(2)) == (("completed", 0.0, None), None)
+    stage.advance_to(1)
+    stage.greet_as_pi()
+    assert [line["message"] for line in stage.take_sent()] == ["two"]
+    stage.accept_prompt(2)
+    stage.advance_to(3)
+    stage.answer_and_settle("TWO")
     [result] = [event.result for event in stage.events if event.kind == "outcome" and event.turn == 2]
     assert result is not None
     assert (result.text, result.elapsed) == ("TWO", 2_000_000_000)
@@ -52,13 +52,13 @@ def test_a_prompt_that_not_a_byte_of_went_out_is_not_lost_with_the_agent() -> No
 
 def test_the_exit_code_of_a_turn_is_of_its_own_agent() -> None:
     """An error result of an agent that lives is 1, however the agent before it ended."""
-    stage = asked()
-    stage.exits(3)
-    stage.until(1)
-    stage.greet()
+    stage = begin_first_prompt()
+    stage.exit_agent(3)
+    stage.advance_to(1)
+    stage.greet_as_pi()
     stage.prompt("two")
-    stage.takes(2)
-    stage.answers("no", stop="error")
+    stage.accept_prompt(2)
+    stage.answer_and_settle("no", stop="error")
     results = [event.result for event in stage.events if event.kind == "outcome"]
     assert [(result.outcome.value, result.exit_code) for result in results if result] == [
         ("agent_lost", 3),
@@ -66,7 +66,7 @@ def test_the_exit_code_of_a_turn_is_of_its_own_agent() -> None:
     ]
 
 
-class _Told:
+class _Reports:
     """A driver that remembers the events it was given."""
 
     def __init__(self) -> None:
@@ -76,30 +76,30 @@ class _Told:
         self.intents.append(intent)
 
 
-def door(machine: Conversation) -> tuple[Session, _Told]:
+def build_session(machine: Conversation) -> tuple[Session, _Reports]:
     """Make a session as its caller has it, driven by the test."""
-    session, driver = Session(machine, SystemClock(), None), _Told()
+    session, driver = Session(machine, SystemClock(), None), _Reports()
     session.set_driver(driver)  # type: ignore[arg-type]
     return session, driver
 
 
 def test_a_cancel_is_of_the_turn_that_was_in_flight_when_it_was_said() -> None:
     """Its result comes first, and the next prompt is in flight when the cancel is heard: that one continues."""
-    stage = asked("two")
-    session, driver = door(stage.machine)
+    stage = begin_first_prompt("two")
+    session, driver = build_session(stage.machine)
     session.cancel()
-    prints(stage, {"type": "agent_end"})
-    stage.tells(*driver.intents)
-    stage.takes(2)
-    assert [line["type"] for line in stage.sent()] == ["prompt"]
-    stage.answers("TWO")
-    assert stage.ended(2) == ("completed", 0.0, "TWO")
+    print_before_session_looks(stage, {"type": "agent_end"})
+    stage.send_intents(*driver.intents)
+    stage.accept_prompt(2)
+    assert [line["type"] for line in stage.take_sent()] == ["prompt"]
+    stage.answer_and_settle("TWO")
+    assert stage.describe_end(2) == ("completed", 0.0, "TWO")
 
 
 def test_a_session_that_is_over_is_closed() -> None:
     """Also where its end was a cancellation, which the machine never heard of: no process lives (P1)."""
-    stage = asked()
-    session, _ = door(stage.machine)
+    stage = begin_first_prompt()
+    session, _ = build_session(stage.machine)
     assert session.status == "prompting"
     session.is_over = True
     assert session.status == "closed"
@@ -109,7 +109,7 @@ def test_stop_does_not_wait_for_the_next_agent() -> None:
     """The agent has ended and the next one is there before the caller that stopped it is woken."""
     machine = Conversation(SessionTask(["agent"], "pi"))
     machine.has_agent = True
-    session, _ = door(machine)
+    session, _ = build_session(machine)
 
     async def host() -> None:
         with anyio.fail_after(5):
@@ -125,7 +125,7 @@ def test_stop_does_not_wait_for_the_next_agent() -> None:
 @pytest.mark.parametrize("broken", [anyio.get_cancelled_exc_class, lambda: ValueError])
 def test_a_handler_that_breaks_in_any_way_refuses(broken: Callable[[], type[BaseException]]) -> None:
     """Also when it raises the loop's own cancellation, as one does that awaits a cancelled task of its own."""
-    told = _Told()
+    told = _Reports()
 
     async def handler(_: Question) -> bool:
         raise broken()

@@ -41,25 +41,25 @@ class Claude(Stage):
 
     def __init__(self, deciders: SessionDeciders | None = None) -> None:
         super().__init__("claude", policy=Policy(), deciders=deciders)
-        self.greets()
+        self.greet()
 
-    def greets(self) -> None:
+    def greet(self) -> None:
         """Greet."""
         response = {"subtype": "success", "request_id": "greet-0", "response": {}}
-        self.says({"type": "control_response", "response": response})
-        self.sent()
+        self.print_lines({"type": "control_response", "response": response})
+        self.take_sent()
 
-    def fires(self, name: str, event: str = "PostToolUse", callback: str = "mine") -> None:
+    def fire_hook(self, name: str, event: str = "PostToolUse", callback: str = "mine") -> None:
         """Have a hook fire."""
         told = {"hook_event_name": event, "tool_name": "Bash", "tool_input": {}}
         request = {"subtype": "hook_callback", "callback_id": callback, "input": told}
-        self.says({"type": "control_request", "request_id": name, "request": request})
+        self.print_lines({"type": "control_request", "request_id": name, "request": request})
 
-    def answered(self) -> list[tuple[str, Any]]:
+    def take_answers(self) -> list[tuple[str, Any]]:
         """Give the answers since the last call."""
-        return [(line["response"]["request_id"], line["response"]["response"]) for line in self.sent()]
+        return [(line["response"]["request_id"], line["response"]["response"]) for line in self.take_sent()]
 
-    def called(self) -> list[tuple[str, float]]:
+    def list_calls(self) -> list[tuple[str, float]]:
         """Give the hooks whose callback was called, and when."""
         return [(event.hook.id, event.at / 10**9) for event in self.events if event.kind == "hook" and event.hook]
 
@@ -67,52 +67,52 @@ class Claude(Stage):
 def test_a_hook_after_the_fact_is_answered_at_once_and_kept() -> None:
     """Registering its callback calls that, once."""
     stage = Claude()
-    stage.fires("r")
-    assert (stage.answered(), stage.called()) == ([("r", {})], [])
-    stage.until(42)
-    stage.tells(to.RegisterHook("mine"))
-    stage.tells(to.RegisterHook("mine"))
-    assert (stage.answered(), stage.called()) == ([], [("r", 42.0)])
+    stage.fire_hook("r")
+    assert (stage.take_answers(), stage.list_calls()) == ([("r", {})], [])
+    stage.advance_to(42)
+    stage.send_intents(to.RegisterHook("mine"))
+    stage.send_intents(to.RegisterHook("mine"))
+    assert (stage.take_answers(), stage.list_calls()) == ([], [("r", 42.0)])
 
 
 def test_a_registered_hook_is_called_at_once() -> None:
     """And answered without waiting for what the callback does."""
     stage = Claude()
-    stage.tells(to.RegisterHook("mine"))
-    stage.fires("r")
-    stage.fires("s", callback="other")
-    assert (stage.answered(), stage.called()) == ([("r", {}), ("s", {})], [("r", 0.0)])
+    stage.send_intents(to.RegisterHook("mine"))
+    stage.fire_hook("r")
+    stage.fire_hook("s", callback="other")
+    assert (stage.take_answers(), stage.list_calls()) == ([("r", {}), ("s", {})], [("r", 0.0)])
 
 
 def test_several_hooks_are_kept_in_order_and_each_for_its_own_callback() -> None:
     """A sub-agent's come in a heap."""
     stage = Claude()
     for name, callback in (("a", "mine"), ("b", "other"), ("c", "mine")):
-        stage.fires(name, callback=callback)
-    stage.tells(to.RegisterHook("mine"))
-    assert [name for name, _ in stage.called()] == ["a", "c"]
-    stage.tells(to.RegisterHook("other"))
-    assert [name for name, _ in stage.called()] == ["a", "c", "b"]
+        stage.fire_hook(name, callback=callback)
+    stage.send_intents(to.RegisterHook("mine"))
+    assert [name for name, _ in stage.list_calls()] == ["a", "c"]
+    stage.send_intents(to.RegisterHook("other"))
+    assert [name for name, _ in stage.list_calls()] == ["a", "c", "b"]
 
 
 @pytest.mark.parametrize(("seconds", "called"), [(300, [("r", 300.0)]), (301, []), (1000, [])])
 def test_a_hook_that_is_too_old_is_not_called(seconds: float, called: list[Any]) -> None:
     """Five minutes, also between two sweeps."""
     stage = Claude()
-    stage.fires("r")
-    stage.until(seconds)
-    stage.tells(to.RegisterHook("mine"))
-    assert stage.called() == called
+    stage.fire_hook("r")
+    stage.advance_to(seconds)
+    stage.send_intents(to.RegisterHook("mine"))
+    assert stage.list_calls() == called
 
 
 def test_what_is_too_old_is_swept_every_minute_and_then_no_timer_runs() -> None:
     """The session keeps no word of it for longer than six minutes."""
     stage = Claude()
-    stage.fires("r")
+    stage.fire_hook("r")
     assert stage.machine.deadlines == {"hook_sweep": 60 * 10**9}
-    stage.until(359)
+    stage.advance_to(359)
     assert stage.machine.deadlines == {"hook_sweep": 360 * 10**9}
-    stage.until(360)
+    stage.advance_to(360)
     assert stage.machine.deadlines == {}
 
 
@@ -120,9 +120,9 @@ def test_what_is_kept_has_a_bound() -> None:
     """The oldest go first (F6)."""
     stage = Claude()
     for number in range(1100):
-        stage.fires(str(number))
-    stage.tells(to.RegisterHook("mine"))
-    names = [name for name, _ in stage.called()]
+        stage.fire_hook(str(number))
+    stage.send_intents(to.RegisterHook("mine"))
+    names = [name for name, _ in stage.list_calls()]
     assert (len(names), names[0]) == (1000, "100")
 
 
@@ -156,15 +156,15 @@ def test_a_hook_that_is_nested_too_deeply_is_kept_as_a_big_one() -> None:
 def test_a_tool_waits_for_its_callback_to_be_registered(allowed: bool, answer: Any) -> None:
     """And for its word: nothing runs that it would have refused."""
     stage = Claude()
-    stage.fires("r", "PreToolUse")
-    stage.until(59)
-    assert (stage.answered(), stage.called()) == ([], [])
-    stage.tells(to.RegisterHook("mine"))
-    assert (stage.answered(), stage.called()) == ([], [("r", 59.0)])
-    stage.tells(to.DecideTool("r", allowed=allowed))
-    assert stage.answered() == [("r", answer)]
-    stage.until(100)
-    assert stage.answered() == []
+    stage.fire_hook("r", "PreToolUse")
+    stage.advance_to(59)
+    assert (stage.take_answers(), stage.list_calls()) == ([], [])
+    stage.send_intents(to.RegisterHook("mine"))
+    assert (stage.take_answers(), stage.list_calls()) == ([], [("r", 59.0)])
+    stage.send_intents(to.DecideTool("r", allowed=allowed))
+    assert stage.take_answers() == [("r", answer)]
+    stage.advance_to(100)
+    assert stage.take_answers() == []
 
 
 @pytest.mark.parametrize("registered", [True, False])
@@ -172,48 +172,48 @@ def test_a_tool_is_denied_when_nobody_answers_in_time(*, registered: bool) -> No
     """hook_timeout, whether no callback came or it does not end; its later word is not heard."""
     stage = Claude()
     if registered:
-        stage.tells(to.RegisterHook("mine"))
-    stage.fires("r", "PreToolUse")
-    stage.until(59)
-    assert stage.answered() == []
-    stage.until(60)
-    [(name, answer)] = stage.answered()
+        stage.send_intents(to.RegisterHook("mine"))
+    stage.fire_hook("r", "PreToolUse")
+    stage.advance_to(59)
+    assert stage.take_answers() == []
+    stage.advance_to(60)
+    [(name, answer)] = stage.take_answers()
     assert (name, answer["hookSpecificOutput"]["permissionDecision"]) == ("r", "deny")
-    stage.tells(to.RegisterHook("mine"), to.DecideTool("r", allowed=True))
-    assert stage.answered() == []
-    assert len(stage.called()) == registered
+    stage.send_intents(to.RegisterHook("mine"), to.DecideTool("r", allowed=True))
+    assert stage.take_answers() == []
+    assert len(stage.list_calls()) == registered
     assert [event.hook.id for event in stage.events if event.kind == "withdrawn" and event.hook] == ["r"]
 
 
 def test_a_hook_that_the_agent_withdraws_gets_no_answer() -> None:
     """An interrupt does that."""
     stage = Claude()
-    stage.fires("r", "PreToolUse")
-    stage.says({"type": "control_cancel_request", "request_id": "r"})
-    stage.tells(to.RegisterHook("mine"), to.DecideTool("r", allowed=True))
-    stage.until(100)
-    assert (stage.answered(), stage.called()) == ([], [])
+    stage.fire_hook("r", "PreToolUse")
+    stage.print_lines({"type": "control_cancel_request", "request_id": "r"})
+    stage.send_intents(to.RegisterHook("mine"), to.DecideTool("r", allowed=True))
+    stage.advance_to(100)
+    assert (stage.take_answers(), stage.list_calls()) == ([], [])
 
 
 def test_a_tool_that_waits_dies_with_its_agent_and_what_happened_does_not() -> None:
     """The next agent is not told what it never asked; the callback stays registered."""
     stage = Claude()
-    stage.fires("r", "PreToolUse")
-    stage.fires("s")
-    stage.exits(1)
-    stage.until(2)
-    stage.greets()
-    stage.tells(to.RegisterHook("mine"), to.DecideTool("r", allowed=True))
-    stage.fires("t")
-    assert (stage.answered(), stage.called()) == ([("t", {})], [("s", 2.0), ("t", 2.0)])
+    stage.fire_hook("r", "PreToolUse")
+    stage.fire_hook("s")
+    stage.exit_agent(1)
+    stage.advance_to(2)
+    stage.greet()
+    stage.send_intents(to.RegisterHook("mine"), to.DecideTool("r", allowed=True))
+    stage.fire_hook("t")
+    assert (stage.take_answers(), stage.list_calls()) == ([("t", {})], [("s", 2.0), ("t", 2.0)])
 
 
 def test_too_many_tools_that_wait_are_denied_at_once() -> None:
     """Waiting has a bound too (F6)."""
     stage = Claude()
     for number in range(1001):
-        stage.fires(str(number), "PreToolUse")
-    assert [name for name, _ in stage.answered()] == ["1000"]
+        stage.fire_hook(str(number), "PreToolUse")
+    assert [name for name, _ in stage.take_answers()] == ["1000"]
 
 
 def test_the_handshake_announces_the_hooks() -> None:
@@ -251,8 +251,8 @@ def test_the_judgement_about_hooks_is_replaceable() -> None:
             return self._talk.encode_hook_answer(hook)
 
     stage = Claude(SessionDeciders(hooks=Careless))
-    stage.fires("r", "PreToolUse")
-    assert stage.answered() == [("r", {})]
+    stage.fire_hook("r", "PreToolUse")
+    assert stage.take_answers() == [("r", {})]
 
 
 # The callbacks themselves.
@@ -269,7 +269,7 @@ class Told:
         self.intents.append(intent)
 
 
-def decided(
+def decide_with_callback(
     callback: Callable[[Hook], Awaitable[bool | None]], event: str = "PreToolUse", *, withdrawn: bool = False
 ) -> tuple[list[to.CallerIntent], tuple[str, ...]]:
     """Have a callback called; give what the session then says, and its warnings."""
@@ -303,7 +303,7 @@ def test_a_callback_forbids_by_saying_no(said: bool | None, allowed: bool) -> No
         assert hook.id == "r"
         return said
 
-    assert decided(callback) == ([to.DecideTool("r", allowed=allowed)], ())
+    assert decide_with_callback(callback) == ([to.DecideTool("r", allowed=allowed)], ())
 
 
 @pytest.mark.parametrize(
@@ -315,7 +315,7 @@ def test_a_callback_that_raises_is_a_warning(event: str, intents: list[to.Caller
     async def callback(_: Hook) -> None:
         raise LookupError("mine")
 
-    assert decided(callback, event) == (intents, ("the callback of hook mine broke: LookupError('mine')",))
+    assert decide_with_callback(callback, event) == (intents, ("the callback of hook mine broke: LookupError('mine')",))
 
 
 def test_a_callback_is_cancelled_when_nobody_wants_its_word() -> None:
@@ -328,5 +328,5 @@ def test_a_callback_is_cancelled_when_nobody_wants_its_word() -> None:
         finally:
             ends.append(hook.id)
 
-    assert decided(callback, withdrawn=True) == ([], ())
+    assert decide_with_callback(callback, withdrawn=True) == ([], ())
     assert ends == ["r"]

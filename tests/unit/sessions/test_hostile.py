@@ -74,36 +74,36 @@ LINES: dict[str, list[dict[str, Any]]] = {
 }
 
 
-def spoilt(value: Any) -> list[Any]:
+def list_spoilt_values(value: Any) -> list[Any]:
     """Give a value with each place of it taken by each odd thing, or missing."""
     if isinstance(value, list):
-        return [*ODD, *([bad, *value[1:]] for first in value[:1] for bad in spoilt(first))]
+        return [*ODD, *([bad, *value[1:]] for first in value[:1] for bad in list_spoilt_values(first))]
     if not isinstance(value, dict):
         return ODD
     without = [{name: kept for name, kept in value.items() if name != gone} for gone in value]
-    return [*ODD, *without, *({**value, name: bad} for name, old in value.items() for bad in spoilt(old))]
+    return [*ODD, *without, *({**value, name: bad} for name, old in value.items() for bad in list_spoilt_values(old))]
 
 
 @pytest.mark.parametrize("dialect", LINES)
 def test_no_value_of_a_wrong_type_breaks_a_session(dialect: str) -> None:
     """Every value anywhere in a line is read, or counted, or a protocol error: never an exception."""
     for line in LINES[dialect]:
-        for bad in spoilt(line):
+        for bad in list_spoilt_values(line):
             if isinstance(bad, dict):
                 stage = Stage(dialect)
                 stage.prompt()
-                stage.says(bad)
-                stage.tells(to.CancelTurn())
+                stage.print_lines(bad)
+                stage.send_intents(to.CancelTurn())
 
 
 @pytest.mark.parametrize("name", ["response", "request", "malformed"])
 def test_a_method_that_is_called_like_one_of_our_words_is_a_method(name: str) -> None:
     """A notification is passed over, a request is refused: nothing is taken for an answer."""
     stage = Stage("acp")
-    stage.says({"jsonrpc": "2.0", "method": name})
-    stage.sent()
-    stage.says({"jsonrpc": "2.0", "id": 2, "method": name, "result": {"stopReason": "end_turn"}})
-    [refusal] = stage.sent()
+    stage.print_lines({"jsonrpc": "2.0", "method": name})
+    stage.take_sent()
+    stage.print_lines({"jsonrpc": "2.0", "id": 2, "method": name, "result": {"stopReason": "end_turn"}})
+    [refusal] = stage.take_sent()
     assert refusal["error"]["code"] == -32601
     assert not stage.agent.signals
 
@@ -115,21 +115,21 @@ def test_no_nesting_is_too_deep(dialect: str) -> None:
     for line in LINES[dialect]:
         for name in line:
             hole = json.dumps({**line, name: 0}).replace(f'"{name}": 0', f'"{name}": %s')
-            deepest = _deepest(hole)
+            deepest = _find_greatest_depth(hole)
             for depth in range(max(deepest - 60, 1), deepest + 6, 6):
-                spoken.decode(_nested(hole, depth).encode())
+                spoken.decode(_nest_brackets(hole, depth).encode())
 
 
-def _nested(hole: str, depth: int) -> str:
+def _nest_brackets(hole: str, depth: int) -> str:
     return hole % ("[" * depth + "]" * depth)
 
 
-def _deepest(hole: str) -> int:
+def _find_greatest_depth(hole: str) -> int:
     """Find how deep a line may be that this Python can read here."""
 
     def is_read(depth: int) -> bool:
         try:
-            json.loads(_nested(hole, depth))
+            json.loads(_nest_brackets(hole, depth))
         except RecursionError:
             return False
         return True

@@ -29,28 +29,30 @@ class Claude(Stage):
     def __init__(self, **limits: float) -> None:
         super().__init__("claude", policy=Policy(**limits), handler=True)  # type: ignore[arg-type]  # they are times
         response = {"subtype": "success", "request_id": "greet-0", "response": {}}
-        self.says({"type": "control_response", "response": response})
-        self.sent()
+        self.print_lines({"type": "control_response", "response": response})
+        self.take_sent()
 
-    def begins(self) -> None:
+    def begin_last_prompt(self) -> None:
         """Begin the turn of the prompt that was written last."""
-        self.mark = self.sent()[-1]["uuid"]
-        self.says({"type": "system", "subtype": "init", "user_message_uuids": [self.mark]})
+        self.mark = self.take_sent()[-1]["uuid"]
+        self.print_lines({"type": "system", "subtype": "init", "user_message_uuids": [self.mark]})
 
-    def begins_own(self) -> None:
+    def begin_background_turn(self) -> None:
         """Begin a background turn."""
-        self.says({"type": "system", "subtype": "init"})
+        self.print_lines({"type": "system", "subtype": "init"})
 
-    def ends(self, **words: Any) -> None:
+    def end_prompt(self, **words: Any) -> None:
         """End the prompt's turn."""
-        self.says({"type": "result", "subtype": "success", "result": "x", "user_message_uuids": [self.mark], **words})
+        self.print_lines(
+            {"type": "result", "subtype": "success", "result": "x", "user_message_uuids": [self.mark], **words}
+        )
 
-    def asks(self, name: str) -> None:
+    def ask_permission(self, name: str) -> None:
         """Ask for a permission."""
         request = {"subtype": "can_use_tool", "tool_name": name, "input": {}}
-        self.says({"type": "control_request", "request_id": name, "request": request})
+        self.print_lines({"type": "control_request", "request_id": name, "request": request})
 
-    def withdrawn(self) -> list[tuple[int | None, str]]:
+    def list_withdrawn(self) -> list[tuple[int | None, str]]:
         """Give the questions that need no answer any more, each with its turn."""
         return [(event.turn, event.text) for event in self.events if event.kind == "withdrawn"]
 
@@ -59,49 +61,49 @@ def test_a_cancel_leaves_a_background_turns_questions_open() -> None:
     """Only its own turn's are denied: the background turn continues, and its question with it (B1)."""
     stage = Claude()
     stage.prompt()
-    stage.begins()
-    stage.ends()
-    stage.begins_own()
-    stage.asks("own")
+    stage.begin_last_prompt()
+    stage.end_prompt()
+    stage.begin_background_turn()
+    stage.ask_permission("own")
     stage.prompt()
-    stage.tells(to.CancelTurn(2))
-    [_, interrupt] = stage.sent()
+    stage.send_intents(to.CancelTurn(2))
+    [_, interrupt] = stage.take_sent()
     assert interrupt["request"] == {"subtype": "interrupt"}
-    stage.tells(to.AnswerQuestion("own", allowed=True))
-    [answer] = stage.sent()
+    stage.send_intents(to.AnswerQuestion("own", allowed=True))
+    [answer] = stage.take_sent()
     assert answer["response"]["response"]["behavior"] == "allow"
-    assert stage.withdrawn() == []
+    assert stage.list_withdrawn() == []
 
 
 def test_a_cancel_withdraws_its_own_turns_questions() -> None:
     """They are answered, and the handler has nothing to say any more."""
     stage = Claude()
     stage.prompt()
-    stage.begins()
-    stage.asks("a")
-    stage.tells(to.CancelTurn(1), to.AnswerQuestion("a", allowed=True))
-    [denied, interrupt] = stage.sent()
+    stage.begin_last_prompt()
+    stage.ask_permission("a")
+    stage.send_intents(to.CancelTurn(1), to.AnswerQuestion("a", allowed=True))
+    [denied, interrupt] = stage.take_sent()
     assert denied["response"]["response"]["behavior"] == "deny"
     assert interrupt["type"] == "control_request"
-    assert stage.withdrawn() == [(1, "a")]
+    assert stage.list_withdrawn() == [(1, "a")]
 
 
 def test_a_background_question_does_not_hold_the_prompts_deadline() -> None:
     """It runs again once the turn's own question is answered, whatever else is open (P2)."""
     stage = Claude(prompt_timeout=10, permission_timeout=100)
     stage.prompt()
-    stage.begins()
-    stage.ends()
-    stage.begins_own()
-    stage.asks("own")
+    stage.begin_last_prompt()
+    stage.end_prompt()
+    stage.begin_background_turn()
+    stage.ask_permission("own")
     stage.prompt()
-    stage.begins()
-    stage.asks("a")
-    stage.until(50)
-    assert stage.ended(2) is None
-    stage.tells(to.AnswerQuestion("a", allowed=True))
-    stage.until(70)
-    assert stage.ended(2) == ("timed_out", 60.0, None)
+    stage.begin_last_prompt()
+    stage.ask_permission("a")
+    stage.advance_to(50)
+    assert stage.describe_end(2) is None
+    stage.send_intents(to.AnswerQuestion("a", allowed=True))
+    stage.advance_to(70)
+    assert stage.describe_end(2) == ("timed_out", 60.0, None)
 
 
 @pytest.mark.parametrize("how", ["late", "withdrawn", "gone"])
@@ -109,15 +111,15 @@ def test_a_question_that_needs_no_answer_is_withdrawn(how: str) -> None:
     """No answer came in time, the agent wants no answer, or there is no agent."""
     stage = Claude(permission_timeout=5)
     stage.prompt()
-    stage.begins()
-    stage.asks("a")
+    stage.begin_last_prompt()
+    stage.ask_permission("a")
     if how == "late":
-        stage.until(5)
+        stage.advance_to(5)
     elif how == "withdrawn":
-        stage.says({"type": "control_cancel_request", "request_id": "a"})
+        stage.print_lines({"type": "control_cancel_request", "request_id": "a"})
     else:
-        stage.exits(1)
-    assert stage.withdrawn() == [(1, "a")]
+        stage.exit_agent(1)
+    assert stage.list_withdrawn() == [(1, "a")]
     assert len(stage.machine.turns.questions) == 0
 
 
@@ -163,19 +165,23 @@ def test_the_handler_of_a_withdrawn_question_is_cancelled(*, begun: bool) -> Non
 def test_an_error_about_a_handshake_that_is_done_stops_nobody() -> None:
     """An ACP agent may use the same id again for something else."""
     stage = Stage("acp")
-    stage.says({"jsonrpc": "2.0", "id": 0, "result": {}}, {"jsonrpc": "2.0", "id": 1, "result": {"sessionId": "s"}})
-    stage.sent()
+    stage.print_lines(
+        {"jsonrpc": "2.0", "id": 0, "result": {}}, {"jsonrpc": "2.0", "id": 1, "result": {"sessionId": "s"}}
+    )
+    stage.take_sent()
     for number in (0, 1):
-        stage.says({"jsonrpc": "2.0", "id": number, "error": {"code": 1, "message": "no"}})
-    stage.says({"jsonrpc": "2.0", "id": 0, "result": {}}, {"jsonrpc": "2.0", "id": 1, "result": {"sessionId": "t"}})
-    assert (stage.status, stage.machine.session_id, stage.agent.signals, stage.sent()) == ("ready", "s", [], [])
+        stage.print_lines({"jsonrpc": "2.0", "id": number, "error": {"code": 1, "message": "no"}})
+    stage.print_lines(
+        {"jsonrpc": "2.0", "id": 0, "result": {}}, {"jsonrpc": "2.0", "id": 1, "result": {"sessionId": "t"}}
+    )
+    assert (stage.status, stage.machine.session_id, stage.agent.signals, stage.take_sent()) == ("ready", "s", [], [])
 
 
 def test_a_second_refusal_of_claude_stops_nobody() -> None:
     """The handshake is done."""
     stage = Claude()
     refused = {"subtype": "error", "request_id": "greet-0", "error": "no"}
-    stage.says({"type": "control_response", "response": refused})
+    stage.print_lines({"type": "control_response", "response": refused})
     assert (stage.status, stage.agent.signals) == ("ready", [])
 
 
@@ -183,9 +189,11 @@ def test_a_pi_that_cannot_tell_its_state_has_refused() -> None:
     """It is there, and it is not what a session can be held with (P6)."""
     stage = Stage("pi")
     stage.prompt()
-    stage.says({"id": "greet-0", "type": "response", "command": "get_state", "success": False, "error": "no model"})
+    stage.print_lines(
+        {"id": "greet-0", "type": "response", "command": "get_state", "success": False, "error": "no model"}
+    )
     assert (stage.status, stage.agent.signals) == ("failed", ["TERM"])
-    assert stage.ended(1) == ("handshake_failed", 0.0, None)
+    assert stage.describe_end(1) == ("handshake_failed", 0.0, None)
     assert stage.machine.failure is not None
     assert "it refused: no model" in stage.machine.failure[1]
 

@@ -44,14 +44,14 @@ class Sessions(RuleBasedStateMachine):
         self.is_stopped: set[int] = set()
         self.viewers: list[tuple[Viewer, list[SessionEvent]]] = []
         self.checked = 0
-        self.player.sync()
+        self.player.read_written()
 
     @initialize(greets=st.sampled_from([True, True, True, False]))
     def begin(self, greets: bool) -> None:  # Hypothesis passes it
         """Mostly the handshake is done when it begins."""
         if greets:
             self.player.act("greet", good=True)
-            self.player.sync()
+            self.player.read_written()
 
     # The caller.
 
@@ -60,21 +60,21 @@ class Sessions(RuleBasedStateMachine):
     def prompt(self) -> None:
         """Ask."""
         self.asked.append(self.stage.prompt(str(len(self.asked) + 1)))
-        self.player.sync()
+        self.player.read_written()
 
     @rule(back=st.integers(0, 3))
     def cancel(self, back: int) -> None:
         """Cancel the turn in flight, or one of the last three."""
         number = self.asked[-back] if 0 < back <= len(self.asked) else None
-        self.stage.tells(to.CancelTurn(number))
-        self.player.sync()
+        self.stage.send_intents(to.CancelTurn(number))
+        self.player.read_written()
 
     @precondition(lambda self: len(self.asked) > 4)
     @rule()
     def close(self) -> None:
         """End the session."""
-        self.stage.tells(to.CloseSession())
-        self.player.sync()
+        self.stage.send_intents(to.CloseSession())
+        self.player.read_written()
 
     @rule()
     def attach(self) -> None:
@@ -101,20 +101,20 @@ class Sessions(RuleBasedStateMachine):
     # Time.
 
     @rule()
-    def next_deadline(self) -> None:
+    def advance_to_next_deadline(self) -> None:
         """Turn the clock to the next timer."""
         deadline = self.stage.machine.deadline
         if deadline is not None:
-            self.stage.until(deadline / SECOND)
-            self.player.sync()
+            self.stage.advance_to(deadline / SECOND)
+            self.player.read_written()
 
     @rule(seconds=st.sampled_from([0.5, 5.0, 29.0]))
     def wait(self, seconds: float) -> None:
         """Let some time pass, but no timer unseen."""
         deadline = self.stage.machine.deadline
         goal = self.stage.now + round(seconds * SECOND)
-        self.stage.until(min(goal, deadline or goal) / SECOND)
-        self.player.sync()
+        self.stage.advance_to(min(goal, deadline or goal) / SECOND)
+        self.player.read_written()
 
     # The agent.
 
@@ -125,31 +125,31 @@ class Sessions(RuleBasedStateMachine):
 
     @precondition(lambda self: self.lives)
     @rule(data=st.data(), steps=st.integers(1, 6), good=st.booleans())
-    def work(self, data: st.DataObject, steps: int, good: bool) -> None:  # Hypothesis passes it
+    def do_random_steps(self, data: st.DataObject, steps: int, good: bool) -> None:  # Hypothesis passes it
         """Have the agent do what an honest one could do now, some steps on end."""
         for _ in range(steps):
-            able = [action for action in ACTIONS if self.player.may(action) and hasattr(self.player, f"do_{action}")]
+            able = [action for action in ACTIONS if self.player.can_do(action) and hasattr(self.player, f"do_{action}")]
             if not able or not self.lives:
                 return
             self.player.act(data.draw(st.sampled_from(able)), good=good)
-            self.player.sync()
+            self.player.read_written()
 
     @precondition(lambda self: self.lives)
     @rule(steps=st.integers(1, 4), good=st.booleans())
-    def work_on(self, steps: int, good: bool) -> None:  # Hypothesis passes it
+    def do_wanted_steps(self, steps: int, good: bool) -> None:  # Hypothesis passes it
         """Have the agent do the next thing that its prompts and cancels want of it."""
         for _ in range(steps):
             for action in ("greet", "begin", "settle", "end"):
-                if self.lives and self.player.may(action) and hasattr(self.player, f"do_{action}"):
+                if self.lives and self.player.can_do(action) and hasattr(self.player, f"do_{action}"):
                     self.player.act(action, good=good)
-                    self.player.sync()
+                    self.player.read_written()
                     break
 
     @precondition(lambda self: self.lives and self.stage.agent.is_reading and not self.stage.agent.has_eof)
     @rule()
     def ask(self) -> None:
         """Have the agent ask for a permission, which is denied at once (P7)."""
-        if self.player.may("ask") and hasattr(self.player, "do_ask"):
+        if self.player.can_do("ask") and hasattr(self.player, "do_ask"):
             self.player.act("ask", good=True)
 
     @precondition(lambda self: self.lives)
@@ -168,21 +168,21 @@ class Sessions(RuleBasedStateMachine):
     def get_into_trouble(self, kind: str, status: int) -> None:
         """Have the agent die, be stopped, ignore TERM or read no more."""
         if kind == "crash":
-            self.stage.exits(status)
+            self.stage.exit_agent(status)
         elif kind == "stop":
             self.is_stopped.add(len(self.stage.agents))
-            self.stage.tells(to.StopAgent())
+            self.stage.send_intents(to.StopAgent())
         self.stage.agent.is_deaf = self.stage.agent.is_deaf or kind == "ignores_signals"
         self.stage.agent.is_reading = self.stage.agent.is_reading and kind != "mute"
-        self.player.sync()
+        self.player.read_written()
 
     # The claims that must be true.
 
     @invariant()
-    def the_status_tells_the_truth(self) -> None:
+    def check_statuses(self) -> None:
         """Every status follows from the last, and ready means what it says (P1, P6)."""
         stage, turns = self.stage, self.stage.machine.turns
-        history = [SessionStatus.STARTING, *(SessionStatus(text) for text in stage.statuses())]
+        history = [SessionStatus.STARTING, *(SessionStatus(text) for text in stage.list_statuses())]
         assert all(after in ALLOWED_STATUS_CHANGES[before] for before, after in itertools.pairwise(history))
         assert history[-1] is stage.machine.state
         if stage.status in ("ready", "prompting"):
@@ -194,7 +194,7 @@ class Sessions(RuleBasedStateMachine):
             assert not turns.queue
 
     @invariant()
-    def every_word_is_in_its_own_turn(self) -> None:
+    def check_words_of_turns(self) -> None:
         """In what viewers see and in results (P5, B1)."""
         for event in self.stage.events[self.checked :]:
             text = event.text if event.kind == "message" else event.result.text if event.result else None
@@ -208,7 +208,7 @@ class Sessions(RuleBasedStateMachine):
         self.checked = len(self.stage.events)
 
     @invariant()
-    def a_signal_has_its_reason(self) -> None:
+    def check_signals(self) -> None:
         """A timeout is none (P1, P3)."""
         agent, stage = self.stage.agent, self.stage
         if agent.signals:
@@ -222,7 +222,7 @@ class Sessions(RuleBasedStateMachine):
             assert any(reasons), agent.signals
 
     @invariant()
-    def no_turn_has_two_outcomes(self) -> None:
+    def check_outcomes(self) -> None:
         """And none is taken back."""
         ended = [event.turn for event in self.stage.events if event.kind == "outcome"]
         assert len(ended) == len(set(ended))
@@ -230,8 +230,8 @@ class Sessions(RuleBasedStateMachine):
     def teardown(self) -> None:
         """Close: no process is left, every turn has its outcome, and every viewer has seen it all."""
         stage = self.stage
-        stage.tells(to.CloseSession())
-        stage.until(stage.now / SECOND + 100)
+        stage.send_intents(to.CloseSession())
+        stage.advance_to(stage.now / SECOND + 100)
         assert stage.is_over
         assert all(agent.is_reaped for agent in stage.agents)
         assert {event.turn for event in stage.events if event.kind == "outcome"} == set(self.asked)

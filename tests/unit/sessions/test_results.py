@@ -11,19 +11,19 @@ from pytest_agentproc.supervisor.dialects import TurnEnded, TurnProgress
 from tests.unit.session_stage import Stage
 
 
-def pi(**limits: Any) -> Stage:
+def build_greeted_pi(**limits: Any) -> Stage:
     """Have a pi that has greeted."""
     stage = Stage("pi", policy=Policy(**limits))
-    stage.greet()
+    stage.greet_as_pi()
     return stage
 
 
-def results(stage: Stage, kind: str = "outcome") -> list[TurnResult]:
+def list_results(stage: Stage, kind: str = "outcome") -> list[TurnResult]:
     """Give the results that were told, in order."""
     return [event.result for event in stage.events if event.kind == kind and event.result is not None]
 
 
-def answered(*said: TurnProgress) -> TurnAnswer:
+def collect_answer(*said: TurnProgress) -> TurnAnswer:
     """Collect what is said, to its end."""
     collected = TurnAnswer()
     for event in said:
@@ -34,57 +34,57 @@ def answered(*said: TurnProgress) -> TurnAnswer:
 
 def test_a_turns_transcript_is_all_its_messages() -> None:
     """Each on a line of its own, as a run's; the text is the last of them alone."""
-    stage = pi()
+    stage = build_greeted_pi()
     stage.prompt()
-    stage.takes(1)
-    stage.message("looking", "toolUse")
-    stage.answers("found")
+    stage.accept_prompt(1)
+    stage.end_message("looking", "toolUse")
+    stage.answer_and_settle("found")
     stage.prompt()
-    stage.takes(2)
-    stage.answers("again")
-    assert [result.transcript for result in results(stage)] == ["looking\nfound", "again"]
+    stage.accept_prompt(2)
+    stage.answer_and_settle("again")
+    assert [result.transcript for result in list_results(stage)] == ["looking\nfound", "again"]
 
 
 def test_a_turn_that_was_cut_short_has_the_transcript_till_then() -> None:
     """The words before a timeout are not lost with it."""
-    stage = pi(prompt_timeout=10)
+    stage = build_greeted_pi(prompt_timeout=10)
     stage.prompt()
-    stage.takes(1)
-    stage.message("looking", "toolUse")
-    stage.until(10)
-    [result] = results(stage)
+    stage.accept_prompt(1)
+    stage.end_message("looking", "toolUse")
+    stage.advance_to(10)
+    [result] = list_results(stage)
     assert (result.outcome.value, result.transcript) == ("timed_out", "looking")
 
 
 def test_a_transcript_has_the_bound_of_a_runs_and_says_so() -> None:
     """The last lines are kept, the last message whole, and a warning tells that there were more (F6)."""
-    stage = pi(max_transcript_bytes=8)
+    stage = build_greeted_pi(max_transcript_bytes=8)
     stage.prompt()
-    stage.takes(1)
+    stage.accept_prompt(1)
     for word in ("one", "two", "three"):
-        stage.message(word, "toolUse")
-    stage.answers("four")
-    [result] = results(stage)
+        stage.end_message(word, "toolUse")
+    stage.answer_and_settle("four")
+    [result] = list_results(stage)
     assert (result.text, result.transcript) == ("four", "four")
     assert stage.session.warnings == ("transcript_truncated",)
 
 
 def test_a_background_turn_has_a_transcript_of_its_own() -> None:
     """Its words stand in no prompt's (B1)."""
-    stage = pi()
-    stage.says({"type": "agent_start"})
-    stage.message("looked", "toolUse")
-    stage.answers("done")
+    stage = build_greeted_pi()
+    stage.print_lines({"type": "agent_start"})
+    stage.end_message("looked", "toolUse")
+    stage.answer_and_settle("done")
     stage.prompt()
-    stage.takes(1)
-    stage.answers("yes")
-    assert [result.transcript for result in results(stage, "background")] == ["looked\ndone"]
-    assert [result.transcript for result in results(stage)] == ["yes"]
+    stage.accept_prompt(1)
+    stage.answer_and_settle("yes")
+    assert [result.transcript for result in list_results(stage, "background")] == ["looked\ndone"]
+    assert [result.transcript for result in list_results(stage)] == ["yes"]
 
 
 def test_blocks_of_one_name_are_one_message() -> None:
     """A message may come block by block, with a tool's result in between."""
-    said = answered(
+    said = collect_answer(
         TurnProgress("message", "a", id="m"),
         TurnProgress("tool"),
         TurnProgress("message", "b", id="m"),
@@ -95,16 +95,16 @@ def test_blocks_of_one_name_are_one_message() -> None:
 
 def test_pieces_are_no_message_where_the_whole_follows() -> None:
     """A sub-agent's tool in between ends nothing; only what comes in pieces alone ends at a tool."""
-    whole = answered(
+    whole = collect_answer(
         TurnProgress("delta", "a"), TurnProgress("tool"), TurnProgress("delta", "b"), TurnProgress("message", "ab")
     )
-    pieces = answered(TurnProgress("delta", "a"), TurnProgress("tool", is_end=True), TurnProgress("delta", "b"))
+    pieces = collect_answer(TurnProgress("delta", "a"), TurnProgress("tool", is_end=True), TurnProgress("delta", "b"))
     assert (whole.transcript, pieces.transcript) == ("ab", "a\nb")
 
 
 def test_warnings_are_collected_and_bounded() -> None:
     """The last thousand, and of each its beginning: a session may last for months."""
-    stage = pi()
+    stage = build_greeted_pi()
     for number in range(1100):
         stage.session.receive_event(SessionEvent(0, "warning", text=f"{number} " + "x" * 2000))
     assert (len(stage.session.warnings), len(stage.session.warnings[0])) == (1000, 1000)
@@ -113,27 +113,27 @@ def test_warnings_are_collected_and_bounded() -> None:
 
 def test_noise_and_stderr_outlive_the_agent() -> None:
     """Its last words are there until another one is started."""
-    stage = pi()
+    stage = build_greeted_pi()
     stage.agent.output["stdout"] += b"hello\n{\n"
     stage.agent.output["stderr"] += b"panic"
     stage.look()
-    stage.exits(3)
+    stage.exit_agent(3)
     assert (stage.session.noise, stage.session.stderr_tail) == (2, b"panic")
     assert (stage.session.agent_status, stage.session.forced) == (3, False)
-    stage.until(1)
+    stage.advance_to(1)
     assert (stage.session.noise, stage.session.stderr_tail, stage.session.agent_status) == (2, b"", 3)
 
 
 def test_the_status_of_an_agent_that_was_forced_says_so() -> None:
     """And there is none before the first of them has ended."""
-    stage = pi()
+    stage = build_greeted_pi()
     before = stage.session.agent_status
-    stage.tells(to.StopAgent())
+    stage.send_intents(to.StopAgent())
     assert (before, stage.session.agent_status, stage.session.forced) == (None, -15, True)
 
 
 def test_the_status_of_an_abandoned_agent_is_known() -> None:
     """A caller that cancels the session can see what became of the agent (T4)."""
-    stage = pi()
+    stage = build_greeted_pi()
     stage.driver.abandon()
     assert (stage.session.agent_status, stage.session.forced) == (-9, True)

@@ -16,12 +16,12 @@ class Claude(Stage):
     def __init__(self, deciders: SessionDeciders | None = None) -> None:
         super().__init__("claude", policy=Policy(), deciders=deciders)
         response = {"subtype": "success", "request_id": "greet-0", "response": {}}
-        self.says({"type": "control_response", "response": response})
+        self.print_lines({"type": "control_response", "response": response})
 
-    def begins(self, name: str, kind: str = "local_bash", title: str = "") -> None:
+    def begin_task(self, name: str, kind: str = "local_bash", title: str = "") -> None:
         """Begin a task."""
         told = {"task_id": name, "task_type": kind, "description": title}
-        self.says({"type": "system", "subtype": "task_started", **told})
+        self.print_lines({"type": "system", "subtype": "task_started", **told})
 
 
 @pytest.mark.parametrize(
@@ -31,12 +31,12 @@ class Claude(Stage):
 def test_a_task_is_followed_to_its_terminal_status(status: str, warnings: tuple[str, ...]) -> None:
     """Its work is lost only if it was stopped."""
     stage = Claude()
-    stage.begins("b")
+    stage.begin_task("b")
     seen = [stage.session.tasks]
-    stage.says({"type": "system", "subtype": "task_notification", "task_id": "b", "status": status})
+    stage.print_lines({"type": "system", "subtype": "task_notification", "task_id": "b", "status": status})
     seen.append(stage.session.tasks)
     assert seen == [("b",), ()]
-    stage.exits(0)
+    stage.exit_agent(0)
     assert stage.session.warnings == warnings
 
 
@@ -44,18 +44,18 @@ def test_a_task_is_followed_to_its_terminal_status(status: str, warnings: tuple[
 def test_an_update_tells_a_terminal_status_too(status: str, left: tuple[str, ...]) -> None:
     """It may be all that comes, and in words of its own."""
     stage = Claude()
-    stage.begins("b")
-    stage.says({"type": "system", "subtype": "task_updated", "task_id": "b", "patch": {"status": status}})
+    stage.begin_task("b")
+    stage.print_lines({"type": "system", "subtype": "task_updated", "task_id": "b", "patch": {"status": status}})
     assert stage.session.tasks == left
 
 
 def test_a_task_that_never_ends_is_named_at_close_and_blocks_nothing() -> None:
     """The close proceeds, and the warning names the task whose end was not seen."""
     stage = Claude()
-    stage.begins("b", title="sleep 1000")
-    stage.begins("c")
-    stage.tells(to.CloseSession())
-    stage.exits(0)
+    stage.begin_task("b", title="sleep 1000")
+    stage.begin_task("c")
+    stage.send_intents(to.CloseSession())
+    stage.exit_agent(0)
     assert (stage.is_over, stage.now) == (True, 0)
     assert stage.session.warnings == ("background tasks never ended: b (sleep 1000), c",)
     assert [event.kind for event in stage.events][-2:] == ["warning", "exit"]
@@ -64,9 +64,9 @@ def test_a_task_that_never_ends_is_named_at_close_and_blocks_nothing() -> None:
 def test_a_task_that_never_ends_is_named_when_the_agent_dies() -> None:
     """And the next agent has none."""
     stage = Claude()
-    stage.begins("b")
-    stage.exits(1)
-    stage.until(2)
+    stage.begin_task("b")
+    stage.exit_agent(1)
+    stage.advance_to(2)
     assert stage.session.warnings == ("background tasks never ended: b",)
     assert stage.session.tasks == ()
 
@@ -74,9 +74,9 @@ def test_a_task_that_never_ends_is_named_when_the_agent_dies() -> None:
 def test_a_background_agent_is_no_task_and_is_named_all_the_same() -> None:
     """It is followed as a tool is; if its end is never reported, its work is lost as that of a command is."""
     stage = Claude()
-    stage.begins("a", "local_agent", "look around")
+    stage.begin_task("a", "local_agent", "look around")
     assert stage.session.tasks == ()
-    stage.exits(0)
+    stage.exit_agent(0)
     assert stage.session.warnings == ("background tasks never ended: a (look around)",)
 
 
@@ -86,31 +86,31 @@ def test_a_background_agent_is_no_task_and_is_named_all_the_same() -> None:
 def test_a_task_that_a_tool_was_to_stop_is_no_loss(tool: str, key: str) -> None:
     """The agent itself wanted it to end."""
     stage = Claude()
-    stage.begins("b")
-    stage.begins("c")
+    stage.begin_task("b")
+    stage.begin_task("c")
     block = {"type": "tool_use", "id": "t", "name": tool, "input": {key: "b"}}
-    stage.says({"type": "assistant", "message": {"id": "m", "content": [block]}, "parent_tool_use_id": None})
+    stage.print_lines({"type": "assistant", "message": {"id": "m", "content": [block]}, "parent_tool_use_id": None})
     for name in ("b", "c"):
-        stage.says({"type": "system", "subtype": "task_updated", "task_id": name, "patch": {"status": "killed"}})
-        stage.says({"type": "system", "subtype": "task_notification", "task_id": name, "status": "stopped"})
-    stage.exits(0)
+        stage.print_lines({"type": "system", "subtype": "task_updated", "task_id": name, "patch": {"status": "killed"}})
+        stage.print_lines({"type": "system", "subtype": "task_notification", "task_id": name, "status": "stopped"})
+    stage.exit_agent(0)
     assert stage.session.warnings == ("background tasks were stopped: c",)
 
 
 def test_what_is_no_call_of_a_tool_stops_nothing() -> None:
     """Lines of any shape are read."""
     stage = Claude()
-    stage.begins("b")
+    stage.begin_task("b")
     for content in (
         "KillShell",
         [None],
         [{"name": "KillShell"}],
         [{"name": ["KillShell"], "input": {"shell_id": "b"}}],
     ):
-        stage.says({"type": "assistant", "message": {"id": "m", "content": content}, "parent_tool_use_id": None})
-    stage.says({"type": "assistant", "message": None, "parent_tool_use_id": None})
-    stage.says({"type": "system", "subtype": "task_notification", "task_id": "b", "status": "stopped"})
-    stage.exits(0)
+        stage.print_lines({"type": "assistant", "message": {"id": "m", "content": content}, "parent_tool_use_id": None})
+    stage.print_lines({"type": "assistant", "message": None, "parent_tool_use_id": None})
+    stage.print_lines({"type": "system", "subtype": "task_notification", "task_id": "b", "status": "stopped"})
+    stage.exit_agent(0)
     assert stage.session.warnings == ("background tasks were stopped: b",)
 
 
@@ -118,20 +118,20 @@ def test_an_agent_in_the_foreground_is_its_tool_alone() -> None:
     """Its end is the tool's."""
     stage = Claude()
     told = {"task_id": "a", "task_type": "local_agent", "is_backgrounded": False}
-    stage.says({"type": "system", "subtype": "task_started", **told})
-    stage.exits(0)
+    stage.print_lines({"type": "system", "subtype": "task_started", **told})
+    stage.exit_agent(0)
     assert stage.session.warnings == ()
 
 
 def test_a_prompt_does_not_wait_for_a_task() -> None:
     """It goes out and ends as if there were none."""
     stage = Claude()
-    stage.begins("b")
-    stage.sent()
+    stage.begin_task("b")
+    stage.take_sent()
     stage.prompt()
-    [line] = stage.sent()
-    stage.says({"type": "result", "subtype": "success", "result": "x", "user_message_uuids": [line["uuid"]]})
-    assert stage.ended(1) == ("completed", 0.0, "x")
+    [line] = stage.take_sent()
+    stage.print_lines({"type": "result", "subtype": "success", "result": "x", "user_message_uuids": [line["uuid"]]})
+    assert stage.describe_end(1) == ("completed", 0.0, "x")
 
 
 def test_many_tasks_are_named_in_short() -> None:
@@ -155,6 +155,6 @@ def test_the_judgement_about_tasks_is_replaceable() -> None:
             return []
 
     stage = Claude(SessionDeciders(tasks=Forgetful))
-    stage.begins("b")
-    stage.exits(0)
+    stage.begin_task("b")
+    stage.exit_agent(0)
     assert stage.session.warnings == ()

@@ -25,75 +25,77 @@ class Answering(Stage):
         limits = {"inactivity_timeout": 10, "internal_tool_timeout": 40, "host_tools": POLICY.host_tools, **more}
         super().__init__(dialect, policy=Policy(**limits), deciders=deciders)
         if dialect == "pi":
-            self.greet()
+            self.greet_as_pi()
         elif dialect == "acp":
-            self.sent()
-            self.says(
+            self.take_sent()
+            self.print_lines(
                 {"jsonrpc": "2.0", "id": 0, "result": {}}, {"jsonrpc": "2.0", "id": 1, "result": {"sessionId": "s"}}
             )
         else:
             self.respond("greet-0")
-        self.sent()
+        self.take_sent()
         assert self.status == "ready"
 
     def respond(self, name: str) -> None:
         """Have claude answer a request."""
         response = {"subtype": "success", "request_id": name, "response": {}}
-        self.says({"type": "control_response", "response": response})
+        self.print_lines({"type": "control_response", "response": response})
 
-    def begins(self, number: int = 1) -> None:
+    def begin_turn(self, number: int = 1) -> None:
         """Begin a turn."""
-        [line] = self.sent()
+        [line] = self.take_sent()
         self.mark = line.get("uuid")
         if self.machine.task.dialect == "pi":
-            self.takes(number)
+            self.accept_prompt(number)
         elif self.machine.task.dialect == "claude":
-            self.says({"type": "system", "subtype": "init", "user_message_uuids": [self.mark]})
+            self.print_lines({"type": "system", "subtype": "init", "user_message_uuids": [self.mark]})
 
-    def asks(self, *names: str, parent: str | None = None) -> None:
+    def ask_for_tools(self, *names: str, parent: str | None = None) -> None:
         """End a message that asks for tools, each by its name, and begin them."""
         dialect = self.machine.task.dialect
         if dialect == "pi":
             calls = [{"type": "toolCall", "id": name, "name": name} for name in names]
             message = {"role": "assistant", "content": calls, "stopReason": "toolUse"}
-            self.says({"type": "message_end", "message": message})
-            self.says(*({"type": "tool_execution_start", "toolCallId": name, "toolName": name} for name in names))
+            self.print_lines({"type": "message_end", "message": message})
+            self.print_lines(
+                *({"type": "tool_execution_start", "toolCallId": name, "toolName": name} for name in names)
+            )
         elif dialect == "acp":
             for name in names:
-                self.updates(sessionUpdate="tool_call", toolCallId=name, title=name, status="pending")
+                self.send_update(sessionUpdate="tool_call", toolCallId=name, title=name, status="pending")
         else:
             blocks = [{"type": "tool_use", "id": name, "name": name, "input": {}} for name in names]
             line = {"type": "assistant", "parent_tool_use_id": parent, "message": {"id": "m", "content": blocks}}
             stop = {"type": "stream_event", "parent_tool_use_id": parent, "event": {"type": "message_stop"}}
-            self.says(line, stop)
+            self.print_lines(line, stop)
 
-    def ends_tool(self, name: str, parent: str | None = None) -> None:
+    def end_tool(self, name: str, parent: str | None = None) -> None:
         """End a tool."""
         dialect = self.machine.task.dialect
         if dialect == "pi":
-            self.says({"type": "tool_execution_end", "toolCallId": name, "toolName": name})
+            self.print_lines({"type": "tool_execution_end", "toolCallId": name, "toolName": name})
         elif dialect == "acp":
-            self.updates(sessionUpdate="tool_call_update", toolCallId=name, status="completed")
+            self.send_update(sessionUpdate="tool_call_update", toolCallId=name, status="completed")
         else:
             content = [{"type": "tool_result", "tool_use_id": name}]
-            self.says({"type": "user", "parent_tool_use_id": parent, "message": {"content": content}})
+            self.print_lines({"type": "user", "parent_tool_use_id": parent, "message": {"content": content}})
 
-    def updates(self, **update: str) -> None:
+    def send_update(self, **update: str) -> None:
         """Have an ACP agent tell something."""
-        self.says({"jsonrpc": "2.0", "method": "session/update", "params": {"update": update}})
+        self.print_lines({"jsonrpc": "2.0", "method": "session/update", "params": {"update": update}})
 
-    def ends(self, number: int, *, good: bool) -> None:
+    def end_turn(self, number: int, *, good: bool) -> None:
         """End a turn, after a cancel with its acknowledgement."""
         dialect = self.machine.task.dialect
         if dialect == "pi":
-            self.answers("x", "stop" if good else "aborted")
-            self.settles(number)
+            self.answer_and_settle("x", "stop" if good else "aborted")
+            self.answer_abort(number)
         elif dialect == "acp":
             stop = "end_turn" if good else "cancelled"
-            self.says({"jsonrpc": "2.0", "id": number + 1, "result": {"stopReason": stop}})
+            self.print_lines({"jsonrpc": "2.0", "id": number + 1, "result": {"stopReason": stop}})
         else:
             told = {"subtype": "success" if good else "error_during_execution", "user_message_uuids": [self.mark]}
-            self.says({"type": "result", "result": "x", **told})
+            self.print_lines({"type": "result", "result": "x", **told})
 
 
 DIALECTS = pytest.mark.parametrize("dialect", ["pi", "acp", "claude"])
@@ -104,16 +106,16 @@ def test_silence_may_last_longer_while_a_tool_of_the_agents_runs(dialect: str) -
     """Then the longer limit holds, and after the tool the shorter one again; both cancel (A6, A1)."""
     stage = Answering(dialect)
     stage.prompt()
-    stage.begins()
-    stage.asks("Bash")
-    stage.until(39)
-    assert stage.ended(1) is None
-    stage.ends_tool("Bash")
-    stage.until(60)
-    told = stage.ended(1)
+    stage.begin_turn()
+    stage.ask_for_tools("Bash")
+    stage.advance_to(39)
+    assert stage.describe_end(1) is None
+    stage.end_tool("Bash")
+    stage.advance_to(60)
+    told = stage.describe_end(1)
     assert told is not None
     assert told[:2] == ("inactive", 49.0)
-    assert (len(stage.sent()), stage.agent.signals) == (1, [])
+    assert (len(stage.take_sent()), stage.agent.signals) == (1, [])
 
 
 @DIALECTS
@@ -121,10 +123,10 @@ def test_a_tool_without_end_ends_the_turn_at_the_longer_limit(dialect: str) -> N
     """And the viewers see that a tool ran."""
     stage = Answering(dialect)
     stage.prompt()
-    stage.begins()
-    stage.asks("Bash")
-    stage.until(60)
-    assert stage.ended(1) == ("inactive", 40.0, None)
+    stage.begin_turn()
+    stage.ask_for_tools("Bash")
+    stage.advance_to(60)
+    assert stage.describe_end(1) == ("inactive", 40.0, None)
     [error] = [event.text for event in stage.events if event.kind == "error"]
     assert error == "no output for 40 s while a tool ran: the turn was cancelled, the agent lives on"
 
@@ -134,12 +136,12 @@ def test_a_tool_of_a_turn_that_is_over_runs_no_more(dialect: str) -> None:
     """One whose end was never told lengthens no later turn's limit."""
     stage = Answering(dialect)
     stage.prompt()
-    stage.begins()
-    stage.asks("Bash")
-    stage.ends(1, good=True)
+    stage.begin_turn()
+    stage.ask_for_tools("Bash")
+    stage.end_turn(1, good=True)
     stage.prompt()
-    stage.until(60)
-    told = stage.ended(2)
+    stage.advance_to(60)
+    told = stage.describe_end(2)
     assert told is not None
     assert told[:2] == ("inactive", 10.0)
 
@@ -149,21 +151,21 @@ def test_a_turn_ends_at_a_tool_of_the_hosts(dialect: str) -> None:
     """As `tool_use`: the agent lives, gets a cancel, and the next prompt goes out when it has (A7)."""
     stage = Answering(dialect)
     stage.prompt()
-    stage.begins()
-    stage.until(1)
-    stage.asks("Bash", "mcp__fs__list")
-    assert stage.ended(1) == ("tool_use", 1.0, None)
+    stage.begin_turn()
+    stage.advance_to(1)
+    stage.ask_for_tools("Bash", "mcp__fs__list")
+    assert stage.describe_end(1) == ("tool_use", 1.0, None)
     [result] = [event.result for event in stage.events if event.kind == "outcome"]
     assert result is not None
     assert (result.exit_code, result.error, stage.status, stage.agent.signals) == (0, "", "ready", [])
-    [cancel] = stage.sent()
+    [cancel] = stage.take_sent()
     assert "abort" in str(cancel) or "cancel" in str(cancel)
     stage.prompt()
-    assert stage.sent() == []
-    stage.ends(1, good=False)
-    stage.begins(2)
-    stage.ends(2, good=True)
-    told = stage.ended(2)
+    assert stage.take_sent() == []
+    stage.end_turn(1, good=False)
+    stage.begin_turn(2)
+    stage.end_turn(2, good=True)
+    told = stage.describe_end(2)
     assert told is not None
     assert told[0] == "completed"
 
@@ -173,10 +175,10 @@ def test_what_comes_after_a_tool_of_the_hosts_is_late(dialect: str) -> None:
     """It is the rest of a turn that is over (P5)."""
     stage = Answering(dialect)
     stage.prompt()
-    stage.begins()
-    stage.asks("Read")
+    stage.begin_turn()
+    stage.ask_for_tools("Read")
     count = len(stage.events)
-    stage.ends_tool("Read")
+    stage.end_tool("Read")
     assert {event.kind for event in stage.events[count:]} == {"late"}
 
 
@@ -184,9 +186,9 @@ def test_an_agent_that_goes_on_after_a_tool_of_the_hosts_is_forced_to_stop() -> 
     """If it does not acknowledge the cancel within `cancel_grace` (P3)."""
     stage = Answering("claude", cancel_grace=5)
     stage.prompt()
-    stage.begins()
-    stage.asks("Read")
-    stage.until(6)
+    stage.begin_turn()
+    stage.ask_for_tools("Read")
+    stage.advance_to(6)
     assert stage.agent.signals == []
     assert len(stage.agents) == 2
 
@@ -195,63 +197,63 @@ def test_a_message_without_partial_ones_ends_at_the_next() -> None:
     """Nothing else marks its end, in a session as in a run."""
     stage = Answering("claude")
     stage.prompt()
-    stage.begins()
+    stage.begin_turn()
     block = {"type": "tool_use", "id": "t", "name": "Read", "input": {}}
-    stage.says({"type": "assistant", "message": {"id": "m", "content": [block]}})
-    assert stage.ended(1) is None
-    stage.says({"type": "assistant", "message": {"id": "n", "content": [{"type": "text", "text": "on"}]}})
-    assert stage.ended(1) == ("tool_use", 0.0, None)
+    stage.print_lines({"type": "assistant", "message": {"id": "m", "content": [block]}})
+    assert stage.describe_end(1) is None
+    stage.print_lines({"type": "assistant", "message": {"id": "n", "content": [{"type": "text", "text": "on"}]}})
+    assert stage.describe_end(1) == ("tool_use", 0.0, None)
 
 
 def test_a_sub_agents_tools_end_nothing_and_lengthen_nothing() -> None:
     """Only a message of the agent itself does (A6, A7)."""
     stage = Answering("claude")
     stage.prompt()
-    stage.begins()
-    stage.asks("Read", parent="t")
-    stage.until(20)
-    assert stage.ended(1) == ("inactive", 10.0, None)
+    stage.begin_turn()
+    stage.ask_for_tools("Read", parent="t")
+    stage.advance_to(20)
+    assert stage.describe_end(1) == ("inactive", 10.0, None)
 
 
 def test_a_background_turns_tools_end_no_prompts_turn() -> None:
     """They are not the prompt's, which waits after it (B1)."""
     stage = Answering("claude")
     stage.prompt()
-    stage.begins()
-    stage.ends(1, good=True)
-    stage.says({"type": "system", "subtype": "init"})
+    stage.begin_turn()
+    stage.end_turn(1, good=True)
+    stage.print_lines({"type": "system", "subtype": "init"})
     stage.prompt()
-    stage.asks("Read")
-    assert stage.ended(2) is None
+    stage.ask_for_tools("Read")
+    assert stage.describe_end(2) is None
 
 
 def test_an_agent_in_the_background_keeps_the_longer_limit() -> None:
     """Until its end is reported, also across turns (A6)."""
     stage = Answering("claude")
     stage.prompt()
-    stage.begins()
-    stage.says({"type": "system", "subtype": "task_started", "task_id": "a", "task_type": "local_agent"})
-    stage.ends(1, good=True)
+    stage.begin_turn()
+    stage.print_lines({"type": "system", "subtype": "task_started", "task_id": "a", "task_type": "local_agent"})
+    stage.end_turn(1, good=True)
     stage.prompt()
-    stage.until(30)
-    assert stage.ended(2) is None
-    stage.says({"type": "system", "subtype": "task_notification", "task_id": "a", "status": "completed"})
-    stage.until(60)
-    assert stage.ended(2) == ("inactive", 40.0, None)
+    stage.advance_to(30)
+    assert stage.describe_end(2) is None
+    stage.print_lines({"type": "system", "subtype": "task_notification", "task_id": "a", "status": "completed"})
+    stage.advance_to(60)
+    assert stage.describe_end(2) == ("inactive", 40.0, None)
 
 
 def test_a_new_agent_runs_no_tool_of_the_old_one() -> None:
     """The prompt in flight died with it."""
     stage = Answering("pi")
     stage.prompt()
-    stage.begins()
-    stage.asks("Bash")
-    stage.exits(1)
-    stage.until(2)
-    stage.greet()
+    stage.begin_turn()
+    stage.ask_for_tools("Bash")
+    stage.exit_agent(1)
+    stage.advance_to(2)
+    stage.greet_as_pi()
     stage.prompt()
-    stage.until(20)
-    assert stage.ended(2) == ("inactive", 12.0, None)
+    stage.advance_to(20)
+    assert stage.describe_end(2) == ("inactive", 12.0, None)
 
 
 def test_the_judgement_about_tools_is_replaceable() -> None:
@@ -263,9 +265,9 @@ def test_the_judgement_about_tools_is_replaceable() -> None:
 
     stage = Answering("pi", SessionDeciders(tools=AnyTools))
     stage.prompt()
-    stage.begins()
-    stage.asks("Bash")
-    assert stage.ended(1) == ("tool_use", 0.0, None)
+    stage.begin_turn()
+    stage.ask_for_tools("Bash")
+    assert stage.describe_end(1) == ("tool_use", 0.0, None)
 
 
 def test_the_order_of_deadlines_stands_when_tools_come_and_go() -> None:

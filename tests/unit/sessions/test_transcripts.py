@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from pytest_agentproc.supervisor import LineSplitter
 from pytest_agentproc.supervisor.dialects import Noise, make_talk
-from tests.unit.sessions.replay import TIMED, Replayed, replay
+from tests.unit.sessions.replay import TIMED, Replayed, replay_file
 
 PI: dict[str, Replayed] = {
     "abort-stream-prompt": Replayed({1: (False, "a long streamed an"), 2: (True, "second")}, settled=[1]),
@@ -87,7 +87,7 @@ CLAUDE: dict[str, tuple[list[tuple[bool, str | None]], list[str | None]]] = {
 def test_each_prompt_of_claude_has_its_own_turn_and_each_background_turn_is_apart(name: str) -> None:
     """However the background turn lies: before, during or after the next prompt, with uuids and without."""
     turns, background = CLAUDE[name]
-    seen = replay(TIMED / f"{name}.jsonl", "claude")
+    seen = replay_file(TIMED / f"{name}.jsonl", "claude")
     assert seen.turns == dict(enumerate(turns, 1))
     assert (seen.background, seen.noise) == (background, 0)
 
@@ -95,7 +95,7 @@ def test_each_prompt_of_claude_has_its_own_turn_and_each_background_turn_is_apar
 @pytest.mark.parametrize("name", PI)
 def test_each_prompt_of_pi_has_its_own_turn(name: str) -> None:
     """Prompts sent while it is busy are refused, or folded into the run that they were meant for."""
-    assert replay(TIMED / f"pi-rpc-{name}.jsonl", "pi") == PI[name]
+    assert replay_file(TIMED / f"pi-rpc-{name}.jsonl", "pi") == PI[name]
 
 
 @pytest.mark.slow

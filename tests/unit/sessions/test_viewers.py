@@ -8,7 +8,7 @@ from pytest_agentproc.supervisor import SessionEvent, Viewer
 from tests.unit.session_stage import Stage
 
 
-def given(viewer: Viewer) -> SessionEvent:
+def read_ready_event(viewer: Viewer) -> SessionEvent:
     """Give a viewer an event that is there: nothing is waited for."""
     try:
         anext(viewer).__await__().send(None)
@@ -22,14 +22,18 @@ def given(viewer: Viewer) -> SessionEvent:
 def test_a_viewer_that_attaches_late_sees_everything_from_the_beginning() -> None:
     """The second one as the first one did."""
     stage = Stage()
-    stage.greet()
+    stage.greet_as_pi()
     early = stage.session.attach()
     stage.prompt("one")
-    stage.takes(1)
-    stage.answers("ONE")
+    stage.accept_prompt(1)
+    stage.answer_and_settle("ONE")
     late = stage.session.attach()
     count = len(stage.events)
-    assert [given(early) for _ in range(count)] == [given(late) for _ in range(count)] == stage.events
+    assert (
+        [read_ready_event(early) for _ in range(count)]
+        == [read_ready_event(late) for _ in range(count)]
+        == stage.events
+    )
 
 
 @pytest.mark.slow
@@ -41,6 +45,6 @@ def test_a_flood_of_events_is_bounded_and_the_newest_are_kept() -> None:
         session.receive_event(SessionEvent(number, "delta", 0))
     session.receive_event(SessionEvent(100_000, "message", 0, "x" * 1_000_000))
     assert len(session.transcript) < 84_000
-    assert given(viewer) == session.transcript[0]
-    assert given(viewer) == session.transcript[1]
+    assert read_ready_event(viewer) == session.transcript[0]
+    assert read_ready_event(viewer) == session.transcript[1]
     assert session.transcript[-1].at == 100_000

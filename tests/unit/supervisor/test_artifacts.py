@@ -25,7 +25,7 @@ HEADLINE = RunHeader(
 )
 
 
-def kept(store: FileStore) -> tuple[Artifacts, RunMachine]:
+def build_artifacts(store: FileStore) -> tuple[Artifacts, RunMachine]:
     """Make a keeper beside a machine whose agent was started."""
     machine = RunMachine(RunTask("raw", b"", Policy()))
     machine.feed(on.RunStarted(), HEADLINE.started)
@@ -33,14 +33,14 @@ def kept(store: FileStore) -> tuple[Artifacts, RunMachine]:
     return Artifacts(store, HEADLINE), machine
 
 
-def output(data: bytes, stream: str = "stdout") -> on.OutputRead:
+def build_output_event(data: bytes, stream: str = "stdout") -> on.OutputRead:
     """Make the event of bytes."""
     return on.OutputRead(stream, data, drained=True)
 
 
-def ended(store: FileStore, *events: on.MachineEvent) -> Result:
+def finish_run(store: FileStore, *events: on.MachineEvent) -> Result:
     """Keep a run of events, a second each, that ends with exit code 3."""
-    keeper, machine = kept(store)
+    keeper, machine = build_artifacts(store)
     instant = HEADLINE.started
     for event in (*events, on.AgentExited(3), on.TreeSwept(alone=True)):
         instant += SECOND
@@ -49,10 +49,10 @@ def ended(store: FileStore, *events: on.MachineEvent) -> Result:
     return keeper.finish(machine.build_result(HEADLINE.started, instant))
 
 
-def events_of(*meanings: Meaning) -> list[dict[str, Any]]:
+def write_and_read_events(*meanings: Meaning) -> list[dict[str, Any]]:
     """Write meanings down, and read the lines back."""
     store = MemoryStore()
-    keeper, machine = kept(store)
+    keeper, machine = build_artifacts(store)
     keeper.log_event(on.DeadlineReached(), list(meanings), HEADLINE.started + SECOND // 2)
     machine.feed(on.AgentExited(0), HEADLINE.started + SECOND)
     keeper.finish(machine.build_result(HEADLINE.started))
@@ -62,7 +62,9 @@ def events_of(*meanings: Meaning) -> list[dict[str, Any]]:
 def test_a_run_leaves_five_files() -> None:
     """The bytes are there unchanged, their meanings line by line, the ending in one object."""
     store = MemoryStore()
-    result = ended(store, output(b"one\ntw\xff"), output(b"x\r", "stderr"), output(b"o\n"))
+    result = finish_run(
+        store, build_output_event(b"one\ntw\xff"), build_output_event(b"x\r", "stderr"), build_output_event(b"o\n")
+    )
     assert sorted(store.files) == sorted(ARTIFACT_TEXTS)
     assert store.files["stdout.log"] == b"one\ntw\xffo\n"
     assert store.files["stderr.log"] == b"x\r"
@@ -77,7 +79,7 @@ def test_a_run_leaves_five_files() -> None:
 def test_result_json_has_the_documented_fields_in_their_order() -> None:
     """Its reader has one list to look at; wall clock times are counted on by the run's clock, over midnight too."""
     store = MemoryStore()
-    ended(store, output(b"one\n"))
+    finish_run(store, build_output_event(b"one\n"))
     fields = json.loads(store.files["result.json"])
     assert [*fields] == [*RESULT_FIELD_TEXTS]
     assert fields == {
@@ -108,7 +110,7 @@ def test_result_json_has_the_documented_fields_in_their_order() -> None:
 def test_a_run_may_end_after_the_last_date() -> None:
     """Virtual time knows no year 9999, and a file must not end a run."""
     store = MemoryStore()
-    keeper, machine = kept(store)
+    keeper, machine = build_artifacts(store)
     machine.feed(on.AgentExited(0), HEADLINE.started)
     keeper.finish(machine.build_result(HEADLINE.started, HEADLINE.started + 10**9 * 86400 * 366 * 9000))
     assert json.loads(store.files["result.json"])["ended_at"] is None
@@ -116,7 +118,7 @@ def test_a_run_may_end_after_the_last_date() -> None:
 
 def test_every_meaning_has_its_line() -> None:
     """A field that an event does not set is left out; a line that is no text is shown as well as it can be."""
-    assert events_of(
+    assert write_and_read_events(
         Message("ä", "stop", "m1", {"input": 3}),
         Message(""),
         Line("x\n\ny"),
@@ -144,7 +146,7 @@ def test_what_json_can_carry_and_utf_8_or_json_cannot_write_is_written_all_the_s
     deep: dict[str, Any] = {}
     for _ in range(200_000):
         deep = {"deeper": deep}
-    half, numbers, nested = events_of(
+    half, numbers, nested = write_and_read_events(
         Line("\ud83d"),
         Message("", usage={"cost": float("nan"), "most": [float("inf"), 1.5]}),
         Message("", usage=deep),
@@ -182,7 +184,13 @@ def test_one_file_that_fails_is_given_up_and_the_others_are_whole(name: str, ste
             super().finish(file)
 
     store = Failing()
-    result = ended(store, output(b"a\n"), output(b"b\n"), output(b"c", "stderr"), output(b"d", "stderr"))
+    result = finish_run(
+        store,
+        build_output_event(b"a\n"),
+        build_output_event(b"b\n"),
+        build_output_event(b"c", "stderr"),
+        build_output_event(b"d", "stderr"),
+    )
     assert sorted(store.files) == sorted(set(ARTIFACT_TEXTS) - {name})
     assert store.attempts == 1
     assert (result.outcome, result.exit_code, result.elapsed) == ("failed", 3, 5 * SECOND)
@@ -196,7 +204,7 @@ def test_one_file_that_fails_is_given_up_and_the_others_are_whole(name: str, ste
 def test_a_disk_that_takes_nothing_costs_the_artifacts_alone(disk: str) -> None:
     """Outcome, code and time are those of the run on any disk (C3)."""
     store = MemoryStore(disk)
-    result = ended(store, output(b"a\n"), output(b"b", "stderr"))
+    result = finish_run(store, build_output_event(b"a\n"), build_output_event(b"b", "stderr"))
     assert store.files == {}
     assert sorted(result.unwritten) == sorted(ARTIFACT_TEXTS)
     assert (result.outcome, result.exit_code, result.elapsed, result.text) == ("failed", 3, 3 * SECOND, "a")
@@ -205,8 +213,8 @@ def test_a_disk_that_takes_nothing_costs_the_artifacts_alone(disk: str) -> None:
 @pytest.mark.slow
 def test_a_stream_of_64_mib_grows_no_memory(tmp_path: Path) -> None:
     """Bytes go to the disk as they come; the one chunk at hand is all that is ever held."""
-    keeper, _ = kept(FolderStore(tmp_path))
-    chunk = output(b"x" * 65536)
+    keeper, _ = build_artifacts(FolderStore(tmp_path))
+    chunk = build_output_event(b"x" * 65536)
     tracemalloc.start()
     try:
         for _ in range(1024):
@@ -273,7 +281,7 @@ def test_a_run_that_its_caller_gave_up_is_stopped_or_what_it_was() -> None:
     completed.feed(on.RunStarted(), 0)
     completed.feed(on.AgentSpawned(7), 0)
     event = {"type": "message_end", "message": {"role": "assistant", "content": "done", "stopReason": "stop"}}
-    completed.feed(output(json.dumps(event).encode() + b"\n"), SECOND)
+    completed.feed(build_output_event(json.dumps(event).encode() + b"\n"), SECOND)
     completed.stop(2 * SECOND, 0, "given up")
     result = completed.build_result(0)
     assert (result.outcome, result.exit_code, result.agent_status, result.forced) == ("completed", 0, 0, False)

@@ -25,7 +25,7 @@ ENDED = {"type": "system", "subtype": "task_notification", "task_id": "b", "stat
 RESULT = {"type": "result", "subtype": "success", "result": "done"}
 
 
-def finished(*lines: dict[str, Any], grace: float = 60.0, deciders: Deciders | None = None) -> RunMachine:
+def build_finished_run(*lines: dict[str, Any], grace: float = 60.0, deciders: Deciders | None = None) -> RunMachine:
     """Have an agent print these lines, and its result after a second."""
     machine = RunMachine(RunTask("claude", b"", Policy(background_grace=grace)), deciders)
     machine.feed(on.RunStarted(), 0)
@@ -48,26 +48,26 @@ def finished(*lines: dict[str, Any], grace: float = 60.0, deciders: Deciders | N
 )
 def test_the_linger_begins_after_the_grace(lines: list[dict[str, Any]], grace: float, seconds: float) -> None:
     """But only for an agent that has something to wait for."""
-    machine = finished(*lines, grace=grace)
+    machine = build_finished_run(*lines, grace=grace)
     assert machine.deadlines == {"linger_grace": seconds * SECOND}
 
 
 def test_the_outcome_is_that_of_the_result() -> None:
     """Its instant too: the grace is the agent's, and the caller has what it asked for."""
-    machine = finished(STARTED)
+    machine = build_finished_run(STARTED)
     machine.feed(on.AgentExited(0), 50 * SECOND)
     machine.feed(on.TreeSwept(alone=True), 50 * SECOND)
     assert (machine.outcome, machine.outcome_at) == (Outcome.COMPLETED, SECOND)
 
 
-def over(machine: RunMachine, status: int = 0) -> Result:
+def exit_agent(machine: RunMachine, status: int = 0) -> Result:
     """Have the agent exit, alone, and sum its run up."""
     machine.feed(on.AgentExited(status), 70 * SECOND)
     machine.feed(on.TreeSwept(alone=True), 70 * SECOND)
     return machine.build_result(0)
 
 
-def told(machine: RunMachine, *lines: dict[str, Any]) -> RunMachine:
+def print_after_result(machine: RunMachine, *lines: dict[str, Any]) -> RunMachine:
     """Have the agent print these lines after its result."""
     for line in lines:
         machine.feed(on.OutputRead("stdout", json.dumps(line).encode() + b"\n", drained=True), 2 * SECOND)
@@ -77,40 +77,46 @@ def told(machine: RunMachine, *lines: dict[str, Any]) -> RunMachine:
 @pytest.mark.parametrize("kind", ["local_bash", "local_agent", "local_workflow"])
 def test_a_task_whose_end_is_never_reported_is_named(kind: str) -> None:
     """The run is good, and the work of the task is lost."""
-    result = over(finished({**STARTED, "task_type": kind, "description": "serve"}))
+    result = exit_agent(build_finished_run({**STARTED, "task_type": kind, "description": "serve"}))
     assert (result.outcome, result.warnings) == (Outcome.COMPLETED, ("background tasks never ended: b (serve)",))
 
 
 def test_a_task_that_ends_after_the_result_is_not_lost() -> None:
     """Claude waits for it, and reports its end."""
-    assert over(told(finished(STARTED), ENDED)).warnings == ()
+    assert exit_agent(print_after_result(build_finished_run(STARTED), ENDED)).warnings == ()
 
 
 def test_a_task_that_is_stopped_after_the_result_is_named() -> None:
     """Claude ends what it started, and reports success all the same."""
     stopped = {**ENDED, "status": "stopped"}
-    assert over(told(finished(STARTED), stopped)).warnings == ("background tasks were stopped: b",)
+    assert exit_agent(print_after_result(build_finished_run(STARTED), stopped)).warnings == (
+        "background tasks were stopped: b",
+    )
 
 
 def test_a_task_that_begins_after_the_result_is_followed_too() -> None:
     """A background turn may start one."""
-    assert over(told(finished(), STARTED)).warnings == ("background tasks never ended: b",)
+    assert exit_agent(print_after_result(build_finished_run(), STARTED)).warnings == (
+        "background tasks never ended: b",
+    )
 
 
 def test_a_task_that_dies_with_the_agent_is_named() -> None:
     """A report that an agent makes while it is being ended counts: it is the last word about the task."""
-    machine = finished(STARTED, grace=0.0)
+    machine = build_finished_run(STARTED, grace=0.0)
     assert machine.feed(on.DeadlineReached(), 5 * SECOND // 4) == [SendSignal("TERM")]
     stopped = {**ENDED, "status": "stopped"}
-    assert over(told(machine, stopped), 143).warnings == ("background tasks were stopped: b",)
+    assert exit_agent(print_after_result(machine, stopped), 143).warnings == ("background tasks were stopped: b",)
 
 
 def test_nothing_else_counts_after_the_result() -> None:
     """Neither a compaction nor a background agent brings the limits back."""
     status = {"type": "system", "subtype": "status", "status": "compacting"}
-    machine = told(finished(grace=0.0), status, {**STARTED, "task_type": "local_agent"}, {**RESULT, "result": "late"})
+    machine = print_after_result(
+        build_finished_run(grace=0.0), status, {**STARTED, "task_type": "local_agent"}, {**RESULT, "result": "late"}
+    )
     assert machine.deadlines == {"linger_grace": 5 * SECOND // 4}
-    assert over(machine).text == "done"
+    assert exit_agent(machine).text == "done"
 
 
 def test_the_judgement_about_tasks_is_replaceable() -> None:
@@ -120,4 +126,4 @@ def test_the_judgement_about_tasks_is_replaceable() -> None:
         def feed(self, meaning: object) -> None:
             """Take note of nothing."""
 
-    assert finished(STARTED, deciders=Deciders(tasks=Forgetful)).deadlines == {"linger_grace": 1.25 * SECOND}
+    assert build_finished_run(STARTED, deciders=Deciders(tasks=Forgetful)).deadlines == {"linger_grace": 1.25 * SECOND}

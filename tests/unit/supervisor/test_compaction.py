@@ -21,18 +21,18 @@ BEGUN, OVER = Compaction(), Compaction(is_over=True)
 LIFE, WORD = Other("system status", is_progress=False), Other("system compact_boundary")
 
 
-def line(event: dict[str, Any]) -> bytes:
+def encode_line(event: dict[str, Any]) -> bytes:
     """Write an event."""
     return json.dumps(event).encode()
 
 
-def running(dialect: str, *events: dict[str, Any], policy: Policy = LIMITS) -> RunMachine:
+def build_running_machine(dialect: str, *events: dict[str, Any], policy: Policy = LIMITS) -> RunMachine:
     """Have an agent print these events, one each second from its start on."""
     machine = RunMachine(RunTask(dialect, b"", policy))
     machine.feed(on.RunStarted(), 0)
     machine.feed(on.AgentSpawned(7), 0)
     for number, event in enumerate(events):
-        machine.feed(on.OutputRead("stdout", line(event) + b"\n", drained=True), number * SECOND)
+        machine.feed(on.OutputRead("stdout", encode_line(event) + b"\n", drained=True), number * SECOND)
     return machine
 
 
@@ -52,7 +52,7 @@ def running(dialect: str, *events: dict[str, Any], policy: Policy = LIMITS) -> R
 def test_claude_announces_a_compaction_and_its_end(events: list[dict[str, Any]], meanings: list[Any]) -> None:
     """Each is said once; a status that is repeated is a sign of life and no progress."""
     reader = make_decoder("claude")
-    assert [meaning for event in events for meaning in reader.decode(line(event))] == meanings
+    assert [meaning for event in events for meaning in reader.decode(encode_line(event))] == meanings
 
 
 @pytest.mark.parametrize("prefix", ["", "auto_"])
@@ -60,9 +60,9 @@ def test_pi_announces_a_compaction_and_its_end(prefix: str) -> None:
     """Older versions have another name for it."""
     begins, ends = {"type": f"{prefix}compaction_start"}, {"type": f"{prefix}compaction_end"}
     reader, conversation = make_decoder("pi"), make_talk("pi")
-    assert reader.decode(line(begins)) + reader.decode(line(ends)) == [BEGUN, OVER]
-    assert conversation.decode(line(begins)) == [TurnProgress("tool", "compaction"), BEGUN]
-    assert conversation.decode(line(ends)) == [TurnProgress("tool", "compaction"), OVER]
+    assert reader.decode(encode_line(begins)) + reader.decode(encode_line(ends)) == [BEGUN, OVER]
+    assert conversation.decode(encode_line(begins)) == [TurnProgress("tool", "compaction"), BEGUN]
+    assert conversation.decode(encode_line(ends)) == [TurnProgress("tool", "compaction"), OVER]
 
 
 @pytest.mark.parametrize(
@@ -71,15 +71,15 @@ def test_pi_announces_a_compaction_and_its_end(prefix: str) -> None:
 )
 def test_a_run_that_compacts_has_the_longer_limit(dialect: str, begins: dict[str, Any], ends: dict[str, Any]) -> None:
     """And the shorter one again after the end."""
-    machine = running(dialect, begins)
+    machine = build_running_machine(dialect, begins)
     assert machine.deadlines == {"internal_tool_timeout": 60 * SECOND}
-    machine = running(dialect, begins, ends)
+    machine = build_running_machine(dialect, begins, ends)
     assert machine.deadlines == {"inactivity_timeout": 11 * SECOND}
 
 
 def test_a_compaction_without_an_end_ends_the_run_at_the_longer_limit() -> None:
     """The error says what the agent was at."""
-    machine = running("claude", BEGINS)
+    machine = build_running_machine("claude", BEGINS)
     machine.feed(on.DeadlineReached(), 60 * SECOND)
     assert machine.outcome is Outcome.INACTIVE
     assert machine.error.startswith("no output for 60 s while it compacted its context, after ")
@@ -89,7 +89,7 @@ def test_a_tool_that_runs_too_is_named_instead() -> None:
     """It is what a reader looks for first."""
     block = {"type": "tool_use", "id": "t", "name": "Bash", "input": {}}
     asks = {"type": "assistant", "message": {"id": "m", "content": [block]}, "parent_tool_use_id": None}
-    machine = running("claude", BEGINS, asks)
+    machine = build_running_machine("claude", BEGINS, asks)
     machine.feed(on.DeadlineReached(), 61 * SECOND)
     assert "while a tool ran" in machine.error
 
@@ -97,8 +97,8 @@ def test_a_tool_that_runs_too_is_named_instead() -> None:
 def test_the_beginning_and_the_end_are_progress() -> None:
     """A status that is repeated is not: an agent that hangs in a compaction is found to be stalled (A8)."""
     limits = Policy(inactivity_timeout=None, progress_timeout=10.0)
-    assert running("claude", BEGINS, BEGINS, policy=limits).deadlines == {"progress_timeout": 10 * SECOND}
-    assert running("claude", BEGINS, ENDS, policy=limits).deadlines == {"progress_timeout": 11 * SECOND}
+    assert build_running_machine("claude", BEGINS, BEGINS, policy=limits).deadlines == {"progress_timeout": 10 * SECOND}
+    assert build_running_machine("claude", BEGINS, ENDS, policy=limits).deadlines == {"progress_timeout": 11 * SECOND}
 
 
 class Claude(Stage):
@@ -107,46 +107,46 @@ class Claude(Stage):
     def __init__(self) -> None:
         super().__init__("claude", policy=LIMITS)
         response = {"subtype": "success", "request_id": "greet-0", "response": {}}
-        self.says({"type": "control_response", "response": response})
-        self.sent()
+        self.print_lines({"type": "control_response", "response": response})
+        self.take_sent()
 
-    def begins(self) -> str:
+    def begin_prompt(self) -> str:
         """Ask a prompt, and have its turn begin; give the turn's mark."""
         self.prompt()
-        mark: str = self.sent()[-1]["uuid"]
-        self.says({"type": "system", "subtype": "init", "user_message_uuid": mark})
+        mark: str = self.take_sent()[-1]["uuid"]
+        self.print_lines({"type": "system", "subtype": "init", "user_message_uuid": mark})
         return mark
 
 
 def test_a_turn_that_compacts_has_the_longer_limit() -> None:
     """Both limits cancel the turn, and the agent lives on."""
     stage = Claude()
-    stage.begins()
-    stage.says(BEGINS)
-    stage.until(40)
-    assert stage.ended(1) is None
-    stage.says(ENDS)
-    stage.until(60)
-    assert stage.ended(1) == ("inactive", 50.0, None)
+    stage.begin_prompt()
+    stage.print_lines(BEGINS)
+    stage.advance_to(40)
+    assert stage.describe_end(1) is None
+    stage.print_lines(ENDS)
+    stage.advance_to(60)
+    assert stage.describe_end(1) == ("inactive", 50.0, None)
 
 
 def test_a_compaction_without_an_end_is_over_with_its_turn() -> None:
     """It lengthens no later turn's limit."""
     stage = Claude()
-    mark = stage.begins()
-    stage.says(BEGINS)
-    stage.says({"type": "result", "subtype": "success", "result": "x", "user_message_uuids": [mark]})
-    assert stage.ended(1) == ("completed", 0.0, "x")
-    stage.begins()
-    stage.until(30)
-    assert stage.ended(2) == ("inactive", 10.0, None)
+    mark = stage.begin_prompt()
+    stage.print_lines(BEGINS)
+    stage.print_lines({"type": "result", "subtype": "success", "result": "x", "user_message_uuids": [mark]})
+    assert stage.describe_end(1) == ("completed", 0.0, "x")
+    stage.begin_prompt()
+    stage.advance_to(30)
+    assert stage.describe_end(2) == ("inactive", 10.0, None)
 
 
 def test_viewers_see_that_it_compacts() -> None:
     """As they see what its tools do."""
     stage = Claude()
-    stage.begins()
-    stage.says(BEGINS)
+    stage.begin_prompt()
+    stage.print_lines(BEGINS)
     [event] = [event for event in stage.events if event.kind == "tool"]
     assert (event.turn, event.text) == (1, "compaction")
 
@@ -154,8 +154,8 @@ def test_viewers_see_that_it_compacts() -> None:
 def test_a_turn_that_hangs_in_a_compaction_says_so() -> None:
     """The caller can raise the limit, or ask for less."""
     stage = Claude()
-    stage.begins()
-    stage.says(BEGINS)
-    stage.until(100)
+    stage.begin_prompt()
+    stage.print_lines(BEGINS)
+    stage.advance_to(100)
     [error] = [event.text for event in stage.events if event.kind == "error"]
     assert error.startswith("no output for 60 s while it compacted its context: the turn was cancelled")

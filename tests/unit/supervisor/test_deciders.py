@@ -29,14 +29,16 @@ POLICY = Policy(
 )
 
 
-def watchdog(inactivity_timeout: float | None = 10.0, max_runtime: float | None = 60.0, start: int = 0) -> Watchdog:
+def build_watchdog(
+    inactivity_timeout: float | None = 10.0, max_runtime: float | None = 60.0, start: int = 0
+) -> Watchdog:
     """Make a watchdog that watches from an instant on."""
     made = Watchdog(Policy(inactivity_timeout=inactivity_timeout, max_runtime=max_runtime))
     made.start(start)
     return made
 
 
-def completion(*meanings: Meaning) -> Completion:
+def build_completion(*meanings: Meaning) -> Completion:
     """Feed meanings, one each second."""
     made = Completion()
     for second, meaning in enumerate(meanings, 1):
@@ -49,27 +51,27 @@ def completion(*meanings: Meaning) -> Completion:
 
 def test_limits_count_from_the_start() -> None:
     """The clock of a run is not that of the machine."""
-    dog = watchdog(start=3)
+    dog = build_watchdog(start=3)
     assert dog.deadlines == {"inactivity_timeout": 10 * SECOND + 3, "max_runtime": 60 * SECOND + 3}
     assert dog.deadline == 10 * SECOND + 3
 
 
 def test_a_limit_that_is_off_never_comes() -> None:
     """None is no limit, not a long one."""
-    assert watchdog(None, None).deadline is None
-    assert watchdog(None).deadlines == {"max_runtime": 60 * SECOND}
+    assert build_watchdog(None, None).deadline is None
+    assert build_watchdog(None).deadlines == {"max_runtime": 60 * SECOND}
 
 
 def test_nothing_is_due_before_its_instant_and_at_it_it_is() -> None:
     """Limits are exact to the nanosecond."""
-    dog = watchdog()
+    dog = build_watchdog()
     assert dog.find_expired_limit(10 * SECOND - 1) is None
     assert dog.find_expired_limit(10 * SECOND) == ("inactivity_timeout", Outcome.INACTIVE)
 
 
 def test_activity_moves_one_limit_and_not_the_other() -> None:
     """A run that talks for ever is not silent, but it has run for too long in the end (A1, A2)."""
-    dog = watchdog()
+    dog = build_watchdog()
     dog.note_activity(9 * SECOND, "stderr", 1)
     assert dog.deadlines == {"inactivity_timeout": 19 * SECOND, "max_runtime": 60 * SECOND}
     dog.note_activity(59 * SECOND, "stdout", 1)
@@ -78,24 +80,24 @@ def test_activity_moves_one_limit_and_not_the_other() -> None:
 
 def test_at_one_instant_silence_is_told_before_the_runtime() -> None:
     """Among equals the gentler word wins (A3)."""
-    assert watchdog(60.0).find_expired_limit(60 * SECOND) == ("inactivity_timeout", Outcome.INACTIVE)
+    assert build_watchdog(60.0).find_expired_limit(60 * SECOND) == ("inactivity_timeout", Outcome.INACTIVE)
 
 
 def test_a_late_look_tells_of_the_limit_that_came_first() -> None:
     """A host that was away must not swap what happened."""
-    assert watchdog(10.0, 4.0).find_expired_limit(100 * SECOND) == ("max_runtime", Outcome.OVERRAN)
+    assert build_watchdog(10.0, 4.0).find_expired_limit(100 * SECOND) == ("max_runtime", Outcome.OVERRAN)
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 def test_any_byte_of_either_stream_is_activity(stream: str) -> None:
     """A spinner on stderr is work as well (A1)."""
-    assert watchdog().is_activity(stream, b"\0")
-    assert not watchdog().is_activity(stream, b"")
+    assert build_watchdog().is_activity(stream, b"\0")
+    assert not build_watchdog().is_activity(stream, b"")
 
 
 def test_a_closed_stream_moves_no_limit() -> None:
     """It is neither activity nor exit (A5)."""
-    dog = watchdog()
+    dog = build_watchdog()
     before = dict(dog.deadlines)
     dog.note_stream_end(5 * SECOND, "stdout")
     assert dog.deadlines == before
@@ -103,7 +105,7 @@ def test_a_closed_stream_moves_no_limit() -> None:
 
 def test_a_watchdog_at_rest_has_no_limit_until_it_is_armed_again() -> None:
     """A completion that is taken back brings the old limits back."""
-    dog = watchdog()
+    dog = build_watchdog()
     dog.disarm()
     assert (dog.deadline, dog.find_expired_limit(100 * SECOND)) == (None, None)
     dog.note_activity(8 * SECOND, "stdout", 1)
@@ -114,7 +116,7 @@ def test_a_watchdog_at_rest_has_no_limit_until_it_is_armed_again() -> None:
 
 def test_a_watchdog_explains_itself() -> None:
     """The sentence says what a person would ask: how long, after how much, and what was closed."""
-    dog = watchdog()
+    dog = build_watchdog()
     dog.note_activity(2 * SECOND, "stdout", 5)
     assert dog.explain_expiry("inactivity_timeout", 12 * SECOND + SECOND // 2) == "no output for 10.5 s, after 5 bytes"
     assert dog.explain_expiry("max_runtime", 60 * SECOND) == "still running after 60 s, with 5 bytes of output"
@@ -191,56 +193,56 @@ def test_the_ladder_ends_with_the_agent_reaped() -> None:
 
 def test_a_completion_has_its_instant_and_its_verdict() -> None:
     """A run's time ends with its work and not with its process."""
-    done = completion(Message("a"), Finished(True, final=False))
+    done = build_completion(Message("a"), Finished(True, final=False))
     assert (done.at, done.ok, done.text) == (2 * SECOND, True, "a")
 
 
 def test_a_second_completion_changes_the_result_and_not_the_instant() -> None:
     """The last word counts, but the work was over before."""
-    done = completion(Finished(True, final=False), Finished(False, final=True, error="no"))
+    done = build_completion(Finished(True, final=False), Finished(False, final=True, error="no"))
     assert (done.at, done.ok, done.error, done.final) == (SECOND, False, "no", True)
 
 
 def test_an_end_that_says_nothing_keeps_what_was_said() -> None:
     """The end of the agent after a failed message is no success."""
-    assert completion(Finished(False, final=False, error="no"), Finished(None, final=True)).ok is False
-    assert completion(Finished(None, final=True)).ok is True
+    assert build_completion(Finished(False, final=False, error="no"), Finished(None, final=True)).ok is False
+    assert build_completion(Finished(None, final=True)).ok is True
 
 
 def test_a_completion_that_is_not_final_is_taken_back() -> None:
     """The agent continues: there is no result yet, and no error of the old one."""
-    back = completion(Finished(False, final=False, error="overloaded"), Resumed())
+    back = build_completion(Finished(False, final=False, error="overloaded"), Resumed())
     assert (back.at, back.ok, back.error) == (None, None, "")
 
 
 def test_a_completion_after_a_withdrawal_has_its_own_instant() -> None:
     """A completion that was taken back does not count."""
-    done = completion(Finished(False, final=False, error="overloaded"), Resumed(), Finished(True, final=False))
+    done = build_completion(Finished(False, final=False, error="overloaded"), Resumed(), Finished(True, final=False))
     assert (done.at, done.ok, done.error) == (3 * SECOND, True, "")
 
 
 def test_a_final_completion_stands() -> None:
     """An end stays an end, even if the agent prints more after it."""
-    done = completion(Finished(True, final=True), Resumed())
+    done = build_completion(Finished(True, final=True), Resumed())
     assert (done.at, done.ok) == (SECOND, True)
 
 
 def test_the_text_is_the_last_message_and_the_transcript_all() -> None:
     """The words before a tool are not the answer."""
-    done = completion(Message("let me see", "toolUse", "m1"), Message("two files", "stop", usage={"n": 1}))
+    done = build_completion(Message("let me see", "toolUse", "m1"), Message("two files", "stop", usage={"n": 1}))
     assert (done.text, done.transcript) == ("two files", "let me see\ntwo files")
     assert (done.stop_reason, done.model, done.usage) == ("stop", "m1", {"n": 1})
 
 
 def test_the_text_of_plain_lines_is_all_of_them() -> None:
     """A dialect without messages has no last one."""
-    assert completion(Line("a"), Line("b")).text == "a\nb"
-    assert completion().text is None
+    assert build_completion(Line("a"), Line("b")).text == "a\nb"
+    assert build_completion().text is None
 
 
 def test_noise_is_counted_and_errors_are_kept() -> None:
     """Neither completes anything (F2)."""
-    seen = completion(Noise(b"?"), Other("event"), Noise(b"!"), Failure("no key"))
+    seen = build_completion(Noise(b"?"), Other("event"), Noise(b"!"), Failure("no key"))
     assert (seen.noise, seen.error, seen.at) == (2, "no key", None)
 
 
@@ -266,14 +268,17 @@ def test_a_result_decides_and_without_one_the_exit(
     meanings: list[Meaning], status: int, has_completion: bool, expected: Outcome
 ) -> None:
     """The exit code of an agent that has said how it went adds nothing; of one that should have, it is not enough."""
-    outcome = OutcomeRules().judge_exit(completion(*meanings), status, watchdog(), 0, has_completion=has_completion)
+    outcome = OutcomeRules().judge_exit(
+        build_completion(*meanings), status, build_watchdog(), 0, has_completion=has_completion
+    )
     assert outcome is expected
 
 
 def test_an_exit_at_a_limits_instant_is_an_exit() -> None:
     """Exit beats the timer (A4)."""
     assert (
-        OutcomeRules().judge_exit(Completion(), 0, watchdog(), 10 * SECOND, has_completion=False) is Outcome.COMPLETED
+        OutcomeRules().judge_exit(Completion(), 0, build_watchdog(), 10 * SECOND, has_completion=False)
+        is Outcome.COMPLETED
     )
 
 

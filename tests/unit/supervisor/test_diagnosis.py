@@ -12,7 +12,7 @@ from tests.unit.session_stage import Stage
 SECOND = 1_000_000_000
 
 
-def error_of(dialect: str, *events: object) -> str:
+def find_error(dialect: str, *events: object) -> str:
     """Give the error of a run whose agent starts at 1 s; each further event comes a second after the one before."""
     machine = RunMachine(RunTask(dialect, b"", Policy()))
     machine.feed(on.RunStarted(), SECOND)
@@ -22,14 +22,14 @@ def error_of(dialect: str, *events: object) -> str:
     return machine.build_result(SECOND).error
 
 
-def printed(text: str, stream: str = "stdout") -> on.OutputRead:
+def build_output_event(text: str, stream: str = "stdout") -> on.OutputRead:
     """Give the event of a text that the agent prints."""
     return on.OutputRead(stream, text.encode(), drained=True)
 
 
 def test_a_run_without_a_result_says_the_code_the_time_and_the_end_of_stderr() -> None:
     """An empty error leaves the reader with a guess."""
-    assert error_of("claude", printed("out of memory\n", "stderr"), on.AgentExited(3)) == (
+    assert find_error("claude", build_output_event("out of memory\n", "stderr"), on.AgentExited(3)) == (
         "the agent exited with code 3, 1 s after its last output: out of memory"
     )
 
@@ -37,45 +37,48 @@ def test_a_run_without_a_result_says_the_code_the_time_and_the_end_of_stderr() -
 def test_a_run_that_a_signal_ended_names_it() -> None:
     """No user should have to look up a number."""
     assert (
-        error_of("claude", printed("{}\n"), on.AgentExited(-15)) == "SIGTERM ended the agent, 1 s after its last output"
+        find_error("claude", build_output_event("{}\n"), on.AgentExited(-15))
+        == "SIGTERM ended the agent, 1 s after its last output"
     )
 
 
 def test_a_run_that_fails_by_its_exit_code_is_explained_too() -> None:
     """Plain output has no other result than the exit."""
-    assert error_of("raw", on.AgentExited(2)) == "the agent exited with code 2, 1 s after its start, without any output"
+    assert (
+        find_error("raw", on.AgentExited(2)) == "the agent exited with code 2, 1 s after its start, without any output"
+    )
 
 
 def test_the_agents_own_words_come_first() -> None:
     """They say why, and the exit says that nothing came after them."""
-    words = printed('{"type": "error", "message": "stream disconnected"}\n')
-    assert error_of("codex", words, on.AgentExited(1)) == (
+    words = build_output_event('{"type": "error", "message": "stream disconnected"}\n')
+    assert find_error("codex", words, on.AgentExited(1)) == (
         "stream disconnected; the agent exited with code 1, 1 s after its last output"
     )
 
 
 def test_a_result_is_explained_by_its_own_words_alone() -> None:
     """The exit code after an error result says nothing new."""
-    failed = printed('{"type": "turn.failed", "error": {"message": "no credit"}}\n')
-    assert error_of("codex", failed, on.AgentExited(1)) == "no credit"
+    failed = build_output_event('{"type": "turn.failed", "error": {"message": "no credit"}}\n')
+    assert find_error("codex", failed, on.AgentExited(1)) == "no credit"
 
 
 @pytest.mark.parametrize(("dialect", "code"), [("raw", 0), ("claude", 0)])
 def test_only_a_bad_ending_is_explained(dialect: str, code: int) -> None:
     """Exit 0 is good where nothing else says so, and bad where a result is missing."""
-    assert bool(error_of(dialect, on.AgentExited(code))) is (dialect == "claude")
+    assert bool(find_error(dialect, on.AgentExited(code))) is (dialect == "claude")
 
 
 def test_a_lost_turn_says_the_same() -> None:
     """In a session the reader is left alone as easily."""
     stage = Stage()
-    stage.greet()
+    stage.greet_as_pi()
     stage.prompt()
-    stage.takes(1)
+    stage.accept_prompt(1)
     stage.agent.output["stderr"] += b"heap\nout of memory\n"
     stage.look()
-    stage.until(4)
-    stage.exits(-6)
+    stage.advance_to(4)
+    stage.exit_agent(-6)
     [outcome] = [event for event in stage.events if event.kind == "outcome"]
     assert outcome.result is not None
     assert outcome.result.error == "SIGABRT ended the agent, 4 s after its last output: heap\nout of memory"

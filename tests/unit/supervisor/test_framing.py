@@ -18,13 +18,13 @@ CUTS = st.lists(st.integers(min_value=0, max_value=40))
 LINES = st.lists(st.binary(max_size=8).filter(lambda line: not set(line) & set(b"\r\n") and line[:3] != BOM))
 
 
-def lines(*chunks: bytes) -> list[bytes]:
+def split_lines(*chunks: bytes) -> list[bytes]:
     """Frame a whole stream."""
     framing = LineSplitter()
     return [*(line for chunk in chunks for line in framing.feed(chunk)), *framing.flush()]
 
 
-def pieces(data: bytes, cuts: list[int]) -> list[bytes]:
+def cut_at(data: bytes, cuts: list[int]) -> list[bytes]:
     """Cut data at some places; cutting twice at one place gives an empty chunk."""
     places = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
     return [data[begin:end] for begin, end in pairwise(places)]
@@ -36,14 +36,14 @@ def pieces(data: bytes, cuts: list[int]) -> list[bytes]:
 @example(BOM + b"a\r\nb", [1, 2, 4, 5, 6])
 def test_any_chunking_gives_the_same_lines(data: bytes, cuts: list[int]) -> None:
     """A pipe cuts where it likes: in a character, in a line's end, in the byte order mark."""
-    assert lines(*pieces(data, cuts)) == lines(data)
+    assert split_lines(*cut_at(data, cuts)) == split_lines(data)
 
 
 @settings(deadline=None)  # the machine may be busy
 @given(TEXT)
 def test_a_byte_at_a_time_gives_the_same_lines(data: bytes) -> None:
     """The worst chunking of all is no other stream."""
-    assert lines(*(data[at : at + 1] for at in range(len(data)))) == lines(data)
+    assert split_lines(*(data[at : at + 1] for at in range(len(data)))) == split_lines(data)
 
 
 @pytest.mark.slow
@@ -52,7 +52,7 @@ def test_a_byte_at_a_time_gives_the_same_lines(data: bytes) -> None:
 def test_lines_come_out_as_they_went_in(written: list[bytes], end: bytes, marked: bool) -> None:
     """Neither kind of line end, nor a byte order mark, is part of a line."""
     data = (BOM if marked and written else b"") + b"".join(line + end for line in written)
-    assert lines(data) == written
+    assert split_lines(data) == written
 
 
 @pytest.mark.slow
@@ -61,7 +61,7 @@ def test_lines_come_out_as_they_went_in(written: list[bytes], end: bytes, marked
 def test_a_last_line_without_its_end_is_a_line(written: list[bytes], last: bytes) -> None:
     """An agent that dies in the middle of a line has still said it."""
     data = b"".join(line + b"\n" for line in written) + last
-    assert lines(data) == [*written, last if written else last.removeprefix(BOM)]
+    assert split_lines(data) == [*written, last if written else last.removeprefix(BOM)]
 
 
 def test_a_line_is_given_as_soon_as_it_ends() -> None:
@@ -88,7 +88,7 @@ def test_a_line_is_given_as_soon_as_it_ends() -> None:
 )
 def test_only_line_ends_and_the_first_mark_are_taken_off(data: bytes, expected: list[bytes]) -> None:
     """A lone carriage return is a progress bar's, and a mark in the middle is the agent's own text."""
-    assert lines(data) == expected
+    assert split_lines(data) == expected
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])

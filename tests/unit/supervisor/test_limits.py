@@ -17,7 +17,7 @@ from pytest_agentproc.vocabulary import LimitsRequest
 SECOND = 1_000_000_000
 
 
-def framing(limit: int) -> LineSplitter:
+def build_splitter(limit: int) -> LineSplitter:
     """Make a framing with a limit."""
     made = LineSplitter()
     made.limit = limit
@@ -29,14 +29,14 @@ def test_a_line_over_the_limit_is_seen_wherever_it_is_cut(data: bytes) -> None:
     """The lines before it count; of it, and of what follows, nothing is kept."""
     before = data.split(b"abcde")[0].split(b"\n")[:-1]
     for cut in range(len(data) + 1):
-        cutting = framing(4)
+        cutting = build_splitter(4)
         lines = [line for start, end in pairwise((0, cut, len(data))) for line in cutting.feed(data[start:end])]
         assert (lines, cutting.is_overlong, cutting.flush(), cutting.feed(b"x\n")) == (before, True, [], [])
 
 
 def test_a_line_as_long_as_the_limit_is_a_line() -> None:
     """The end of the line does not count, nor do the lines before."""
-    cutting = framing(4)
+    cutting = build_splitter(4)
     assert [cutting.feed(data) for data in (b"ab", b"cd", b"\nabc", b"d\nab")] == [[], [], [b"abcd"], [b"abcd"]]
     assert (cutting.is_overlong, cutting.flush()) == (False, [b"ab"])
 

@@ -25,7 +25,7 @@ FINISH: list[MachineCommand] = [on.ReapAgent(), on.FinishRun()]
 STOP = {"type": "message_end", "message": {"role": "assistant", "content": "done", "stopReason": "stop"}}
 
 
-def running(dialect: str = "raw", prompt: bytes = b"") -> RunMachine:
+def build_running_machine(dialect: str = "raw", prompt: bytes = b"") -> RunMachine:
     """Make a machine whose agent was started at zero."""
     machine = RunMachine(RunTask(dialect, prompt, POLICY))
     assert machine.feed(on.RunStarted(), 0) == [on.SpawnAgent()]
@@ -34,20 +34,20 @@ def running(dialect: str = "raw", prompt: bytes = b"") -> RunMachine:
     return machine
 
 
-def said(data: bytes, stream: str = "stdout") -> on.OutputRead:
+def build_output_event(data: bytes, stream: str = "stdout") -> on.OutputRead:
     """Make the event of bytes with no more bytes waiting."""
     return on.OutputRead(stream, data, drained=True)
 
 
-def event(value: dict[str, Any]) -> on.OutputRead:
+def build_line_event(value: dict[str, Any]) -> on.OutputRead:
     """Make the event of one JSON line."""
-    return said(json.dumps(value).encode() + b"\n")
+    return build_output_event(json.dumps(value).encode() + b"\n")
 
 
 def test_a_run_that_ends_by_itself_is_swept_and_reaped() -> None:
     """The shortest life: output, exit, no process left."""
-    machine = running()
-    assert machine.feed(said(b"hello\n"), SECOND) == []
+    machine = build_running_machine()
+    assert machine.feed(build_output_event(b"hello\n"), SECOND) == []
     assert machine.feed(on.AgentExited(0), 2 * SECOND) == [on.FindSurvivors()]
     assert machine.feed(on.TreeSwept(alone=True), 2 * SECOND) == FINISH
     assert (machine.state, machine.deadline) == (RunState.DONE, None)
@@ -58,7 +58,7 @@ def test_a_run_that_ends_by_itself_is_swept_and_reaped() -> None:
 
 def test_leftovers_are_terminated_and_killed_before_the_run_is_over() -> None:
     """The outcome is that of the exit, and the agent stays unreaped as long as anyone is signalled (T2, T6)."""
-    machine = running()
+    machine = build_running_machine()
     machine.feed(on.AgentExited(0), SECOND)
     assert machine.feed(on.TreeSwept(alone=False), SECOND) == [TERM]
     assert machine.feed(on.TreeSwept(alone=False), 2 * SECOND) == []
@@ -70,8 +70,8 @@ def test_leftovers_are_terminated_and_killed_before_the_run_is_over() -> None:
 
 def test_a_completion_is_lingered_and_terminated() -> None:
     """The agent's work was over at its last message, whenever its process ended (C1)."""
-    machine = running("pi")
-    machine.feed(event(STOP), SECOND)
+    machine = build_running_machine("pi")
+    machine.feed(build_line_event(STOP), SECOND)
     assert (machine.state, machine.deadlines) == (RunState.ENDING, {"linger_grace": 2 * SECOND})
     assert machine.feed(on.DeadlineReached(), 2 * SECOND) == [TERM]
     assert machine.feed(on.AgentExited(-15), 3 * SECOND) == [on.FindSurvivors()]
@@ -82,9 +82,9 @@ def test_a_completion_is_lingered_and_terminated() -> None:
 
 def test_a_completion_that_is_taken_back_brings_the_limits_back() -> None:
     """A retry after a message that looked like the last one is work like any other."""
-    machine = running("pi")
-    machine.feed(event(STOP), SECOND)
-    machine.feed(event({"type": "auto_retry_start"}), 2 * SECOND)
+    machine = build_running_machine("pi")
+    machine.feed(build_line_event(STOP), SECOND)
+    machine.feed(build_line_event({"type": "auto_retry_start"}), 2 * SECOND)
     assert (machine.state, machine.deadlines) == (RunState.RUNNING, {"inactivity_timeout": 12 * SECOND})
     assert machine.feed(on.AgentExited(0), 3 * SECOND) == [on.FindSurvivors()]
     assert (machine.outcome, machine.outcome_at) == (Outcome.INCOMPLETE, 3 * SECOND)
@@ -92,22 +92,22 @@ def test_a_completion_that_is_taken_back_brings_the_limits_back() -> None:
 
 def test_a_completion_stands_once_the_agent_is_signalled() -> None:
     """The last output of a dying agent cannot take anything back."""
-    machine = running("pi")
-    machine.feed(event(STOP), SECOND)
+    machine = build_running_machine("pi")
+    machine.feed(build_line_event(STOP), SECOND)
     machine.feed(on.DeadlineReached(), 2 * SECOND)
-    machine.feed(event({"type": "turn_start"}), 3 * SECOND)
+    machine.feed(build_line_event({"type": "turn_start"}), 3 * SECOND)
     machine.feed(on.AgentExited(0), 3 * SECOND)
     assert (machine.outcome, machine.outcome_at) == (Outcome.COMPLETED, SECOND)
 
 
 def test_a_silent_agent_is_terminated_and_killed() -> None:
     """The outcome is settled with the first signal; a late exit code changes nothing (A1, T1)."""
-    machine = running()
-    machine.feed(said(b".", "stderr"), SECOND)
+    machine = build_running_machine()
+    machine.feed(build_output_event(b".", "stderr"), SECOND)
     assert machine.deadline == 11 * SECOND
     assert machine.feed(on.DeadlineReached(), 11 * SECOND) == [TERM]
     assert machine.deadlines == {"kill_grace": 16 * SECOND}
-    assert machine.feed(said(b"wait\n"), 12 * SECOND) == []
+    assert machine.feed(build_output_event(b"wait\n"), 12 * SECOND) == []
     assert machine.feed(on.DeadlineReached(), 16 * SECOND) == [KILL]
     machine.feed(on.AgentExited(-9), 16 * SECOND)
     assert machine.feed(on.TreeSwept(alone=True), 16 * SECOND) == FINISH
@@ -118,15 +118,15 @@ def test_a_silent_agent_is_terminated_and_killed() -> None:
 
 def test_output_at_the_instant_of_the_limit_is_in_time() -> None:
     """It is fed first, and then nothing is due."""
-    machine = running()
-    machine.feed(said(b"."), 10 * SECOND)
+    machine = build_running_machine()
+    machine.feed(build_output_event(b"."), 10 * SECOND)
     assert machine.feed(on.DeadlineReached(), 10 * SECOND) == []
     assert (machine.outcome, machine.deadline) == (None, 20 * SECOND)
 
 
 def test_an_exit_at_the_instant_of_the_limit_beats_the_timer() -> None:
     """An agent that made it in time is not told that it was too slow (A4)."""
-    machine = running()
+    machine = build_running_machine()
     machine.feed(on.AgentExited(0), 10 * SECOND)
     assert machine.feed(on.DeadlineReached(), 10 * SECOND) == []
     assert (machine.outcome, machine.forced) == (Outcome.COMPLETED, False)
@@ -134,7 +134,7 @@ def test_an_exit_at_the_instant_of_the_limit_beats_the_timer() -> None:
 
 def test_the_end_of_a_stream_is_not_the_exit() -> None:
     """Both pipes may close long before; the limits stand, and no sweep begins (A5, C4)."""
-    machine = running()
+    machine = build_running_machine()
     assert machine.feed(on.StreamEnded("stdout"), SECOND) == [on.WatchStream("stdout", False)]
     assert machine.feed(on.StreamEnded("stderr"), SECOND) == [on.WatchStream("stderr", False)]
     assert (machine.state, machine.outcome, machine.deadline) == (RunState.RUNNING, None, 10 * SECOND)
@@ -144,35 +144,35 @@ def test_the_end_of_a_stream_is_not_the_exit() -> None:
 
 def test_an_exit_before_the_end_of_the_streams_is_the_exit() -> None:
     """A descendant may hold them for ever; their end sweeps no second time (C4)."""
-    machine = running()
+    machine = build_running_machine()
     assert machine.feed(on.AgentExited(0), SECOND) == [on.FindSurvivors()]
     assert machine.feed(on.StreamEnded("stdout"), SECOND) == [on.WatchStream("stdout", False)]
 
 
 def test_a_last_line_without_its_end_counts() -> None:
     """The exit ends it."""
-    machine = running()
-    machine.feed(said(b"one\ntw"), SECOND)
-    machine.feed(said(b"o"), SECOND)
+    machine = build_running_machine()
+    machine.feed(build_output_event(b"one\ntw"), SECOND)
+    machine.feed(build_output_event(b"o"), SECOND)
     machine.feed(on.AgentExited(0), SECOND)
     assert machine.completion.text == "one\ntwo"
 
 
 def test_a_stream_is_read_until_it_would_block() -> None:
     """Each read is a command of its own, so that the limits see every byte."""
-    machine = running()
+    machine = build_running_machine()
     limit = machine.feeder.READ_LIMIT
     assert machine.feed(on.StreamReady("stderr"), SECOND) == [on.ReadStream("stderr", limit)]
     assert machine.feed(on.OutputRead("stderr", b"e" * limit, drained=False), SECOND) == [
         on.ReadStream("stderr", limit)
     ]
-    assert machine.feed(said(b"the end", "stderr"), SECOND) == []
+    assert machine.feed(build_output_event(b"the end", "stderr"), SECOND) == []
     assert machine.stderr_tail == b"e" * (limit - 7) + b"the end"
 
 
 def test_a_prompt_goes_in_piece_by_piece() -> None:
     """As much as the pipe takes; stdin is closed after the last byte and not before (F5)."""
-    machine = running(prompt=b"prompt")
+    machine = build_running_machine(prompt=b"prompt")
     assert machine.feed(on.StreamReady("stdin"), 0) == [on.WriteStdin(memoryview(b"prompt"))]
     assert machine.feed(on.StdinWritten(4), 0) == []
     assert machine.feed(on.StreamReady("stdin"), 0) == [on.WriteStdin(memoryview(b"pt"))]
@@ -182,7 +182,7 @@ def test_a_prompt_goes_in_piece_by_piece() -> None:
 
 def test_a_prompt_that_nobody_reads_fails_the_run_once_it_is_silent() -> None:
     """A broken pipe alone ends nothing; with it, the silence has a better name (F5)."""
-    machine = running(prompt=b"prompt")
+    machine = build_running_machine(prompt=b"prompt")
     machine.feed(on.StdinWritten(2), 0)
     assert machine.feed(on.StdinBroken(), SECOND) == [on.WatchStream("stdin", False), on.CloseStdin()]
     assert (machine.outcome, machine.deadline) == (None, 10 * SECOND)
@@ -192,7 +192,7 @@ def test_a_prompt_that_nobody_reads_fails_the_run_once_it_is_silent() -> None:
 
 def test_an_agent_that_needs_no_prompt_may_leave_it() -> None:
     """`head -1` and its kind close their input and succeed (F5)."""
-    machine = running(prompt=b"prompt")
+    machine = build_running_machine(prompt=b"prompt")
     machine.feed(on.StdinBroken(), SECOND)
     machine.feed(on.AgentExited(0), 2 * SECOND)
     assert machine.outcome is Outcome.COMPLETED
@@ -293,7 +293,7 @@ class World:
         self._pages.append("over")
 
 
-def looked(answers: dict[type[Any], list[MachineCommand]], *ready: str) -> list[Any]:
+def look_once(answers: dict[type[Any], list[MachineCommand]], *ready: str) -> list[Any]:
     """Take one look at a world; give what was fed and done, in one order."""
     pages: list[Any] = []
     driver = Driver(Diary(answers, pages), lambda _containment: World(pages, set(ready)), lambda: 0)
@@ -316,22 +316,22 @@ def test_the_answer_to_a_command_is_fed_before_the_next_command() -> None:
         "sweep",
         on.TreeSwept(alone=True),
     ]
-    assert looked(answers, "stdout") == [*told, "close", "watch stdout", "terminate", on.SignalsSent(), "reap"]
+    assert look_once(answers, "stdout") == [*told, "close", "watch stdout", "terminate", on.SignalsSent(), "reap"]
 
 
 def test_a_command_without_an_answer_feeds_nothing() -> None:
     """A write that would block is no event."""
     answers: dict[type[Any], list[MachineCommand]] = {on.StreamReady: [on.WriteStdin(memoryview(b"x")), on.ReapAgent()]}
-    assert looked(answers, "stdin") == [on.StreamReady("stdin"), "reap"]
+    assert look_once(answers, "stdin") == [on.StreamReady("stdin"), "reap"]
 
 
 def test_a_look_takes_the_streams_before_the_exit() -> None:
     """Both are taken again with the exit: the last bytes may have come between the two (C4)."""
     streams = [on.StreamReady("stdout"), on.StreamReady("stderr")]
-    taken = looked({}, "exit", "stderr", "stdin", "stdout", "members")
+    taken = look_once({}, "exit", "stderr", "stdin", "stdout", "members")
     assert taken == [on.StreamReady("stdin"), *streams, *streams, on.AgentExited(0)]
 
 
 def test_dead_descendants_are_a_reason_to_sweep() -> None:
     """Their descriptors say it; a look finds the processes that are left."""
-    assert looked({}, "members") == ["sweep", on.TreeSwept(alone=True)]
+    assert look_once({}, "members") == ["sweep", on.TreeSwept(alone=True)]

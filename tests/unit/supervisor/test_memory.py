@@ -40,7 +40,7 @@ TURN = b'{"type":"message_end","message":{"role":"assistant","content":"ab","sto
 DELTA = b'{"type":"message","role":"assistant","content":"ab","delta":true}\n'
 
 
-def running(dialect: str = "raw", mode: str = "", policy: Policy = SMALL) -> RunMachine:
+def build_running_machine(dialect: str = "raw", mode: str = "", policy: Policy = SMALL) -> RunMachine:
     """Make a machine whose agent was started."""
     machine = RunMachine(RunTask(dialect, policy=policy, mode=mode))
     machine.feed(on.RunStarted(), 0)
@@ -48,23 +48,23 @@ def running(dialect: str = "raw", mode: str = "", policy: Policy = SMALL) -> Run
     return machine
 
 
-def ended(machine: RunMachine, status: int = 0) -> Result:
+def exit_agent(machine: RunMachine, status: int = 0) -> Result:
     """Have the agent exit, and give the result."""
     machine.feed(on.AgentExited(status), 1)
     machine.feed(on.TreeSwept(alone=True), 1)
     return machine.build_result(0)
 
 
-def flood(machine: RunMachine, stream: str, chunk: bytes, size: int) -> int:
+def feed_repeatedly(machine: RunMachine, stream: str, chunk: bytes, size: int) -> int:
     """Feed a chunk until this number of bytes went in, and give the size of everything that the machine holds."""
     event = on.OutputRead(stream, chunk, drained=True)
     for _ in range(size // len(chunk)):
         machine.feed(event, 0)
     machine.feed(on.StreamReady("stdin"), 0)  # what the last chunk meant is kept until the next event
-    return held(machine)
+    return sum_held_sizes(machine)
 
 
-def held(root: object) -> int:
+def sum_held_sizes(root: object) -> int:
     """Sum the sizes of all that can be reached from an object, but for code."""
     seen: dict[int, object] = {}
     found = [root]
@@ -102,23 +102,23 @@ def test_what_is_held_does_not_grow_with_what_is_printed(kind: str, monkeypatch:
     """Once a limit was met four times over, twice as much again adds nothing: twice the limit is held at most."""
     monkeypatch.setattr(_gemini, "_MAX_ANSWER_BYTES", LIMIT)
     dialect, mode, stream, chunk = FLOODS[kind]
-    machine = running(dialect, mode)
-    nothing = held(machine)
-    assert flood(machine, stream, chunk, 4 * LIMIT) < nothing + 2.5 * LIMIT
-    assert flood(machine, stream, chunk, 8 * LIMIT) < nothing + 2.5 * LIMIT
+    machine = build_running_machine(dialect, mode)
+    nothing = sum_held_sizes(machine)
+    assert feed_repeatedly(machine, stream, chunk, 4 * LIMIT) < nothing + 2.5 * LIMIT
+    assert feed_repeatedly(machine, stream, chunk, 8 * LIMIT) < nothing + 2.5 * LIMIT
 
 
-def _tool(number: int) -> bytes:
+def _build_tool_line(number: int) -> bytes:
     block = {"type": "tool_use", "id": f"t{number}", "name": "Agent", "input": {}}
     return json.dumps({"type": "assistant", "message": {"id": f"m{number}", "content": [block]}}).encode() + b"\n"
 
 
-def _sub_agent(number: int) -> bytes:
+def _build_sub_agent_line(number: int) -> bytes:
     message = {"id": f"m{number}", "content": [{"type": "text", "text": "ab"}]}
     return json.dumps({"type": "assistant", "message": message, "parent_tool_use_id": f"t{number}"}).encode() + b"\n"
 
 
-@pytest.mark.parametrize("line", [_tool, _sub_agent])
+@pytest.mark.parametrize("line", [_build_tool_line, _build_sub_agent_line])
 def test_of_tools_and_sub_agents_without_end_so_many_are_followed(
     line: Callable[[int], bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,75 +126,80 @@ def test_of_tools_and_sub_agents_without_end_so_many_are_followed(
     monkeypatch.setattr(_tools, "MAX_TOOLS_IN_FLIGHT", 20)
     monkeypatch.setattr(_claude_speakers, "MAX_TOOLS_IN_FLIGHT", 20)
     monkeypatch.setattr(_claude_speakers, "_MAX_FOLLOWED_SPEAKERS", 20)
-    machine = running("claude", "print")
+    machine = build_running_machine("claude", "print")
     sizes = []
     for number in range(1000, 3000):
         machine.feed(on.OutputRead("stdout", line(number), drained=True), 0)
         if number % 1000 in (500, 999):
-            sizes.append(held(machine))
+            sizes.append(sum_held_sizes(machine))
     assert max(sizes) < sizes[0] * 1.5
 
 
-def _long_tool(number: int) -> bytes:
-    return _tool(number).replace(b'", "name"', b"x" * 7 * KIB + b'", "name"').replace(b"Agent", b"A" * 7 * KIB)
+def _build_long_tool_line(number: int) -> bytes:
+    return (
+        _build_tool_line(number).replace(b'", "name"', b"x" * 7 * KIB + b'", "name"').replace(b"Agent", b"A" * 7 * KIB)
+    )
 
 
-def _long_sub_agent(number: int) -> bytes:
-    return _sub_agent(number).replace(b"ab", b"a" * 15 * KIB)
+def _build_long_sub_agent_line(number: int) -> bytes:
+    return _build_sub_agent_line(number).replace(b"ab", b"a" * 15 * KIB)
 
 
-@pytest.mark.parametrize("line", [_long_tool, _long_sub_agent])
+@pytest.mark.parametrize("line", [_build_long_tool_line, _build_long_sub_agent_line])
 def test_neither_long_ids_nor_many_sub_agents_fill_the_memory(
     line: Callable[[int], bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each of a thousand may be as long as a line."""
     monkeypatch.setattr(_claude_speakers, "_MAX_SUBAGENT_MESSAGE_BYTES", KIB)
-    machine = running("claude", "print")
-    nothing = held(machine)
+    machine = build_running_machine("claude", "print")
+    nothing = sum_held_sizes(machine)
     for number in range(100):
         machine.feed(on.OutputRead("stdout", line(number), drained=True), 0)
-    assert held(machine) < nothing + 100 * 4 * KIB
+    assert sum_held_sizes(machine) < nothing + 100 * 4 * KIB
 
 
 @pytest.mark.parametrize("size", [1, 64 * KIB])
 def test_twice_the_tail_is_all_that_is_held_of_stderr(size: int) -> None:
     """And a byte at a time costs no copy of the tail for each."""
-    machine = running()
-    nothing = held(machine)
-    assert flood(machine, "stderr", b"!" * size, 192 * KIB) < nothing + 160 * KIB
-    assert flood(machine, "stderr", b"!" * size, 192 * KIB) < nothing + 160 * KIB
+    machine = build_running_machine()
+    nothing = sum_held_sizes(machine)
+    assert feed_repeatedly(machine, "stderr", b"!" * size, 192 * KIB) < nothing + 160 * KIB
+    assert feed_repeatedly(machine, "stderr", b"!" * size, 192 * KIB) < nothing + 160 * KIB
 
 
 @pytest.mark.once
 @pytest.mark.slow
 def test_a_gibibyte_goes_through_the_default_limits() -> None:
     """A build log without end is cut, and the machine holds at most twice the kept part."""
-    machine = running(policy=Policy())
+    machine = build_running_machine(policy=Policy())
     line = b"x" * 65535 + b"\n"
-    assert flood(machine, "stderr", line, 768 * MIB) + flood(machine, "stdout", line, 256 * MIB) < 40 * MIB
-    result = ended(machine)
+    assert (
+        feed_repeatedly(machine, "stderr", line, 768 * MIB) + feed_repeatedly(machine, "stdout", line, 256 * MIB)
+        < 40 * MIB
+    )
+    result = exit_agent(machine)
     assert (len(result.transcript), len(result.stderr_tail)) == (16 * MIB - 1, 64 * KIB)
     assert result.warnings == ("transcript_truncated",)
 
 
 def test_a_long_text_in_an_object_is_not_held_a_hundred_times() -> None:
     """A pattern that could go back remembers every step: a text of 16 MiB once took 2 GiB to read."""
-    machine = running("gemini", "json", Policy())
+    machine = build_running_machine("gemini", "json", Policy())
     tracemalloc.start()
     try:
-        flood(machine, "stdout", b'{"response": "' + b"x" * MIB + b'"}\n', MIB + 17)
+        feed_repeatedly(machine, "stdout", b'{"response": "' + b"x" * MIB + b'"}\n', MIB + 17)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     assert peak < 8 * MIB
-    assert ended(machine).text == "x" * MIB
+    assert exit_agent(machine).text == "x" * MIB
 
 
 def test_the_end_of_a_transcript_begins_with_a_line() -> None:
     """Half a line would be something that the agent never said."""
-    machine = running(policy=Policy(max_transcript_bytes=8))
+    machine = build_running_machine(policy=Policy(max_transcript_bytes=8))
     machine.feed(on.OutputRead("stdout", b"one\ntwo\nthree\n", drained=True), 0)
-    result = ended(machine)
+    result = exit_agent(machine)
     assert (result.text, result.transcript, result.warnings) == ("three", "three", ("transcript_truncated",))
     assert (result.outcome, result.exit_code) == (Outcome.COMPLETED, 0)
 
@@ -221,21 +226,21 @@ def test_a_line_is_kept_if_all_of_it_is_within_the_limit(limit: int | None, kept
 
 def test_the_final_message_is_whole_however_long_it_is() -> None:
     """It is what the caller waited for; one line carried it, and the longest line bounds it."""
-    machine = running("pi", "json", Policy(max_transcript_bytes=10))
+    machine = build_running_machine("pi", "json", Policy(max_transcript_bytes=10))
     for text in ("let me see", "a long last message\nof two lines"):
         message = {"role": "assistant", "content": text, "stopReason": "stop"}
         line = json.dumps({"type": "message_end", "message": message}).encode() + b"\n"
         machine.feed(on.OutputRead("stdout", line, drained=True), 0)
-    result = ended(machine)
+    result = exit_agent(machine)
     assert result.text == result.transcript == "a long last message\nof two lines"
     assert result.warnings == ("transcript_truncated",)
 
 
 def test_the_warnings_of_an_exit_and_of_a_transcript_stand_side_by_side() -> None:
     """Neither hides the other."""
-    machine = running("pi", "json", Policy(max_transcript_bytes=1))
+    machine = build_running_machine("pi", "json", Policy(max_transcript_bytes=1))
     machine.feed(on.OutputRead("stdout", TURN + TURN.replace(b"toolUse", b"stop"), drained=True), 0)
-    assert ended(machine, 3).warnings == ("exit_contradicts_result", "transcript_truncated")
+    assert exit_agent(machine, 3).warnings == ("exit_contradicts_result", "transcript_truncated")
 
 
 def test_a_message_of_deltas_keeps_its_end_and_no_torn_character() -> None:

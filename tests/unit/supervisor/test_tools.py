@@ -20,7 +20,7 @@ SECOND = 1_000_000_000
 HOST = Policy(host_tools=["Read", "mcp__custom-tools__*"])  # type: ignore[arg-type]  # a list becomes a tuple
 
 
-def tools(*meanings: Meaning) -> ToolTracker:
+def track_tools(*meanings: Meaning) -> ToolTracker:
     """Follow meanings."""
     made = ToolTracker(HOST)
     for meaning in meanings:
@@ -28,14 +28,14 @@ def tools(*meanings: Meaning) -> ToolTracker:
     return made
 
 
-def watchdog(short: float | None, long: float | None) -> Watchdog:
+def build_watchdog(short: float | None, long: float | None) -> Watchdog:
     """Start a watchdog at zero."""
     made = Watchdog(Policy(inactivity_timeout=short, internal_tool_timeout=long, max_runtime=90.0))
     made.start(0)
     return made
 
 
-def running(**limits: Any) -> RunMachine:
+def build_running_machine(**limits: Any) -> RunMachine:
     """Make a machine whose claude was started at zero."""
     machine = RunMachine(RunTask("claude", b"", Policy(inactivity_timeout=10.0, internal_tool_timeout=60.0, **limits)))
     machine.feed(on.RunStarted(), 0)
@@ -43,18 +43,18 @@ def running(**limits: Any) -> RunMachine:
     return machine
 
 
-def said(*events: dict[str, Any], end: bytes = b"\n") -> on.OutputRead:
+def build_output_event(*events: dict[str, Any], end: bytes = b"\n") -> on.OutputRead:
     """Make the event of JSON lines."""
     return on.OutputRead("stdout", b"\n".join(json.dumps(event).encode() for event in events) + end, drained=True)
 
 
-def asks(number: str, name: str, parent: str | None = None) -> dict[str, Any]:
+def build_tool_line(number: str, name: str, parent: str | None = None) -> dict[str, Any]:
     """Give a line that asks for a tool, of a message of its own."""
     block = {"type": "tool_use", "id": number, "name": name, "input": {}}
     return {"type": "assistant", "message": {"id": f"m{number}", "content": [block]}, "parent_tool_use_id": parent}
 
 
-def ends(number: str) -> dict[str, Any]:
+def build_tool_result_line(number: str) -> dict[str, Any]:
     """Give the line of a tool's result."""
     block = {"type": "tool_result", "tool_use_id": number}
     return {"type": "user", "message": {"content": [block]}, "parent_tool_use_id": None}
@@ -67,15 +67,15 @@ DONE = {"type": "result", "subtype": "success", "result": "on"}
 def test_tools_are_counted_by_their_ids() -> None:
     """The stream reports a start twice, and a result may come for an unknown tool."""
     both = (ToolStarted("a", "Agent"), ToolStarted("a", "Agent"), ToolStarted("b", "Skill"))
-    assert tools(*both).is_busy
-    assert tools(*both, ToolEnded("a")).is_busy
-    assert not tools(*both, ToolEnded("a"), ToolEnded("c"), ToolEnded("b")).is_busy
+    assert track_tools(*both).is_busy
+    assert track_tools(*both, ToolEnded("a")).is_busy
+    assert not track_tools(*both, ToolEnded("a"), ToolEnded("c"), ToolEnded("b")).is_busy
 
 
 def test_the_hosts_tools_are_not_the_agents_work() -> None:
     """The host does not execute them as long as it does not know of them."""
-    assert not tools(ToolStarted("a", "Read"), ToolStarted("b", "mcp__custom-tools__x")).is_busy
-    assert tools(ToolStarted("a", "read"), ToolStarted("b", "mcp__other__x")).running == {"a", "b"}
+    assert not track_tools(ToolStarted("a", "Read"), ToolStarted("b", "mcp__custom-tools__x")).is_busy
+    assert track_tools(ToolStarted("a", "read"), ToolStarted("b", "mcp__other__x")).running == {"a", "b"}
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_the_hosts_tools_are_not_the_agents_work() -> None:
 )
 def test_a_complete_message_of_the_agents_own_hands_over(meaning: Meaning, expected: bool) -> None:
     """Neither a sub-agent's message nor an unfinished one."""
-    assert tools().is_handed_over(meaning) is expected
+    assert track_tools().is_handed_over(meaning) is expected
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_complete_message_of_the_agents_own_hands_over(meaning: Meaning, expec
 )
 def test_a_tool_makes_the_limit_longer_and_never_shorter(short: Any, long: Any, deadlines: dict[str, int]) -> None:
     """One number for silence also holds in a tool (A9); a caller that switched it off gets no other."""
-    dog = watchdog(short, long)
+    dog = build_watchdog(short, long)
     before = dict(dog.deadlines)
     dog.note_work(busy=True)
     assert dog.deadlines == {"max_runtime": 90 * SECOND, **{name: at * SECOND for name, at in deadlines.items()}}
@@ -116,7 +116,7 @@ def test_a_tool_makes_the_limit_longer_and_never_shorter(short: Any, long: Any, 
 
 def test_the_ordinary_limit_counts_from_the_last_byte_again() -> None:
     """Also after a time in which no limit on silence held."""
-    dog = watchdog(10, None)
+    dog = build_watchdog(10, None)
     dog.note_work(busy=True)
     dog.note_activity(70 * SECOND, "stdout", 1)
     dog.note_work(busy=False)
@@ -125,7 +125,7 @@ def test_the_ordinary_limit_counts_from_the_last_byte_again() -> None:
 
 def test_a_watchdog_at_rest_is_not_armed_by_a_tool() -> None:
     """The agent's words in its grace must not start a limit."""
-    dog = watchdog(10, 60)
+    dog = build_watchdog(10, 60)
     dog.disarm()
     dog.note_work(busy=True)
     assert dog.deadlines == {}
@@ -133,7 +133,7 @@ def test_a_watchdog_at_rest_is_not_armed_by_a_tool() -> None:
 
 def test_a_silent_tool_is_explained() -> None:
     """The reader must see which of the two limits it was."""
-    dog = watchdog(10, 60)
+    dog = build_watchdog(10, 60)
     dog.note_work(busy=True)
     assert dog.find_expired_limit(60 * SECOND) == ("internal_tool_timeout", Outcome.INACTIVE)
     assert (
@@ -143,19 +143,19 @@ def test_a_silent_tool_is_explained() -> None:
 
 def test_the_machine_follows_a_tool_from_its_line_to_its_result() -> None:
     """The bytes of the line itself are activity under the limit that it brings."""
-    machine = running()
-    machine.feed(said(asks("a", "Agent")), SECOND)
+    machine = build_running_machine()
+    machine.feed(build_output_event(build_tool_line("a", "Agent")), SECOND)
     assert machine.deadlines == {"internal_tool_timeout": 61 * SECOND}
-    machine.feed(said(asks("r", "Read", parent="a")), 2 * SECOND)
+    machine.feed(build_output_event(build_tool_line("r", "Read", parent="a")), 2 * SECOND)
     assert machine.deadlines == {"internal_tool_timeout": 62 * SECOND}
-    machine.feed(said(ends("a")), 3 * SECOND)
+    machine.feed(build_output_event(build_tool_result_line("a")), 3 * SECOND)
     assert machine.deadlines == {"inactivity_timeout": 13 * SECOND}
 
 
 def test_a_run_that_is_handed_over_is_terminated_and_hears_no_more() -> None:
     """The agent's own result for a tool of the host's is in the same chunk already."""
-    machine = running(host_tools=("Read",), kill_grace=5.0)
-    told = said(asks("a", "Read"), NEXT, DONE, {"no": "event"})
+    machine = build_running_machine(host_tools=("Read",), kill_grace=5.0)
+    told = build_output_event(build_tool_line("a", "Read"), NEXT, DONE, {"no": "event"})
     assert machine.feed(told, SECOND) == [SendSignal("TERM")]
     assert machine.deadlines == {"kill_grace": 6 * SECOND}
     assert machine.feed(on.AgentExited(143), 2 * SECOND) == [on.FindSurvivors()]
@@ -167,8 +167,8 @@ def test_a_run_that_is_handed_over_is_terminated_and_hears_no_more() -> None:
 
 def test_a_last_message_that_asks_the_host_is_heard_when_the_agent_is_gone() -> None:
     """Without partial messages only the end of the run shows that it is complete; no process is signalled then."""
-    machine = running(host_tools=("Read",))
-    machine.feed(said(asks("a", "Read"), end=b""), SECOND)
+    machine = build_running_machine(host_tools=("Read",))
+    machine.feed(build_output_event(build_tool_line("a", "Read"), end=b""), SECOND)
     assert machine.feed(on.AgentExited(0), 2 * SECOND) == [on.FindSurvivors()]
     assert (machine.outcome, machine.outcome_at, machine.state) == (Outcome.TOOL_USE, 2 * SECOND, RunState.SWEEPING)
     assert not machine.forced
@@ -185,7 +185,7 @@ def test_a_last_message_that_asks_the_host_is_heard_when_the_agent_is_gone() -> 
 )
 def test_an_exit_decides_about_an_error_that_was_told(error: str, status: int, outcome: Outcome) -> None:
     """An error and an exit code that says so are a failure, in a dialect with completions too."""
-    completion, dog = Completion(), watchdog(10, 60)
+    completion, dog = Completion(), build_watchdog(10, 60)
     completion.feed(Failure("once"), 0)
     completion.feed(Failure(error), 0)
     assert OutcomeRules().judge_exit(completion, status, dog, 0, has_completion=True) is outcome

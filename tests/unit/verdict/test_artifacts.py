@@ -31,13 +31,13 @@ FIELDS = {
 FILES = {"result.json": json.dumps(FIELDS).encode(), "stdout.log": b"a\xff\n", "stderr.log": b""}
 
 
-def wanted(artifacts: str) -> list[tuple[str, Any]]:
+def bind_artifacts(artifacts: str) -> list[tuple[str, Any]]:
     """Bind what is expected of the artifacts."""
     text = f"scenario: a\nagent: raw\nscript: []\nexpect:\n  artifacts: {artifacts}\n"
     return [(check.key, check.wanted) for check in loads(text).bind(Policy()).expect if check.key != "leaks"]
 
 
-def judge(
+def judge_artifact(
     key: str, value: Any, files: dict[str, bytes] | None, tolerance: int = 0, **header: Any
 ) -> tuple[str, str, str]:
     """Compare one key with files: its verdict, wanted and seen in words."""
@@ -58,13 +58,13 @@ def test_every_file_and_every_field_can_be_expected() -> None:
 
 def test_each_leaf_is_an_expectation_in_its_normal_form() -> None:
     """`catches` names a leaf, and a row of the verdict is one."""
-    assert wanted("none") == [("artifacts", None)]
-    assert wanted('{result.json: none, stdout.log: "a\\n", stderr.log: {hex: "FF 0a"}}') == [
+    assert bind_artifacts("none") == [("artifacts", None)]
+    assert bind_artifacts('{result.json: none, stdout.log: "a\\n", stderr.log: {hex: "FF 0a"}}') == [
         ("artifacts.result.json", None),
         ("artifacts.stdout.log", {"exact": "a\n"}),
         ("artifacts.stderr.log", {"hex": "ff0a"}),
     ]
-    assert wanted(
+    assert bind_artifacts(
         "{result.json: {elapsed: kill_grace, outcome: failed, agent_status: -9, text: none, error: {contains: no}, "
         "usage: {input: 3}, stop_reason: stop, leaks: [], forced: false, resolved_model: 'none'}}"
     ) == [
@@ -113,20 +113,20 @@ def test_each_leaf_is_an_expectation_in_its_normal_form() -> None:
 )
 def test_a_file_is_compared_as_it_was_found(key: str, value: Any, row: tuple[str, str, str]) -> None:
     """The subject's own words about its files count for nothing."""
-    verdict, shown, seen = judge(key, value, FILES)
+    verdict, shown, seen = judge_artifact(key, value, FILES)
     assert (verdict, shown, seen[: len(row[2])]) == row
 
 
 @pytest.mark.parametrize("data", [b"", b'{"exit_code": 0', b"[0]", b"\xff", b"[" * 100_000])
 def test_a_result_that_cannot_be_read_fails_each_of_its_checks(data: bytes) -> None:
     """Half a result.json is what atomic writing is there to prevent."""
-    assert judge(f"{RESULT}.exit_code", 0, {"result.json": data})[0] == "failed"
+    assert judge_artifact(f"{RESULT}.exit_code", 0, {"result.json": data})[0] == "failed"
 
 
 def test_a_subject_that_keeps_nothing_is_neither_good_nor_bad() -> None:
     """It never claimed to; nothing unseen is ever green."""
     for key, value in (("artifacts", None), ("artifacts.stdout.log", {"exact": ""}), (f"{RESULT}.exit_code", 0)):
-        assert judge(key, value, None)[::2] == ("not applicable", "the subject keeps no artifacts")
+        assert judge_artifact(key, value, None)[::2] == ("not applicable", "the subject keeps no artifacts")
 
 
 def test_no_file_is_expected_of_an_agent_that_never_ran() -> None:
@@ -143,4 +143,4 @@ def test_no_file_is_expected_of_an_agent_that_never_ran() -> None:
 def test_in_real_time_a_file_may_say_what_its_writers_own_clock_said(elapsed: float, verdict: str) -> None:
     """A subject that divides its limits by the scale counts half of each second of the run, from its start."""
     files = {"result.json": json.dumps({"elapsed": elapsed}).encode()}
-    assert judge(f"{RESULT}.elapsed", SECOND, files, SECOND, clock="real", scale=2)[0] == verdict
+    assert judge_artifact(f"{RESULT}.elapsed", SECOND, files, SECOND, clock="real", scale=2)[0] == verdict

@@ -12,7 +12,7 @@ from pytest_agentproc.scenario import TIME_EXPECT_KEYS
 from pytest_agentproc.verdict import CheckRow, Verdict, choose_overall_verdict, judge_all_expectations
 from pytest_agentproc.verdict._words import show_wanted
 from pytest_agentproc.vocabulary import RunReport
-from tests.unit.handmade import SECOND, BoundScenario, Events, Expected, PlayResult, Script, judge, judged
+from tests.unit.handmade import SECOND, BoundScenario, Events, Expected, PlayResult, Script, judge_events, judge_one_key
 
 
 @pytest.mark.parametrize(
@@ -42,8 +42,8 @@ def test_a_reported_value_that_fits_passes_and_one_that_is_not_reported_is_undec
     key: str, wanted: Any, answer: dict[str, Any]
 ) -> None:
     """Silence of the subject is neither good nor bad, and never green."""
-    assert judge(key, wanted, **answer)[0] == "passed"
-    assert judge(key, wanted)[::2] == ("undecided", "not reported by the subject")
+    assert judge_one_key(key, wanted, **answer)[0] == "passed"
+    assert judge_one_key(key, wanted)[::2] == ("undecided", "not reported by the subject")
 
 
 def test_what_is_not_reported_decides_only_where_the_scenario_turns_on_it() -> None:
@@ -170,7 +170,7 @@ def test_a_reported_value_that_differs_fails_with_both_in_words(
     key: str, wanted: Any, answer: dict[str, Any], row: tuple[str, str, str]
 ) -> None:
     """Expected, seen, and a hint only where one applies."""
-    assert judge(key, wanted, **answer) == ("failed", *row)
+    assert judge_one_key(key, wanted, **answer) == ("failed", *row)
 
 
 def test_every_time_is_written_as_one() -> None:
@@ -181,7 +181,7 @@ def test_every_time_is_written_as_one() -> None:
 
 def test_times_are_exact_and_told_with_their_difference() -> None:
     """One nanosecond is a difference, and the kit must be able to show it."""
-    assert judge("elapsed", 120 * SECOND, elapsed=120 * SECOND + 1) == (
+    assert judge_one_key("elapsed", 120 * SECOND, elapsed=120 * SECOND + 1) == (
         "failed",
         "120 s",
         "120.000000001 s",
@@ -191,13 +191,13 @@ def test_times_are_exact_and_told_with_their_difference() -> None:
 
 def test_a_time_that_equals_a_limit_names_the_limit() -> None:
     """300 s expected, 120 s seen: that it is the inactivity timeout is half of the diagnosis."""
-    hint = judge("elapsed", 300 * SECOND, elapsed=120 * SECOND)[3]
+    hint = judge_one_key("elapsed", 300 * SECOND, elapsed=120 * SECOND)[3]
     assert hint == "180 s earlier; 120 s is inactivity_timeout"
 
 
 def test_a_limit_of_sessions_explains_nothing_of_a_run() -> None:
     """2 s are the grace of a close, too, and a run has none."""
-    assert judge("elapsed", 3 * SECOND, elapsed=2 * SECOND)[3] == "1 s earlier; 2 s is kill_grace"
+    assert judge_one_key("elapsed", 3 * SECOND, elapsed=2 * SECOND)[3] == "1 s earlier; 2 s is kill_grace"
 
 
 def test_an_inactive_verdict_on_an_agent_that_spoke_tells_when_it_spoke() -> None:
@@ -207,9 +207,14 @@ def test_an_inactive_verdict_on_an_agent_that_spoke_tells_when_it_spoke() -> Non
         (120 * SECOND, "m", {"process": "supervisor", "outcome": "inactive"}),
     ]
     hint = "the last byte came at 60 s, 60 s before; inactivity_timeout is 120 s"
-    assert judge("outcome", "completed", events=events, outcome="inactive") == ("failed", "completed", "inactive", hint)
+    assert judge_one_key("outcome", "completed", events=events, outcome="inactive") == (
+        "failed",
+        "completed",
+        "inactive",
+        hint,
+    )
     events[1] = (180 * SECOND, *events[1][1:])
-    assert judge("outcome", "completed", events=events, outcome="inactive")[3] == ""
+    assert judge_one_key("outcome", "completed", events=events, outcome="inactive")[3] == ""
 
 
 def test_an_inactive_verdict_on_an_agent_that_had_ended_tells_that() -> None:
@@ -218,14 +223,16 @@ def test_an_inactive_verdict_on_an_agent_that_had_ended_tells_that() -> None:
         (120 * SECOND, "x", {"code": 0}),
         (120 * SECOND, "m", {"process": "supervisor", "outcome": "inactive"}),
     ]
-    hint = judge("outcome", "completed", events=events, outcome="inactive")[3]
+    hint = judge_one_key("outcome", "completed", events=events, outcome="inactive")[3]
     assert hint == "the agent had ended by itself, at 120 s"
 
 
 def test_a_fault_of_the_clock_fails_the_outcome_and_exercises_nothing_else() -> None:
     """The later course of the run is unknown."""
     fault = Deadlock("nobody can move\nagent waits for stdin")
-    rows = judged(Expected("outcome", "completed"), Expected("elapsed", 5), Expected("leaks", [], line=0), fault=fault)
+    rows = judge_events(
+        Expected("outcome", "completed"), Expected("elapsed", 5), Expected("leaks", [], line=0), fault=fault
+    )
     assert [(row.key, row.verdict, row.seen) for row in rows] == [
         ("outcome", Verdict.FAILED, "deadlock: nobody can move\nagent waits for stdin"),
         ("elapsed", Verdict.NOT_EXERCISED, "the run ended in a deadlock"),
@@ -235,47 +242,47 @@ def test_a_fault_of_the_clock_fails_the_outcome_and_exercises_nothing_else() -> 
 
 def test_a_fault_fails_a_scenario_that_expects_no_outcome() -> None:
     """A file may check times only; a deadlock fails it all the same."""
-    rows = judged(Expected("elapsed", 5), fault=Deadlock("nobody can move"))
+    rows = judge_events(Expected("elapsed", 5), fault=Deadlock("nobody can move"))
     assert (rows[0].key, rows[0].verdict, rows[0].wanted) == ("outcome", Verdict.FAILED, "any")
 
 
 def test_a_leak_is_seen_through_a_fault() -> None:
     """A leak fails by itself."""
     leak: Events = [(9, "m", {"process": "child1", "leaked": "zombie", "line": 4})]
-    (_, row) = judged(Expected("leaks", []), events=leak, fault=Deadlock("nobody can move"))
+    (_, row) = judge_events(Expected("leaks", []), events=leak, fault=Deadlock("nobody can move"))
     assert (row.verdict, row.seen) == (Verdict.FAILED, "child1 (zombie)")
 
 
 def test_a_limit_that_the_subject_does_not_have_makes_its_check_not_applicable() -> None:
     """A supervisor with other limits is judged by its own."""
-    (row,) = judged(Expected("elapsed", None, not_applicable="max_runtime"), elapsed=5)
+    (row,) = judge_events(Expected("elapsed", None, not_applicable="max_runtime"), elapsed=5)
     assert (row.verdict, row.seen) == (Verdict.NOT_APPLICABLE, "the subject has no max_runtime")
 
 
 def test_an_outcome_that_is_not_to_be_is_named() -> None:
     """Where more than one is right, a scenario says which is wrong; of a turn as of a run."""
     wanted = {"not": "completed"}
-    assert judge("outcome", wanted, outcome="completed")[:3] == ("failed", "not completed", "completed")
-    assert judge("turns.1.outcome", wanted, turns=(RunReport(outcome="completed"),))[1] == "not completed"
-    assert judge("turns.1.outcome", wanted, turns=(RunReport(outcome="agent_lost"),))[0] == "passed"
-    assert judge("turns.1.outcome", wanted, turns=(RunReport(),))[0] == "undecided"
+    assert judge_one_key("outcome", wanted, outcome="completed")[:3] == ("failed", "not completed", "completed")
+    assert judge_one_key("turns.1.outcome", wanted, turns=(RunReport(outcome="completed"),))[1] == "not completed"
+    assert judge_one_key("turns.1.outcome", wanted, turns=(RunReport(outcome="agent_lost"),))[0] == "passed"
+    assert judge_one_key("turns.1.outcome", wanted, turns=(RunReport(),))[0] == "undecided"
 
 
 def test_one_of_several_outcomes_may_be_right() -> None:
     """Where a protocol can be read in two ways, a scenario names both outcomes."""
     wanted = {"any_of": ["completed", "failed"]}
-    assert judge("outcome", wanted, outcome="inactive")[:3] == ("failed", "completed or failed", "inactive")
-    assert judge("turns.1.outcome", wanted, turns=(RunReport(outcome="failed"),))[0] == "passed"
-    assert judge("turns.1.outcome", wanted, turns=(RunReport(),))[0] == "undecided"
+    assert judge_one_key("outcome", wanted, outcome="inactive")[:3] == ("failed", "completed or failed", "inactive")
+    assert judge_one_key("turns.1.outcome", wanted, turns=(RunReport(outcome="failed"),))[0] == "passed"
+    assert judge_one_key("turns.1.outcome", wanted, turns=(RunReport(),))[0] == "undecided"
 
 
 @pytest.mark.parametrize("error", [None, ""])
 def test_no_error_is_told_by_none_as_by_an_empty_text(error: str | None) -> None:
     """Some write the one, others the other; where words were due, None says nothing, and "" that there are none."""
-    assert judge("error", {"exact": ""}, error=error)[0] == "passed"
-    assert judge("turns.1.error", {"exact": ""}, turns=(RunReport(error=error),))[0] == "passed"
-    assert judge("error", {"contains": "x"}, error=error)[0] == ("undecided" if error is None else "failed")
-    assert judge("error", {"exact": ""}, error="x")[0] == "failed"
+    assert judge_one_key("error", {"exact": ""}, error=error)[0] == "passed"
+    assert judge_one_key("turns.1.error", {"exact": ""}, turns=(RunReport(error=error),))[0] == "passed"
+    assert judge_one_key("error", {"contains": "x"}, error=error)[0] == ("undecided" if error is None else "failed")
+    assert judge_one_key("error", {"exact": ""}, error="x")[0] == "failed"
 
 
 def test_nothing_is_green_if_no_agent_was_started() -> None:
@@ -306,7 +313,7 @@ def test_an_agent_that_cannot_be_started_need_not_be(outcome: str, cannot_spawn:
 
 def test_our_own_mistakes_are_kit_errors() -> None:
     """They must never be read as a verdict on the subject."""
-    assert judge("no_such_key", 1)[::2] == ("kit error", "nothing checks this key")
+    assert judge_one_key("no_such_key", 1)[::2] == ("kit error", "nothing checks this key")
     (row,) = judge_all_expectations(PlayResult(BoundScenario((Expected("outcome", "completed"),)), Record(), None))
     assert (row.verdict, row.seen) == (Verdict.KIT_ERROR, "the run has neither an answer nor a fault")
 
@@ -332,11 +339,11 @@ def test_the_gravest_row_speaks_for_the_scenario(found: list[tuple[str, int]], v
 
 def test_a_time_that_the_subject_measured_may_be_shorter_in_real_time_alone() -> None:
     """Its own clock starts when the agent's start is through, which takes a while there; instants are never early."""
-    assert judge("elapsed", 100, elapsed=98)[0] == "failed"
-    assert judge("elapsed", 100, elapsed=98, tolerance=8)[0] == "passed"
-    assert judge("elapsed", 100, elapsed=97, tolerance=8)[::3] == ("failed", "3 ns earlier")
-    assert judge("elapsed", 100, elapsed=108, tolerance=8)[0] == "passed"
-    assert judge("elapsed", 100, elapsed=109, tolerance=8)[0] == "failed"
+    assert judge_one_key("elapsed", 100, elapsed=98)[0] == "failed"
+    assert judge_one_key("elapsed", 100, elapsed=98, tolerance=8)[0] == "passed"
+    assert judge_one_key("elapsed", 100, elapsed=97, tolerance=8)[::3] == ("failed", "3 ns earlier")
+    assert judge_one_key("elapsed", 100, elapsed=108, tolerance=8)[0] == "passed"
+    assert judge_one_key("elapsed", 100, elapsed=109, tolerance=8)[0] == "failed"
 
 
 RETURN = (5 * SECOND, "m", {"process": "supervisor", "returned": True})
@@ -359,11 +366,11 @@ RETURN = (5 * SECOND, "m", {"process": "supervisor", "returned": True})
 )
 def test_who_acts_at_the_wanted_instant_need_not_say_when_it_knew(events: Events, verdict: str, seen: str) -> None:
     """A supervisor that tells outcomes alone still shows when it ended a run; another instant shows less."""
-    assert judge("elapsed", 5 * SECOND, events=events)[::2] == (verdict, seen)
+    assert judge_one_key("elapsed", 5 * SECOND, events=events)[::2] == (verdict, seen)
 
 
 @pytest.mark.parametrize(("acted", "verdict"), [(98, "passed"), (108, "passed"), (97, "failed"), (109, "undecided")])
 def test_in_real_time_it_acts_not_long_after(acted: int, verdict: str) -> None:
     """As near as a time that it reports; a later supervisor may have taken long to act."""
     events = [(acted, "m", {"process": "supervisor", "returned": True})]
-    assert judge("elapsed", 100, events=events, tolerance=8)[0] == verdict
+    assert judge_one_key("elapsed", 100, events=events, tolerance=8)[0] == verdict

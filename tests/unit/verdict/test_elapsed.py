@@ -12,7 +12,9 @@ from tests.unit.handmade import SECOND, BoundScenario, Expected, PlayResult
 QUARTER = SECOND // 4
 
 
-def verdict(outcome: str, *, signalled: int | None, returned: int, policy: Policy | None = None) -> tuple[str, str]:
+def judge_elapsed(
+    outcome: str, *, signalled: int | None, returned: int, policy: Policy | None = None
+) -> tuple[str, str]:
     """Judge an outcome that was to be known at five seconds."""
     record = Record()
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
@@ -26,14 +28,17 @@ def verdict(outcome: str, *, signalled: int | None, returned: int, policy: Polic
 
 def test_a_return_before_the_outcome_could_be_known_fails() -> None:
     """No supervisor knows after its return what it did not know before."""
-    assert verdict("completed", signalled=None, returned=4 * SECOND) == ("failed", "1 s earlier")
-    assert verdict("inactive", signalled=2 * SECOND, returned=4 * SECOND) == ("failed", "1 s earlier")
+    assert judge_elapsed("completed", signalled=None, returned=4 * SECOND) == ("failed", "1 s earlier")
+    assert judge_elapsed("inactive", signalled=2 * SECOND, returned=4 * SECOND) == ("failed", "1 s earlier")
 
 
 def test_a_later_return_shows_nothing() -> None:
     """The supervisor may have had the outcome, and waited for the agent to go."""
-    assert verdict("completed", signalled=None, returned=6 * SECOND) == ("undecided", "not reported by the subject")
-    late = verdict("completed", signalled=None, returned=5 * SECOND + QUARTER)
+    assert judge_elapsed("completed", signalled=None, returned=6 * SECOND) == (
+        "undecided",
+        "not reported by the subject",
+    )
+    late = judge_elapsed("completed", signalled=None, returned=5 * SECOND + QUARTER)
     assert late == ("undecided", "not reported by the subject"), "a return is no signal after a grace"
 
 
@@ -49,10 +54,10 @@ def test_a_later_return_shows_nothing() -> None:
 )
 def test_a_lingering_agent_is_ended_a_stated_grace_after_the_outcome(signalled: int, policy: Policy, seen: str) -> None:
     """Its TERM shows when the grace began."""
-    assert verdict("completed", signalled=signalled, returned=9 * SECOND, policy=policy)[0] == seen
+    assert judge_elapsed("completed", signalled=signalled, returned=9 * SECOND, policy=policy)[0] == seen
 
 
 def test_after_a_limit_there_is_no_such_grace() -> None:
     """A silent agent is ended at once, and a later signal shows nothing."""
-    assert verdict("inactive", signalled=5 * SECOND + QUARTER, returned=9 * SECOND)[0] == "undecided"
-    assert verdict("inactive", signalled=5 * SECOND, returned=9 * SECOND)[0] == "passed"
+    assert judge_elapsed("inactive", signalled=5 * SECOND + QUARTER, returned=9 * SECOND)[0] == "undecided"
+    assert judge_elapsed("inactive", signalled=5 * SECOND, returned=9 * SECOND)[0] == "passed"

@@ -46,18 +46,18 @@ SCENARIO: Any = SimpleNamespace(
 )
 
 
-def expected(key: str, wanted: object, line: int) -> SimpleNamespace:
+def build_expected(key: str, wanted: object, line: int) -> SimpleNamespace:
     """State one expect key as the scenario binds it."""
     return SimpleNamespace(key=key, wanted=wanted, line=line, not_applicable=None, level="must", unstated=())
 
 
-def played(record: Record, answer: SimpleNamespace | None, fault: Exception | None = None) -> SimpleNamespace:
+def build_play(record: Record, answer: SimpleNamespace | None, fault: Exception | None = None) -> SimpleNamespace:
     """Put a run together by hand."""
     expect = (
-        expected("outcome", "completed", 6),
-        expected("elapsed", 300 * SECOND, 7),
-        expected("exit_code", 0, 8),
-        expected("leaks", [], 0),
+        build_expected("outcome", "completed", 6),
+        build_expected("elapsed", 300 * SECOND, 7),
+        build_expected("exit_code", 0, 8),
+        build_expected("leaks", [], 0),
     )
     bound = SimpleNamespace(scenario=SCENARIO, policy=Policy(), expect=expect, parts={})
     seen = {"bound": bound, "record": record, "answer": answer, "fault": fault}
@@ -74,7 +74,7 @@ def test_a_failure_says_where_what_and_how_it_came_to_that() -> None:
     record.add(60 * SECOND, "o", {"process": "agent", "bytes": b".", "line": 4})
     record.add(60 * SECOND, "o", {"process": "agent", "by": "supervisor", "size": 1})
     record.add(120 * SECOND, "m", {"process": "supervisor", "outcome": "inactive"})
-    run = played(record, SimpleNamespace(outcome="inactive", elapsed=120 * SECOND, exit_code=0, turns=None))
+    run = build_play(record, SimpleNamespace(outcome="inactive", elapsed=120 * SECOND, exit_code=0, turns=None))
     assert explain_play(run, judge_all_expectations(run)) == textwrap.dedent(
         f"""\
         scenarios/drip.scenario.yaml:6: a byte a minute is activity
@@ -106,7 +106,7 @@ def test_a_failure_says_where_what_and_how_it_came_to_that() -> None:
 
 def test_a_fault_is_shown_as_what_was_seen() -> None:
     """A deadlock names who waits for what, indented under its row; the gravest row comes first."""
-    run = played(Record(), None, Deadlock("nobody can move\nagent waits for stdin"))
+    run = build_play(Record(), None, Deadlock("nobody can move\nagent waits for stdin"))
     assert explain_play(run, judge_all_expectations(run)).splitlines()[:11] == [
         "scenarios/drip.scenario.yaml:6: a byte a minute is activity",
         "  harm: work is lost",
@@ -137,7 +137,7 @@ def test_a_fault_is_shown_as_what_was_seen() -> None:
 )
 def test_a_failure_ends_with_the_word_to_look_up(covers: tuple[str, ...], row: CheckRow, word: str) -> None:
     """The rule says why the check exists; without one, the outcome or the key is what is not understood."""
-    run = played(Record(), None)
+    run = build_play(Record(), None)
     run.bound.scenario = SimpleNamespace(**{**vars(SCENARIO), "covers": covers})
     assert describe_findings(run, [row]).splitlines()[-1] == f"  read more: agentproc explain {word}"
     assert find_entries(word)[0] != []
@@ -165,7 +165,7 @@ def test_lines_that_are_no_events_are_quoted_where_they_may_be_the_reason() -> N
     record = Record()
     for piece in (b'{"type": "start"}\n\x1b[1mUpdate', b" me\n", *(f"warning {i}\n".encode() for i in range(4))):
         record.add(0, "o", {"process": "agent", "bytes": piece})
-    run = played(record, SimpleNamespace(outcome="failed"))
+    run = build_play(record, SimpleNamespace(outcome="failed"))
     row = CheckRow("outcome", 6, "completed", "failed", Verdict.FAILED)
     run.bound.scenario = SimpleNamespace(**{**vars(SCENARIO), "prints_events": True})
     assert describe_findings(run, [row]).splitlines()[6:-1] == [
@@ -205,7 +205,7 @@ def test_a_fault_names_what_the_caller_of_a_session_waits_for() -> None:
     record = Record()
     record.add(0, "m", {"process": "caller", "does": "prompt"})
     record.add(0, "m", {"process": "caller", "does": "waits for status prompting", "line": 4})
-    run = played(record, None, Deadlock("nobody can move"))
+    run = build_play(record, None, Deadlock("nobody can move"))
     step = '- drip: {stdout: ".", every: 60s, for: 300s}'
     waits = f"  the caller waits for status prompting: scenarios/drip.scenario.yaml:4: {step}"
     assert waits in explain_play(run, judge_all_expectations(run)).splitlines()

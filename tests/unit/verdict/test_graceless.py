@@ -16,12 +16,12 @@ TERM, KILL = ("TERM", SECOND), ("KILL", SECOND)
 STATUS = {"code": None, "signal": "TERM", "forced": True}
 
 
-def caught(*signals: tuple[str, int]) -> Events:
+def catch_signals(*signals: tuple[str, int]) -> Events:
     """Let the agent catch all but the last, and die of that."""
     return [(at, "x" if name == signals[-1][0] else "s", {"signal": name}) for name, at in signals]
 
 
-def verdict(
+def judge_key(
     key: str, wanted: Any, events: Events, policy: Policy = AT_ONCE, outcome: str = "inactive", tolerance: int = 0
 ) -> str:
     """Compare one key of a run that ended so."""
@@ -41,19 +41,19 @@ def test_without_a_grace_every_ladder_of_one_instant_is_the_same(
     wanted: list[tuple[str, int]], seen: list[tuple[str, int]]
 ) -> None:
     """A TERM that KILL overtook leaves no trace, and an agent cannot use a time of zero."""
-    assert verdict("signals", wanted, caught(*seen)) == "passed"
+    assert judge_key("signals", wanted, catch_signals(*seen)) == "passed"
 
 
 @pytest.mark.parametrize("seen", [[], [("KILL", 2 * SECOND)], [TERM, ("KILL", 2 * SECOND)], [("INT", SECOND), KILL]])
 def test_without_a_grace_the_end_still_has_its_instant(seen: list[tuple[str, int]]) -> None:
     """A late KILL is not what was stated, and neither is another signal before it."""
-    assert verdict("signals", [TERM], caught(*seen)) == "failed"
+    assert judge_key("signals", [TERM], catch_signals(*seen)) == "failed"
 
 
 def test_real_time_may_lie_between_the_two_signals() -> None:
     """There no two things happen at one instant."""
-    seen = caught(TERM, ("KILL", SECOND + 5))
-    assert [verdict("signals", [TERM], seen, tolerance=ns) for ns in (10, 0)] == ["passed", "failed"]
+    seen = catch_signals(TERM, ("KILL", SECOND + 5))
+    assert [judge_key("signals", [TERM], seen, tolerance=ns) for ns in (10, 0)] == ["passed", "failed"]
 
 
 @pytest.mark.parametrize(
@@ -66,8 +66,8 @@ def test_real_time_may_lie_between_the_two_signals() -> None:
 )
 def test_a_stated_grace_is_owed(policy: Policy, outcome: str) -> None:
     """The grace of the run's end counts; the other grace excuses nothing."""
-    assert verdict("signals", [TERM], caught(KILL), policy, outcome) == "failed"
-    assert verdict("agent_status", STATUS, caught(KILL), policy, outcome) == "failed"
+    assert judge_key("signals", [TERM], catch_signals(KILL), policy, outcome) == "failed"
+    assert judge_key("agent_status", STATUS, catch_signals(KILL), policy, outcome) == "failed"
 
 
 @pytest.mark.parametrize(
@@ -88,17 +88,17 @@ def test_where_more_than_one_outcome_is_right_the_reported_one_counts(
 
 def test_a_kill_that_is_expected_alone_is_no_term() -> None:
     """It came from outside, and a supervisor that sends TERM there has sent an unexpected signal."""
-    assert verdict("signals", [KILL], caught(TERM)) == "failed"
+    assert judge_key("signals", [KILL], catch_signals(TERM)) == "failed"
 
 
 @pytest.mark.parametrize("wanted", [STATUS, {"code": 143, "signal": None, "forced": True}])
 def test_without_a_grace_an_agent_may_die_of_kill(wanted: dict[str, Any]) -> None:
     """Its reaction to TERM needs time that it does not get."""
-    assert verdict("agent_status", wanted, caught(KILL)) == "passed"
-    assert verdict("agent_status", {**wanted, "forced": None}, caught(KILL)) == "failed"
+    assert judge_key("agent_status", wanted, catch_signals(KILL)) == "passed"
+    assert judge_key("agent_status", {**wanted, "forced": None}, catch_signals(KILL)) == "failed"
 
 
-def helper_of(policy: Policy, agent: list[tuple[str, str]], *, is_session: bool) -> str:
+def judge_helper(policy: Policy, agent: list[tuple[str, str]], *, is_session: bool) -> str:
     """Judge a helper that was to get TERM at one second and got KILL, after an agent that ended so at that instant."""
     record = Record()
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
@@ -121,7 +121,7 @@ def test_what_an_agent_leaves_that_exits_by_itself_has_a_grace_of_its_own(
     policy: Policy, seen: str, is_session: bool
 ) -> None:
     """A supervisor may give its agent time, and none to what the agent left."""
-    assert helper_of(policy, EXITS, is_session=is_session) == seen
+    assert judge_helper(policy, EXITS, is_session=is_session) == seen
 
 
 @pytest.mark.parametrize(
@@ -136,8 +136,8 @@ def test_a_helper_of_an_agent_that_is_ended_has_the_grace_of_the_agent(
     policy: Policy, in_run: str, in_session: str
 ) -> None:
     """A session knows one grace for an agent that it ends; a run has a short one after a good end."""
-    assert helper_of(policy, ENDED, is_session=False) == in_run
-    assert helper_of(policy, ENDED, is_session=True) == in_session
+    assert judge_helper(policy, ENDED, is_session=False) == in_run
+    assert judge_helper(policy, ENDED, is_session=True) == in_session
 
 
 def test_in_a_session_the_grace_of_the_kill_alone_counts() -> None:

@@ -18,7 +18,7 @@ SCRIPT = Script()
 NOT_JUDGED = "not applicable"
 
 
-def play(
+def build_play(
     answer: dict[str, Any] | Exception,
     reference: Reference | None = None,
     *,
@@ -37,43 +37,43 @@ def play(
     return PlayResult(bound, record, RunReport(**answer), reference=reference)
 
 
-def verdicts(played: PlayResult) -> list[str]:
+def list_verdicts(played: PlayResult) -> list[str]:
     """Judge it, check by check."""
     return [row.verdict.value for row in judge_all_expectations(played)]
 
 
-def against(there: dict[str, Any] | Exception, here: dict[str, Any] | Exception = HERE) -> Reference:
+def build_reference(there: dict[str, Any] | Exception, here: dict[str, Any] | Exception = HERE) -> Reference:
     """Write by hand what the kit's own supervisor does under the subject's limits, and under the file's."""
-    return Reference(play(there), play(here))
+    return Reference(build_play(there), build_play(here))
 
 
 def test_another_story_is_not_judged() -> None:
     """Under these limits the longest run is over before the silence is, whatever the supervisor says of it."""
     for answer in (OTHER, HERE, {"outcome": "failed", "elapsed": 9}):
-        assert verdicts(play(answer, against(OTHER))) == [NOT_JUDGED, NOT_JUDGED, "passed"]
-    rows = judge_all_expectations(play({"outcome": "overran", "elapsed": 51}, against(OTHER)))
+        assert list_verdicts(build_play(answer, build_reference(OTHER))) == [NOT_JUDGED, NOT_JUDGED, "passed"]
+    rows = judge_all_expectations(build_play({"outcome": "overran", "elapsed": 51}, build_reference(OTHER)))
     assert rows[0].seen == "overran; with these limits the kit's own supervisor fails this check, too: outcome overran"
 
 
 def test_a_scenario_of_which_nothing_is_left_is_not_passed() -> None:
     """A supervisor that leaves nothing has not shown the file's subject; without `leaks` in it nothing is judged."""
-    played = play(OTHER, against(OTHER))
+    played = build_play(OTHER, build_reference(OTHER))
     rows = [row for row in judge_all_expectations(played) if row.key != "leaks"]
     assert choose_overall_verdict(rows) is Verdict.NOT_APPLICABLE
 
 
 def test_an_instant_that_limits_move_is_not_judged_and_all_else_is() -> None:
     """The outcome is the same, so that it counts."""
-    assert verdicts(play(LATER, against(LATER))) == ["passed", NOT_JUDGED, "passed"]
-    assert verdicts(play(OTHER, against(LATER))) == ["failed", NOT_JUDGED, "passed"]
+    assert list_verdicts(build_play(LATER, build_reference(LATER))) == ["passed", NOT_JUDGED, "passed"]
+    assert list_verdicts(build_play(OTHER, build_reference(LATER))) == ["failed", NOT_JUDGED, "passed"]
 
 
 def test_a_scenario_whose_deciding_keys_limits_move_is_not_judged() -> None:
     """The rest of it has no weight alone; where something else decides, too, the rest is judged."""
     script = Script(catches={"a": "elapsed"})
-    assert verdicts(play(LATER, against(LATER), script=script)) == [NOT_JUDGED, NOT_JUDGED, "passed"]
+    assert list_verdicts(build_play(LATER, build_reference(LATER), script=script)) == [NOT_JUDGED, NOT_JUDGED, "passed"]
     script = Script(catches={"a": "elapsed", "b": "outcome"})
-    assert verdicts(play(LATER, against(LATER), script=script)) == ["passed", NOT_JUDGED, "passed"]
+    assert list_verdicts(build_play(LATER, build_reference(LATER), script=script)) == ["passed", NOT_JUDGED, "passed"]
 
 
 def test_a_text_that_limits_cut_off_is_not_judged() -> None:
@@ -82,23 +82,23 @@ def test_a_text_that_limits_cut_off_is_not_judged() -> None:
     script = Script(catches={"a": "elapsed", "b": "text"})
 
     def run(elapsed: int, text: str | None, reference: Reference | None = None) -> PlayResult:
-        return play({"elapsed": elapsed, "text": text}, reference, script=script, file=file)
+        return build_play({"elapsed": elapsed, "text": text}, reference, script=script, file=file)
 
     there, here = run(50, None), run(60, "done")
-    assert verdicts(there) == ["failed", NOT_JUDGED, "passed"]
-    assert verdicts(run(50, "", Reference(there, here))) == [NOT_JUDGED, NOT_JUDGED, "passed"]
-    assert verdicts(run(60, "", Reference(here, here))) == ["passed", "failed", "passed"]
+    assert list_verdicts(there) == ["failed", NOT_JUDGED, "passed"]
+    assert list_verdicts(run(50, "", Reference(there, here))) == [NOT_JUDGED, NOT_JUDGED, "passed"]
+    assert list_verdicts(run(60, "", Reference(here, here))) == ["passed", "failed", "passed"]
 
 
 def test_what_limits_do_not_explain_is_failed() -> None:
     """The kit's own supervisor meets it under both, or under neither: then the file says something of its own."""
-    assert verdicts(play(OTHER, against(HERE))) == ["failed", "failed", "passed"]
-    assert verdicts(play(OTHER, against(OTHER, OTHER))) == ["failed", "failed", "passed"]
+    assert list_verdicts(build_play(OTHER, build_reference(HERE))) == ["failed", "failed", "passed"]
+    assert list_verdicts(build_play(OTHER, build_reference(OTHER, OTHER))) == ["failed", "failed", "passed"]
 
 
 def test_who_was_left_was_left_under_any_limits() -> None:
     """An orphan is one."""
-    assert verdicts(play(OTHER, against(OTHER), leak="child1")) == [NOT_JUDGED, NOT_JUDGED, "failed"]
+    assert list_verdicts(build_play(OTHER, build_reference(OTHER), leak="child1")) == [NOT_JUDGED, NOT_JUDGED, "failed"]
 
 
 def test_a_run_without_an_end_is_excused_by_a_reference_without_one() -> None:
@@ -107,11 +107,11 @@ def test_a_run_without_an_end_is_excused_by_a_reference_without_one() -> None:
     One whose limits do end the run, and that never comes to it, has failed.
     """
     stuck = Deadlock("nobody can move")
-    assert verdicts(play(stuck, against(stuck))) == [NOT_JUDGED, NOT_JUDGED, NOT_JUDGED]
-    assert verdicts(play(stuck, against(stuck), leak="child1")) == [NOT_JUDGED, NOT_JUDGED, "failed"]
-    assert verdicts(play(stuck, against(OTHER)))[0] == "failed"
+    assert list_verdicts(build_play(stuck, build_reference(stuck))) == [NOT_JUDGED, NOT_JUDGED, NOT_JUDGED]
+    assert list_verdicts(build_play(stuck, build_reference(stuck), leak="child1")) == [NOT_JUDGED, NOT_JUDGED, "failed"]
+    assert list_verdicts(build_play(stuck, build_reference(OTHER)))[0] == "failed"
 
 
 def test_what_broke_in_the_adapter_is_told_whatever_the_limits() -> None:
     """It says nothing of the supervisor, and a person has to mend it."""
-    assert verdicts(play(AdapterError("it raised"), against(OTHER)))[0] == "adapter error"
+    assert list_verdicts(build_play(AdapterError("it raised"), build_reference(OTHER)))[0] == "adapter error"

@@ -22,7 +22,7 @@ LEFT = RunReport(turns=(RunReport(text="a", elapsed=SECOND),), statuses=("starti
 RIGHT = RunReport(turns=(RunReport(text="b", elapsed=2 * SECOND),), error="lost")
 
 
-def record() -> Record:
+def record_two_sessions() -> Record:
     """Tell of two sessions: left's agent is started twice and killed, right's asks, has a helper and exits."""
     told = Record()
     left, right = add_session_to_trace(told.add, "left"), add_session_to_trace(told.add, "right")
@@ -42,13 +42,13 @@ def record() -> Record:
     return told
 
 
-def judged(
+def judge_key(
     key: str, wanted: Any, answer: RunReport | None = None, fault: Exception | None = None
 ) -> tuple[Verdict, str]:
     """Judge one key of the two sessions; give the verdict and what was seen."""
     bound = BoundScenario((Expected(key, wanted),), parts={"left": BoundScenario(()), "right": BoundScenario(())})
     answer = answer or (None if fault else RunReport(sessions={"left": LEFT, "right": RIGHT}))
-    row = judge_all_expectations(PlayResult(bound, record(), answer, fault))[0]
+    row = judge_all_expectations(PlayResult(bound, record_two_sessions(), answer, fault))[0]
     assert row.key == key
     return row.verdict, row.seen
 
@@ -76,36 +76,36 @@ def judged(
 def test_a_check_sees_its_own_session_alone(key: str, wanted: tuple[Any, Any], other: str) -> None:
     """The acts of one of them are neither the merit nor the fault of the other."""
     left, right = wanted
-    assert judged(f"sessions.left.{key}", left)[0] is Verdict.PASSED
-    verdict, seen = judged(f"sessions.right.{key}", right)
+    assert judge_key(f"sessions.left.{key}", left)[0] is Verdict.PASSED
+    verdict, seen = judge_key(f"sessions.right.{key}", right)
     assert (verdict, seen.strip('"')) == (Verdict.PASSED, other)
     if left != right:
-        assert judged(f"sessions.right.{key}", left)[0] is Verdict.FAILED
+        assert judge_key(f"sessions.right.{key}", left)[0] is Verdict.FAILED
 
 
 def test_what_is_given_is_given_to_each() -> None:
     """Only the agent that told it was given anything."""
-    assert judged("sessions.right.received.argv", ["--mode"])[0] is Verdict.PASSED
-    assert judged("sessions.left.received.argv", ["--mode"])[0] is Verdict.NOT_EXERCISED
+    assert judge_key("sessions.right.received.argv", ["--mode"])[0] is Verdict.PASSED
+    assert judge_key("sessions.left.received.argv", ["--mode"])[0] is Verdict.NOT_EXERCISED
 
 
 def test_what_the_subject_does_not_report_is_undecided_and_what_the_record_proves_is_not() -> None:
     """A subject need not report its sessions one by one."""
-    assert judged("sessions.left.turns.1.text", {"exact": "a"}, RunReport()) == (
+    assert judge_key("sessions.left.turns.1.text", {"exact": "a"}, RunReport()) == (
         Verdict.UNDECIDED,
         "not reported by the subject",
     )
-    assert judged("sessions.left.signals", [("TERM", SECOND)], RunReport())[0] is Verdict.PASSED
+    assert judge_key("sessions.left.signals", [("TERM", SECOND)], RunReport())[0] is Verdict.PASSED
 
 
 def test_a_turn_without_an_end_fails_in_a_deadlock_and_one_with_an_end_was_not_judged() -> None:
     """The fault of the clock belongs to the session that hangs."""
     fault = Deadlock("nobody can move")
-    assert judged("sessions.left.turns.1.outcome", "completed", fault=fault)[0] is Verdict.FAILED
+    assert judge_key("sessions.left.turns.1.outcome", "completed", fault=fault)[0] is Verdict.FAILED
     bound = BoundScenario(
         (Expected("sessions.right.turns.1.outcome", "completed"),), parts={"right": BoundScenario(())}
     )
-    rows = judge_all_expectations(PlayResult(bound, record(), None, fault))
+    rows = judge_all_expectations(PlayResult(bound, record_two_sessions(), None, fault))
     assert [(row.key, row.verdict) for row in rows] == [
         ("outcome", Verdict.FAILED),
         ("sessions.right.turns.1.outcome", Verdict.NOT_EXERCISED),
@@ -114,7 +114,7 @@ def test_a_turn_without_an_end_fails_in_a_deadlock_and_one_with_an_end_was_not_j
 
 def test_what_is_expected_of_all_needs_one_agent_of_any() -> None:
     """Nothing is green though no agent was started."""
-    assert judged("processes.left 2.gone_at", 4 * SECOND)[0] is Verdict.PASSED
+    assert judge_key("processes.left 2.gone_at", 4 * SECOND)[0] is Verdict.PASSED
     bound = BoundScenario((Expected("leaks", []),), parts={"left": BoundScenario(())})
     assert (
         judge_all_expectations(PlayResult(bound, Record(), RunReport(sessions={})))[0].verdict is Verdict.NOT_EXERCISED
@@ -123,10 +123,13 @@ def test_what_is_expected_of_all_needs_one_agent_of_any() -> None:
 
 def test_one_session_of_a_record_is_told_as_if_there_were_no_other() -> None:
     """Its agents are `agent`, on both sides, and its descendants keep their names."""
-    left, right = select_session_events(record(), "left"), select_session_events(record(), "right")
+    left, right = (
+        select_session_events(record_two_sessions(), "left"),
+        select_session_events(record_two_sessions(), "right"),
+    )
     assert {event.data["process"] for event in left.events} == {"agent", "agent 2"}
     assert {event.data["process"] for event in right.events} == {"agent", "helper", "supervisor"}
-    assert len(left.events) + len(right.events) == len(record().events)
+    assert len(left.events) + len(right.events) == len(record_two_sessions().events)
 
 
 def test_timers_of_two_sessions_are_two_timers() -> None:
@@ -139,7 +142,7 @@ def test_timers_of_two_sessions_are_two_timers() -> None:
 
 def test_the_timeline_says_whose_every_event_is() -> None:
     """A reader must not guess which session the supervisor speaks of."""
-    shown = [" ".join(line.split()) for line in render_text(record()).splitlines()]
+    shown = [" ".join(line.split()) for line in render_text(record_two_sessions()).splitlines()]
     assert "1 s left: TERM ==> left" in shown
     assert "left: sees left: dies of TERM left: dies of TERM" in shown
     assert "right: ASKS to use Bash" in shown
@@ -153,7 +156,7 @@ def test_a_failure_names_the_last_step_of_each_session() -> None:
         (Expected("sessions.left.turns.1.text", {"exact": "x"}),),
         parts={"left": BoundScenario(()), "right": BoundScenario(())},
     )
-    told = record()
+    told = record_two_sessions()
     told.add(5 * SECOND, "m", {"process": "left", "step": "say", "line": 4})
     played = PlayResult(bound, told, RunReport(sessions={"left": LEFT, "right": RIGHT}))
     assert (

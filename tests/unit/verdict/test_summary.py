@@ -31,14 +31,14 @@ ONE = JudgedScenario(
 )
 
 
-def of(verdict: str, **others: object) -> JudgedScenario:
+def build_judged(verdict: str, **others: object) -> JudgedScenario:
     """Give one with another verdict, which its one check has."""
     level = str(others.get("level", "must"))
     rows = (JudgedCheck("outcome", verdict, "completed", "failed", level),)
     return dataclasses.replace(ONE, **{"verdict": verdict, "rows": rows, **others})  # type: ignore[arg-type]
 
 
-def rows(**levels: str) -> tuple[JudgedCheck, ...]:
+def build_checks(**levels: str) -> tuple[JudgedCheck, ...]:
     """Give one check for each level, with its verdict."""
     return tuple(JudgedCheck(f"{level} key", verdict, "", "", level) for level, verdict in levels.items())
 
@@ -64,26 +64,26 @@ def test_it_crosses_a_wire() -> None:
 )
 def test_who_is_conformant(verdicts: list[str], conformant: bool) -> None:
     """A pass needs something passed and nothing failed; without an applicable check nothing was shown."""
-    assert is_conformant([of(verdict) for verdict in verdicts]) is conformant
+    assert is_conformant([build_judged(verdict) for verdict in verdicts]) is conformant
 
 
 def test_only_a_failed_must_keeps_a_supervisor_from_being_conformant() -> None:
     """A careful program may do otherwise than a `should`; a file at level `info` decides nothing."""
-    assert is_conformant([ONE, of("undecided", level="should"), of("failed", level="info")])
-    assert is_conformant([ONE, of("failed", level="should")])
-    assert is_conformant([ONE, of("failed", rows=rows(must="passed", should="failed"))])
-    assert not is_conformant([ONE, of("failed", rows=rows(must="failed", should="passed"))])
-    assert not is_conformant([of("passed", level="info")])
+    assert is_conformant([ONE, build_judged("undecided", level="should"), build_judged("failed", level="info")])
+    assert is_conformant([ONE, build_judged("failed", level="should")])
+    assert is_conformant([ONE, build_judged("failed", rows=build_checks(must="passed", should="failed"))])
+    assert not is_conformant([ONE, build_judged("failed", rows=build_checks(must="failed", should="passed"))])
+    assert not is_conformant([build_judged("passed", level="info")])
 
 
 def test_the_sentence_gives_three_numbers() -> None:
     """Failed musts, failed shoulds and undecided musts are counted by scenario; one may count at two levels."""
     judged = [
         ONE,
-        of("failed", scenario="both", rows=rows(must="failed", should="failed")),
-        of("failed", scenario="lower", rows=rows(must="passed", should="failed", info="failed")),
-        of("undecided", scenario="open"),
-        of("undecided", scenario="open too", level="should"),
+        build_judged("failed", scenario="both", rows=build_checks(must="failed", should="failed")),
+        build_judged("failed", scenario="lower", rows=build_checks(must="passed", should="failed", info="failed")),
+        build_judged("undecided", scenario="open"),
+        build_judged("undecided", scenario="open too", level="should"),
     ]
     sentence = format_summary(judged, "1.2.3")[-1]
     assert "is not conformant: must: 1 failed, should: 2 failed, undecided: 1; 1 passed, 1 not applicable" in sentence
@@ -91,33 +91,37 @@ def test_the_sentence_gives_three_numbers() -> None:
 
 def test_a_crash_counts_as_failed_at_its_level() -> None:
     """The supervisor is wrong either way; after a crash at level `should` it can still be conformant."""
-    crash = of("crashed", scenario="two", level="should")
+    crash = build_judged("crashed", scenario="two", level="should")
     assert (
         "is conformant: must: 0 failed, should: 1 failed, undecided: 0; 1 passed"
         in format_summary([ONE, crash], "1")[-1]
     )
-    assert "is not conformant: must: 1 failed, " in format_summary([ONE, of("crashed", scenario="two")], "1")[-1]
+    assert (
+        "is not conformant: must: 1 failed, " in format_summary([ONE, build_judged("crashed", scenario="two")], "1")[-1]
+    )
 
 
 def test_an_undecided_must_is_said_beside_the_verdict() -> None:
     """The supervisor's behaviour there is unknown, so the verdict speaks of the rest."""
-    sentence = format_summary([ONE, of("undecided", scenario="two"), of("not exercised", scenario="three")], "1.2.3")[
-        -1
-    ]
+    sentence = format_summary(
+        [ONE, build_judged("undecided", scenario="two"), build_judged("not exercised", scenario="three")], "1.2.3"
+    )[-1]
     assert "agentproc: mine is conformant as far as reported (2 undecided): must: 0 failed" in sentence
 
 
 def test_informational_scenarios_are_counted_apart() -> None:
     """The other figures are those of rules. One that does not apply is not counted."""
-    told = format_summary([ONE, of("failed", level="info"), of("not applicable", level="info")], "1.2.3")[-1]
+    told = format_summary(
+        [ONE, build_judged("failed", level="info"), build_judged("not applicable", level="info")], "1.2.3"
+    )[-1]
     assert "undecided: 0; 1 passed, 0 not applicable, 0 known, 1 informational; pytest-agentproc" in told
 
 
 def test_the_digest_tells_other_verdicts_apart() -> None:
     """The same records may be judged in two ways."""
-    assert compute_results_digest([ONE]) != compute_results_digest([of("failed")])
-    assert compute_results_digest([of("failed", rows=rows(must="failed"))]) != compute_results_digest(
-        [of("failed", rows=rows(should="failed"))]
+    assert compute_results_digest([ONE]) != compute_results_digest([build_judged("failed")])
+    assert compute_results_digest([build_judged("failed", rows=build_checks(must="failed"))]) != compute_results_digest(
+        [build_judged("failed", rows=build_checks(should="failed"))]
     )
 
 
@@ -125,11 +129,11 @@ def test_the_table_has_failed_rules_first_and_then_the_undecided() -> None:
     """The eye begins at the top; a rule without knowledge has no line of its own."""
     judged = [
         ONE,
-        of("failed", scenario="two", covers=("T1", "C1")),
-        of("undecided", scenario="three", covers=("A9",)),
-        of("not applicable", scenario="four", covers=("B1", "B2", "C1")),
-        of("adapter error", scenario="five", covers=("F5",)),
-        of("known", scenario="six", covers=("A1",)),
+        build_judged("failed", scenario="two", covers=("T1", "C1")),
+        build_judged("undecided", scenario="three", covers=("A9",)),
+        build_judged("not applicable", scenario="four", covers=("B1", "B2", "C1")),
+        build_judged("adapter error", scenario="five", covers=("F5",)),
+        build_judged("known", scenario="six", covers=("A1",)),
     ]
     *table, empty, sentence = format_summary(judged, "1.2.3")
     assert table == [
@@ -171,9 +175,11 @@ def test_what_real_time_could_not_show_is_told_apart_from_what_does_not_apply() 
     """A supervisor that is conformant in real time has not been held to it."""
     judged = [
         ONE,
-        of("not applicable", scenario="two", covers=("B1",), reason="not applicable: no sessions"),
-        of("not applicable", scenario="three", covers=("A4", "B1"), reason="not applicable in real time: a tie"),
-        of("not applicable", scenario="four", covers=("P1",), reason="not applicable: no sessions"),
+        build_judged("not applicable", scenario="two", covers=("B1",), reason="not applicable: no sessions"),
+        build_judged(
+            "not applicable", scenario="three", covers=("A4", "B1"), reason="not applicable in real time: a tie"
+        ),
+        build_judged("not applicable", scenario="four", covers=("P1",), reason="not applicable: no sessions"),
     ]
     told = format_summary(judged, "1.2.3")
     assert told[told.index("nothing applied of: P1") + 1] == "real time could show nothing of: A4, B1"
@@ -181,7 +187,7 @@ def test_what_real_time_could_not_show_is_told_apart_from_what_does_not_apply() 
 
 def test_errors_and_known_failures_have_a_column_only_if_there_are_any() -> None:
     """The words of a rule need the room."""
-    first, row, below, *_ = format_summary([of("failed", covers=("T1", "C1"))], "1.2.3")
+    first, row, below, *_ = format_summary([build_judged("failed", covers=("T1", "C1"))], "1.2.3")
     assert first == "rule (must, should: failed)                 must  should  undecided  passed  n/a"
     assert row == "C1  a lingering agent gets linger_grace,       1       -          -       -    -"
     assert below == "    TERM, linger_kill_grace, KILL; the outcome stands"
@@ -189,16 +195,16 @@ def test_errors_and_known_failures_have_a_column_only_if_there_are_any() -> None
 
 def test_hashes_depend_on_files_and_records_and_on_no_order() -> None:
     """Workers report in any order; another file or another record is another hash."""
-    two = of("passed", scenario="two")
+    two = build_judged("passed", scenario="two")
     assert hash_corpus([ONE, two]) == hash_corpus([two, ONE, ONE])
     assert compute_results_digest([ONE, two]) == compute_results_digest([two, ONE])
-    assert hash_corpus([ONE]) != hash_corpus([of("passed", file="f2")])
-    assert compute_results_digest([ONE]) != compute_results_digest([of("passed", digest="d2")])
+    assert hash_corpus([ONE]) != hash_corpus([build_judged("passed", file="f2")])
+    assert compute_results_digest([ONE]) != compute_results_digest([build_judged("passed", digest="d2")])
 
 
 def test_both_clocks_are_named() -> None:
     """A result of virtual time only was not shown in real time."""
-    lines = format_summary([of("passed", clock="real"), ONE], "1.2.3")
+    lines = format_summary([build_judged("passed", clock="real"), ONE], "1.2.3")
     assert re.search(
         r" is conformant: must: 0 failed, should: 0 failed, undecided: 0; 2 passed, .* virtual and real clock, ",
         lines[-1],
@@ -207,18 +213,24 @@ def test_both_clocks_are_named() -> None:
 
 def test_a_scenario_that_does_not_apply_names_no_clock() -> None:
     """A static program is judged in real time, and what does not apply to it was not played at all."""
-    lines = format_summary([of("passed", clock="real"), of("not applicable", scenario="two")], "1.2.3")
+    lines = format_summary(
+        [build_judged("passed", clock="real"), build_judged("not applicable", scenario="two")], "1.2.3"
+    )
     assert ", real clock, " in lines[-1]
-    assert ", virtual clock, " in format_summary([of("not applicable")], "1.2.3")[-1]
+    assert ", virtual clock, " in format_summary([build_judged("not applicable")], "1.2.3")[-1]
 
 
 def test_limits_that_are_not_stated_are_named_with_what_they_cost() -> None:
     """The most requested one comes first; informational scenarios are not counted."""
     kill, both = ("kill_grace",), ("close_grace", "kill_grace")
     rows = (*ONE.rows, *(JudgedCheck("signals", "not applicable", "", "", "must", names) for names in (kill, both)))
-    lines = format_summary([of("passed", rows=rows), of("passed", level="info", rows=rows)], "1.2.3")
+    lines = format_summary(
+        [build_judged("passed", rows=rows), build_judged("passed", level="info", rows=rows)], "1.2.3"
+    )
     assert "state kill_grace, close_grace to have 2 more checks judged" in lines
-    assert "state kill_grace to have 1 more check judged" in format_summary([of("passed", rows=rows[:2])], "1.2.3")
+    assert "state kill_grace to have 1 more check judged" in format_summary(
+        [build_judged("passed", rows=rows[:2])], "1.2.3"
+    )
     assert not any(line.startswith("state ") for line in format_summary([ONE], "1.2.3"))
-    crossed = JudgedScenario.from_json_fields(json.loads(of("passed", rows=rows).to_json_line()))
+    crossed = JudgedScenario.from_json_fields(json.loads(build_judged("passed", rows=rows).to_json_line()))
     assert [row.unstated for row in crossed.rows] == [(), kill, both]

@@ -24,12 +24,14 @@ def record_of(*events: tuple[int, str, dict[str, Any]], **argv: list[str]) -> Re
     return record
 
 
-def born(name: str, pid: int, parent: str = "supervisor", line: int = 0) -> tuple[int, str, dict[str, Any]]:
+def build_start_event(
+    name: str, pid: int, parent: str = "supervisor", line: int = 0
+) -> tuple[int, str, dict[str, Any]]:
     """Let a process be seen for the first time."""
     return 0, "p", {"process": name, "seen": True, "pid": pid, "parent": parent, "line": line}
 
 
-def left(name: str, state: str, **more: Any) -> tuple[int, str, dict[str, Any]]:
+def build_left_event(name: str, state: str, **more: Any) -> tuple[int, str, dict[str, Any]]:
     """Note that a process was left."""
     return 9 * SECOND, "m", {"process": name, "leaked": state, "line": 0, **more}
 
@@ -37,13 +39,13 @@ def left(name: str, state: str, **more: Any) -> tuple[int, str, dict[str, Any]]:
 def test_every_process_is_there_with_its_end_and_its_step_or_command() -> None:
     """Children stand below the parent that they were born to; a command is what was started."""
     record = record_of(
-        born("agent", 4711),
-        born("helper", 4712, "agent", 4),
-        born("tool", 4713, "helper", 5),
+        build_start_event("agent", 4711),
+        build_start_event("helper", 4712, "agent", 4),
+        build_start_event("tool", 4713, "helper", 5),
         (SECOND, "x", {"process": "agent", "code": 0}),
         (SECOND, "x", {"process": "agent", "by": "supervisor", "code": 3}),
         (2 * SECOND, "x", {"process": "tool", "signal": "KILL"}),
-        left("helper", "alive"),
+        build_left_event("helper", "alive"),
         agent=["pi", "--mode", "json", "-p", "hi"],
     )
     assert draw_tree(record, SCENARIO) == [
@@ -56,11 +58,11 @@ def test_every_process_is_there_with_its_end_and_its_step_or_command() -> None:
 def test_a_stopped_process_and_a_zombie_say_so() -> None:
     """A stopped one looks idle and a zombie dead: both are still there, and a zombie has an end to report."""
     record = record_of(
-        born("agent", 7),
-        born("agent 2", 8),
+        build_start_event("agent", 7),
+        build_start_event("agent 2", 8),
         (SECOND, "x", {"process": "agent 2", "signal": "TERM"}),
-        left("agent", "stopped", argv=["pi", "--really"]),
-        left("agent 2", "zombie"),
+        build_left_event("agent", "stopped", argv=["pi", "--really"]),
+        build_left_event("agent 2", "zombie"),
         agent=["pi", "--asked"],
     )
     assert draw_tree(record, SCENARIO) == [
@@ -71,7 +73,9 @@ def test_a_stopped_process_and_a_zombie_say_so() -> None:
 
 def test_several_sessions_stand_beside_one_another() -> None:
     """Each has its own agent, and a fault leaves ends that were not seen."""
-    record = record_of(born("left", 7), born("right", 8), left=["agent"], right=["pi", "--mode", "rpc"])
+    record = record_of(
+        build_start_event("left", 7), build_start_event("right", 8), left=["agent"], right=["pi", "--mode", "rpc"]
+    )
     assert draw_tree(record, SCENARIO) == [
         "left (pid 7): not seen to end   agent",
         "right (pid 8): not seen to end  pi --mode rpc",
@@ -80,9 +84,9 @@ def test_several_sessions_stand_beside_one_another() -> None:
 
 def test_a_long_drawing_keeps_who_was_left_and_who_is_above() -> None:
     """Forty lines are read; the important line may be the last of hundreds."""
-    helpers = [born(f"helper {number}", number, "agent", 4) for number in range(2, 100)]
+    helpers = [build_start_event(f"helper {number}", number, "agent", 4) for number in range(2, 100)]
     ends = [(SECOND, "x", {"process": f"helper {number}", "code": 0}) for number in range(2, 99)]
-    record = record_of(born("agent", 1), *helpers, *ends, left("helper 99", "alive"))
+    record = record_of(build_start_event("agent", 1), *helpers, *ends, build_left_event("helper 99", "alive"))
     lines = draw_tree(record, SCENARIO)
     assert len(lines) == 41
     assert lines[0].startswith("agent (pid 1)")
@@ -93,22 +97,31 @@ def test_a_long_drawing_keeps_who_was_left_and_who_is_above() -> None:
 
 def test_more_left_than_there_is_room_for_are_counted() -> None:
     """A fork bomb is no reason to print it."""
-    helpers = [born(f"helper {number}", number, "agent", 4) for number in range(2, 100)]
-    record = record_of(born("agent", 1), *helpers, *(left(f"helper {number}", "alive") for number in range(2, 100)))
+    helpers = [build_start_event(f"helper {number}", number, "agent", 4) for number in range(2, 100)]
+    record = record_of(
+        build_start_event("agent", 1),
+        *helpers,
+        *(build_left_event(f"helper {number}", "alive") for number in range(2, 100)),
+    )
     lines = draw_tree(record, SCENARIO)
     assert (len(lines), lines[40]) == (41, "... and 59 more, 59 of them left")
 
 
 def test_a_deep_tree_is_drawn_without_recursion() -> None:
     """A chain of a thousand is cut like any other."""
-    chain = [born(f"p{number}", number + 1, f"p{number - 1}", 4) for number in range(1, 2000)]
-    lines = draw_tree(record_of(born("p0", 1), *chain), SCENARIO)
+    chain = [build_start_event(f"p{number}", number + 1, f"p{number - 1}", 4) for number in range(1, 2000)]
+    lines = draw_tree(record_of(build_start_event("p0", 1), *chain), SCENARIO)
     assert (len(lines), lines[40]) == (41, "... and 1960 more, all gone")
 
 
 def test_the_text_of_a_leak_has_the_tree() -> None:
     """Between the places and the timeline; a model's process has no pid."""
-    record = record_of(born("agent", 0), born("helper", 0, "agent", 4), left("helper", "alive"), agent=["pi"])
+    record = record_of(
+        build_start_event("agent", 0),
+        build_start_event("helper", 0, "agent", 4),
+        build_left_event("helper", "alive"),
+        agent=["pi"],
+    )
     lines = explain_leaks(SCENARIO, record).splitlines()
     assert lines[1:4] == [
         "  the tree at the end:",

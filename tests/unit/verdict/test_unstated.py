@@ -20,7 +20,7 @@ KILLED: Events = [(SECOND, "x", {"process": "agent", "signal": "KILL"})]
 ENDED: Events = [(SECOND, "s", {"process": "agent", "signal": "TERM"}), *KILLED]
 
 
-def play(
+def build_play(
     answer: dict[str, Any] | Exception,
     unstated: Unstated | None = None,
     *,
@@ -41,50 +41,58 @@ def play(
     return PlayResult(bound, record, RunReport(**answer), unstated=unstated)
 
 
-def verdicts(played: PlayResult) -> dict[str, str]:
+def list_verdicts(played: PlayResult) -> dict[str, str]:
     """Judge it, check by check."""
     return {row.key: row.verdict.value for row in judge_all_expectations(played)}
 
 
-def under(*variants: dict[str, Any] | Exception, default: dict[str, Any] = RIGHT) -> Unstated:
+def build_unstated(*variants: dict[str, Any] | Exception, default: dict[str, Any] = RIGHT) -> Unstated:
     """Write by hand the reference supervisor's results under other values of kill_grace."""
-    return Unstated(("kill_grace",), play(default), {"kill_grace": tuple(play(variant) for variant in variants)})
+    return Unstated(
+        ("kill_grace",), build_play(default), {"kill_grace": tuple(build_play(variant) for variant in variants)}
+    )
 
 
 def test_what_differs_under_another_value_is_not_demanded() -> None:
     """The text that comes before the kill depends on when the kill comes."""
-    unstated = under(RIGHT, {**RIGHT, "text": ""})
+    unstated = build_unstated(RIGHT, {**RIGHT, "text": ""})
     wrong = {**RIGHT, "text": "h"}
-    assert verdicts(play(wrong)) == {"outcome": "passed", "text": "failed", "leaks": "passed"}
-    assert verdicts(play(wrong, unstated)) == {"outcome": "passed", "text": "not applicable", "leaks": "passed"}
-    row = judge_all_expectations(play(wrong, unstated))[1]
+    assert list_verdicts(build_play(wrong)) == {"outcome": "passed", "text": "failed", "leaks": "passed"}
+    assert list_verdicts(build_play(wrong, unstated)) == {
+        "outcome": "passed",
+        "text": "not applicable",
+        "leaks": "passed",
+    }
+    row = judge_all_expectations(build_play(wrong, unstated))[1]
     assert (row.seen, row.unstated) == (f'"h"; {REMEDY}', ("kill_grace",))
 
 
 def test_what_is_the_same_under_every_value_is_demanded() -> None:
     """A wrong text stays one, whatever the grace is."""
-    assert verdicts(play({**RIGHT, "text": "h"}, under(RIGHT, RIGHT)))["text"] == "failed"
+    assert list_verdicts(build_play({**RIGHT, "text": "h"}, build_unstated(RIGHT, RIGHT)))["text"] == "failed"
 
 
 def test_what_the_reference_misses_with_the_default_is_no_matter_of_that_limit() -> None:
     """Other limits are looked at elsewhere."""
-    unstated = under({**RIGHT, "text": ""}, default={**RIGHT, "text": "other"})
-    assert verdicts(play({**RIGHT, "text": "h"}, unstated))["text"] == "failed"
+    unstated = build_unstated({**RIGHT, "text": ""}, default={**RIGHT, "text": "other"})
+    assert list_verdicts(build_play({**RIGHT, "text": "h"}, unstated))["text"] == "failed"
 
 
 def test_of_another_outcome_nothing_is_judged_but_who_was_left() -> None:
     """It is another story from there on."""
     left: Events = [(SECOND, "m", {"process": "tool", "leaked": "alive", "line": 4})]
-    unstated = under({**RIGHT, "outcome": "completed"})
-    played = play({"outcome": "failed", "text": ""}, unstated, events=left)
-    assert verdicts(played) == {"outcome": "not applicable", "text": "not applicable", "leaks": "failed"}
+    unstated = build_unstated({**RIGHT, "outcome": "completed"})
+    played = build_play({"outcome": "failed", "text": ""}, unstated, events=left)
+    assert list_verdicts(played) == {"outcome": "not applicable", "text": "not applicable", "leaks": "failed"}
 
 
 def test_a_run_that_never_ends_is_right_under_no_limit() -> None:
     """Unless the reference supervisor does not end either."""
     other = {**RIGHT, "outcome": "completed"}
-    assert verdicts(play(Deadlock("nobody"), under(other)))["outcome"] == "failed"
-    assert set(verdicts(play(Deadlock("nobody"), under(Deadlock("nobody")))).values()) == {"not applicable"}
+    assert list_verdicts(build_play(Deadlock("nobody"), build_unstated(other)))["outcome"] == "failed"
+    assert set(list_verdicts(build_play(Deadlock("nobody"), build_unstated(Deadlock("nobody")))).values()) == {
+        "not applicable"
+    }
 
 
 def test_a_line_that_the_shortest_value_cuts_excuses_no_count() -> None:
@@ -92,12 +100,12 @@ def test_a_line_that_the_shortest_value_cuts_excuses_no_count() -> None:
     file = (*FILE, Expected("noise", 3))
 
     def with_noise(count: int, unstated: Unstated | None = None) -> PlayResult:
-        return play({**RIGHT, "noise": count}, unstated, file=file)
+        return build_play({**RIGHT, "noise": count}, unstated, file=file)
 
     for variants, seen in [((4, 3), "failed"), ((4, 4), "not applicable")]:
         plays = tuple(with_noise(count) for count in variants)
         unstated = Unstated(("kill_grace",), with_noise(3), {"kill_grace": plays})
-        assert verdicts(with_noise(0, unstated))["noise"] == seen
+        assert list_verdicts(with_noise(0, unstated))["noise"] == seen
 
 
 SIGNALS = (Expected("signals", [("TERM", SECOND)]), Expected("outcome", "inactive"))
@@ -115,10 +123,10 @@ GRACELESS = mark_unstated_limits(Policy(), {"linger_kill_grace"})
 def test_a_grace_that_is_not_stated_may_be_none(policy: Policy, seen: str) -> None:
     """TERM is not demanded of a supervisor that may give no time between TERM and KILL."""
     names = tuple(name for name in ALL_LIMIT_NAMES if name in policy.unstated)
-    quiet = play({"outcome": "inactive"}, file=SIGNALS, events=ENDED)
+    quiet = build_play({"outcome": "inactive"}, file=SIGNALS, events=ENDED)
     unstated = Unstated(names, quiet, {}) if names else None
-    played = play({"outcome": "inactive"}, unstated, file=SIGNALS, policy=policy, events=KILLED)
-    assert verdicts(played)["signals"] == seen
+    played = build_play({"outcome": "inactive"}, unstated, file=SIGNALS, policy=policy, events=KILLED)
+    assert list_verdicts(played)["signals"] == seen
 
 
 def test_a_check_that_names_an_unstated_limit_says_what_to_state() -> None:
@@ -140,12 +148,14 @@ def test_a_check_that_names_an_unstated_limit_says_what_to_state() -> None:
 def test_a_scenario_that_nothing_decides_any_more_has_not_passed() -> None:
     """A check that its defects turn red is not judged, and the rest is green for a faulty supervisor, too."""
     file = (*FILE, Expected("returned", 5, unstated=("kill_grace",)))
-    rows = judge_all_expectations(play(RIGHT, file=file, catches="returned"))
+    rows = judge_all_expectations(build_play(RIGHT, file=file, catches="returned"))
     assert (rows[-1].seen, rows[-1].wanted) == (REMEDY, "it depends on kill_grace")
     assert choose_overall_verdict(rows) is Verdict.NOT_APPLICABLE
-    assert judge_play(play(RIGHT, file=file, catches="returned")).reason == REMEDY
-    assert choose_overall_verdict(judge_all_expectations(play(RIGHT, file=file, catches="text"))) is Verdict.PASSED
-    wrong = judge_all_expectations(play({**RIGHT, "text": ""}, file=file, catches="returned"))
+    assert judge_play(build_play(RIGHT, file=file, catches="returned")).reason == REMEDY
+    assert (
+        choose_overall_verdict(judge_all_expectations(build_play(RIGHT, file=file, catches="text"))) is Verdict.PASSED
+    )
+    wrong = judge_all_expectations(build_play({**RIGHT, "text": ""}, file=file, catches="returned"))
     assert choose_overall_verdict(wrong) is Verdict.FAILED
 
 

@@ -31,7 +31,7 @@ async def test_it():
 """
 
 
-def lowered(pytester: pytest.Pytester, first: str) -> None:
+def write_blocking_test(pytester: pytest.Pytester, first: str) -> None:
     """Write a test that blocks its loop for longer than the guard."""
     pytester.makeconftest(LOWERED)
     pytester.makepyfile(test_it=BLOCKS.format(first=first))
@@ -40,7 +40,7 @@ def lowered(pytester: pytest.Pytester, first: str) -> None:
 @pytest.mark.slow
 def test_without_a_debugger_the_guard_fires(pytester: pytest.Pytester) -> None:
     """Otherwise the others here would prove nothing."""
-    lowered(pytester, "pass")
+    write_blocking_test(pytester, "pass")
     result = pytester.runpytest_subprocess("-p", "no:anyio")
     result.assert_outcomes(failed=1)
     red = "the supervising program computes, or waits in a call that blocks its loop, for 0.2 s now, at "
@@ -51,7 +51,7 @@ def test_without_a_debugger_the_guard_fires(pytester: pytest.Pytester) -> None:
 @pytest.mark.parametrize("call", ["breakpoint()", "import pdb; pdb.set_trace()"])
 def test_breakpoint_switches_the_guards_off(pytester: pytest.Pytester, call: str) -> None:
     """The user reads code at the prompt for minutes, and continues."""
-    lowered(pytester, call)
+    write_blocking_test(pytester, call)
     result = pytester.run(*PYTEST, timeout=30, stdin=b"p 6 * 7\ncontinue\n")
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["*(Pdb) 42"])
@@ -60,7 +60,7 @@ def test_breakpoint_switches_the_guards_off(pytester: pytest.Pytester, call: str
 @pytest.mark.slow
 def test_trace_switches_the_guards_off(pytester: pytest.Pytester) -> None:
     """`--trace` stops at the first line of the test."""
-    lowered(pytester, "pass")
+    write_blocking_test(pytester, "pass")
     result = pytester.run(*PYTEST, "--trace", timeout=30, stdin=b"continue\n")
     result.assert_outcomes(passed=1)
 
@@ -110,6 +110,6 @@ def test_an_attached_debugger_is_known_by_its_trace_function(pytester: pytest.Py
     """A debugger of an editor traces every function; so does a measure of coverage, which is no debugger."""
     module = "pydevd_tracing" if is_debugger else "coverage_tracer"
     pytester.makepyfile(**{module: "def trace(frame, event, arg):\n    return trace\n"})
-    lowered(pytester, f"import sys, {module}; sys.settrace({module}.trace)")
+    write_blocking_test(pytester, f"import sys, {module}; sys.settrace({module}.trace)")
     result = pytester.runpytest_subprocess("-p", "no:anyio")
     result.assert_outcomes(passed=is_debugger, failed=not is_debugger)

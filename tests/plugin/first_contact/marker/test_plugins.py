@@ -12,8 +12,8 @@ import anyio
 import pytest
 
 from pytest_agentproc.errors import UsageError
-from tests.plugin.first_contact.errors import errors
-from tests.plugin.test_neighbours import load
+from tests.plugin.first_contact.errors import list_error_lines
+from tests.plugin.test_neighbours import load_plugins
 
 if TYPE_CHECKING:
     from pytest_agentproc.clock import VirtualClock
@@ -74,7 +74,7 @@ async def begun():
 RED = re.compile(r"assert 660\.0 == 600\.0$", re.MULTILINE)
 
 
-def judge(result: pytest.RunResult, times: int = 1) -> None:
+def require_one_failure(result: pytest.RunResult, times: int = 1) -> None:
     """Require that only the faulty supervisor failed, on its own time."""
     result.assert_outcomes(passed=times + 1, failed=times)
     assert len(RED.findall(result.stdout.str())) == times
@@ -86,14 +86,14 @@ def test_pytest_asyncio_runs_the_test_in_virtual_time(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     """Its runner makes the loop, for the async fixture too."""
-    load(monkeypatch, "asyncio")
+    load_plugins(monkeypatch, "asyncio")
     options = ("-o", "asyncio_default_fixture_loop_scope=function", f"--asyncio-mode={mode}")
     mark = "pytestmark = pytest.mark.asyncio\n" if mode == "strict" else ""
     mark = mark.replace("pytestmark = ", "asynchronous = ")
     body = BODY.replace("@pytest.mark.virtual_time", "@pytest.mark.virtual_time\n@asynchronous") if mark else BODY
     fixture = FIXTURE.format(fixture="@pytest_asyncio.fixture", library="asyncio")
     pytester.makepyfile(f"import pytest, pytest_asyncio\n{ASYNCIO}\n{mark}{fixture}{body}")
-    judge(pytester.runpytest(*options))
+    require_one_failure(pytester.runpytest(*options))
 
 
 @pytest.mark.slow
@@ -101,7 +101,7 @@ def test_a_loop_that_is_for_other_tests_too_is_refused(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The next test would be in virtual time as well; its twin has a loop of its own."""
-    load(monkeypatch, "asyncio")
+    load_plugins(monkeypatch, "asyncio")
     pytester.makepyfile(
         """
         import pytest
@@ -138,17 +138,17 @@ def test_anyio_runs_the_test_in_virtual_time_on_both_loops(pytester: pytest.Pyte
     body = BODY.replace("@pytest.mark.virtual_time", "@pytest.mark.virtual_time\n@pytest.mark.anyio")
     fixture = FIXTURE.format(fixture="@pytest.fixture", library="anyio")
     pytester.makepyfile(f"import pytest\n{ANYIO}\n{fixture}{body}")
-    judge(pytester.runpytest(), times=2)
+    require_one_failure(pytester.runpytest(), times=2)
 
 
 @pytest.mark.slow
 def test_pytest_trio_runs_the_test_in_virtual_time(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """It runs async fixtures and the test in one run of trio."""
-    load(monkeypatch, "trio")
+    load_plugins(monkeypatch, "trio")
     body = BODY.replace("@pytest.mark.virtual_time", "@pytest.mark.virtual_time\n@pytest.mark.trio")
     fixture = FIXTURE.format(fixture="@pytest.fixture", library="trio")
     pytester.makepyfile(f"import pytest\n{TRIO}\n{fixture}{body}")
-    judge(pytester.runpytest("-p", "no:anyio"))
+    require_one_failure(pytester.runpytest("-p", "no:anyio"))
 
 
 @pytest.mark.slow
@@ -159,7 +159,7 @@ def test_the_marker_alone_runs_an_async_test(pytester: pytest.Pytester, library:
     body = BODY.replace("virtual_time", marker)
     fixture = "\n@pytest.fixture\ndef begun():\n    return 60.0\n"
     pytester.makepyfile(f"import pytest\n{code}\n{fixture}{body}")
-    judge(pytester.runpytest("-p", "no:anyio"))
+    require_one_failure(pytester.runpytest("-p", "no:anyio"))
 
 
 @pytest.mark.slow
@@ -223,7 +223,7 @@ def test_a_fixture_with_a_clock_of_its_own_is_refused_in_a_marked_test(pytester:
     )
     result = pytester.runpytest()
     result.assert_outcomes(passed=1, failed=2)
-    said, begun = errors(result), "begins a virtual time of its own, and virtual time runs here already"
+    said, begun = list_error_lines(result), "begins a virtual time of its own, and virtual time runs here already"
     assert said[:4] == [
         f"pytest_agentproc.errors.UsageError: {fixture} {begun}",
         "call it in a plain function, outside virtual_clock.run and without @pytest.mark.virtual_time:",

@@ -15,16 +15,16 @@ pytestmark = pytest.mark.slow
 FAST = "--agentproc-virtual-sync"
 
 
-def marked(text: str) -> str:
+def add_marker(text: str) -> str:
     """Give a test file with the marker on every test, and nothing else changed."""
     return f"{dedent(text)}\nimport pytest\npytestmark = pytest.mark.virtual_time\n"
 
 
-def programs(code: int) -> dict[str, str]:
+def list_programs_between(code: int) -> dict[str, str]:
     """Give the tests in which a program between starts the agent, as far as the programs are there."""
     names = [name for name in test_started_by_programs.PROGRAMS if name != "node" or shutil.which(name)]
     known = test_started_by_programs
-    return {f"test_{name}": marked(known.TEST.format(program=known.PROGRAMS[name], code=code)) for name in names}
+    return {f"test_{name}": add_marker(known.TEST.format(program=known.PROGRAMS[name], code=code)) for name in names}
 
 
 DURATIONS = """
@@ -86,31 +86,31 @@ def test_each_sync_test_passes_in_virtual_time(pytester: pytest.Pytester) -> Non
     """`subprocess.run`, threads with a queue, programs between, fakes by name, `unittest`: one marker for all."""
     several = test_popen_threads.MANY
     pytester.makepyfile(
-        test_run=marked(test_sync_run.TEST.format(extra="").partition("    def test_durations")[0]),
-        test_threads=marked(test_popen_threads.TEST.format(close="self.process.stdin.close()")),
-        test_many=marked(several),
-        test_durations=marked(DURATIONS.format(limit=7200)),
-        test_limit=marked(LIMIT.format(limit=600)),
-        test_case=marked(CASE.format(linger="1ms")),
+        test_run=add_marker(test_sync_run.TEST.format(extra="").partition("    def test_durations")[0]),
+        test_threads=add_marker(test_popen_threads.TEST.format(close="self.process.stdin.close()")),
+        test_many=add_marker(several),
+        test_durations=add_marker(DURATIONS.format(limit=7200)),
+        test_limit=add_marker(LIMIT.format(limit=600)),
+        test_case=add_marker(CASE.format(linger="1ms")),
         supervisor=test_two_fakes.SYNC,
-        test_fallback=marked(test_two_fakes.SYNC_TEST),
-        **programs(5),
+        test_fallback=add_marker(test_two_fakes.SYNC_TEST),
+        **list_programs_between(5),
     )
     result = pytester.runpytest_subprocess(FAST)
-    result.assert_outcomes(passed=9 + len(programs(5)))
+    result.assert_outcomes(passed=9 + len(list_programs_between(5)))
 
 
 def test_each_fault_is_seen_in_virtual_time(pytester: pytest.Pytester) -> None:
     """The twins: a wrong argument, a needless signal, a wrong exit code, a wrong limit, a call that never came."""
     pytester.makepyfile(
-        test_a_run=marked(test_sync_run.TEST.format(extra=', "--verbose"').partition("    def test_by_name")[0]),
-        test_b_threads=marked(test_popen_threads.TEST.format(close="self.process.terminate()")),
-        test_c_durations=marked(DURATIONS.format(limit=3599)),
-        test_d_limit=marked(LIMIT.format(limit=599)),
+        test_a_run=add_marker(test_sync_run.TEST.format(extra=', "--verbose"').partition("    def test_by_name")[0]),
+        test_b_threads=add_marker(test_popen_threads.TEST.format(close="self.process.terminate()")),
+        test_c_durations=add_marker(DURATIONS.format(limit=3599)),
+        test_d_limit=add_marker(LIMIT.format(limit=599)),
         supervisor=test_two_fakes.SYNC.replace('["claude", "-p"]', '["codex", "-p", prompt]'),
-        test_e_fallback=marked(test_two_fakes.SYNC_TEST),
-        test_f_shell=programs(6)["test_shell"],
-        test_g_case=marked(CASE.format(linger="for ever").replace("def test_an_hour", "def an_hour")),
+        test_e_fallback=add_marker(test_two_fakes.SYNC_TEST),
+        test_f_shell=list_programs_between(6)["test_shell"],
+        test_g_case=add_marker(CASE.format(linger="for ever").replace("def test_an_hour", "def an_hour")),
     )
     result = pytester.runpytest_subprocess("--tb=short", FAST)
     result.assert_outcomes(failed=7)
