@@ -15,6 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pytest_agentproc.capture._capture_files import CaptureResult, redact_record, write_capture_files
     from pytest_agentproc.capture._draft import ScenarioDraft, draft_scenario_from_recording, list_agent_input
     from pytest_agentproc.capture._guesses import normalize_output_line
     from pytest_agentproc.capture._identity import AgentIdentity, identify_agent
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.capture._replay import AgentInput, ReplayStage, replay_agent
     from pytest_agentproc.capture._secrets import RedactedSecret, Redactor
     from pytest_agentproc.capture._targets import check_scenario_output_path, require_linux
-    from pytest_agentproc.capture._write_capture import CaptureResult, redact_record, write_capture_files
 
 __all__ = [
     "LOG_DIALECTS",
@@ -61,7 +61,7 @@ _PUBLIC_NAMES_BY_MODULE = {
     "_replay": ("AgentInput", "ReplayStage", "replay_agent"),
     "_identity": ("AgentIdentity", "identify_agent"),
     "_targets": ("check_scenario_output_path", "require_linux"),
-    "_write_capture": ("CaptureResult", "redact_record", "write_capture_files"),
+    "_capture_files": ("CaptureResult", "redact_record", "write_capture_files"),
 }
 
 

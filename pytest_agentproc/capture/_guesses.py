@@ -15,7 +15,7 @@ from pytest_agentproc.capture._replay import copy_encoder
 from pytest_agentproc.capture._wording import format_inline_yaml, format_yaml_text
 from pytest_agentproc.fake_agents.dialects import make_encoder
 from pytest_agentproc.supervisor import LineSplitter
-from pytest_agentproc.supervisor.dialects import Setting, make_decoder, make_talk
+from pytest_agentproc.supervisor.dialects import Setting, make_decoder, make_session_protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -310,7 +310,9 @@ def _decode_meanings_by_line(program: dict[str, Any], lines: Sequence[bytes]) ->
     dialect, mode = program["dialect"], program["mode"]
     is_session = bool(program["serves"])
     decode: Callable[[bytes], Sequence[Any]]
-    decode = make_talk(dialect, mode, Setting()).decode if is_session else make_decoder(dialect, mode).decode
+    decode = (
+        make_session_protocol(dialect, mode, Setting()).decode if is_session else make_decoder(dialect, mode).decode
+    )
     found = []
     for line in lines:
         framed = [*LineSplitter().feed(line)] if line.endswith(b"\n") else []

@@ -48,7 +48,7 @@ class AgentIdentity:
     @property
     def is_session(self) -> bool:
         """Whether it lives on for further prompts."""
-        return self.mode in DIALECTS[self.dialect].talks
+        return self.mode in DIALECTS[self.dialect].session_protocols
 
     @property
     def agent_yaml(self) -> str:
@@ -95,7 +95,7 @@ def identify_agent(
         )
     if mode not in record.modes:
         raise UsageError(f'the dialect {dialect} has no mode "{mode}"', f"it has {', '.join(sorted(record.modes))}")
-    is_session = mode in record.talks
+    is_session = mode in record.session_protocols
     prompt = words[-1] if words and not words[-1].startswith("-") and not is_session and dialect != "raw" else ""
     model = _MODEL_FIELD_PATTERN.search(out) if mode not in record.nameless else None
     return AgentIdentity(

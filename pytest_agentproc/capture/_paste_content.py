@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.capture._app_server import is_app_server_log, read_app_server_event, strip_log_specific_params
+from pytest_agentproc.capture._app_server_log import is_app_server_log, read_app_server_event, strip_log_specific_params
 from pytest_agentproc.capture._meaning import (
     COMPACTION_WORK_ID,
     DraftStep,
@@ -31,7 +31,7 @@ from pytest_agentproc.capture._meaning import (
     read_permission_answer,
     read_pi_event,
 )
-from pytest_agentproc.capture._opencode import read_opencode_event
+from pytest_agentproc.capture._opencode_log import read_opencode_event
 from pytest_agentproc.capture._paste import (
     LONGEST_DURATION_NS,
     LoggedInstant,
@@ -140,9 +140,9 @@ def detect_dialect_mode(dialect: str, events: list[Any], words: str = "") -> str
     """Say in which mode an agent printed these events."""
     record = RECORDS[dialect]
     if dialect in _SESSION_LOG_TEST_BY_DIALECT and _SESSION_LOG_TEST_BY_DIALECT[dialect](events):
-        return next(iter(record.talks))
+        return next(iter(record.session_protocols))
     if dialect in _SESSION_OPTION_PATTERN_BY_DIALECT and _SESSION_OPTION_PATTERN_BY_DIALECT[dialect].search(words):
-        return next(iter(record.talks))
+        return next(iter(record.session_protocols))
     return next(mode for mode in record.modes if record.steps.get(mode))
 
 
@@ -195,7 +195,7 @@ class _AgentLogParser:
         self._dialect, self._later, self._read = dialect, LaterEvents(events), EVENT_READER_BY_DIALECT[dialect]
         streams = any(get_nested(event, "type") == "stream_event" for event in events)
         self._parsed = ParsedAgentLog(mode, partials=not RECORDS[dialect].partials or streams)
-        self._is_session = self._parsed.is_session = self._parsed.mode in RECORDS[dialect].talks
+        self._is_session = self._parsed.is_session = self._parsed.mode in RECORDS[dialect].session_protocols
         self._is_app_server = self._parsed.mode == "app-server"
         if self._is_app_server:
             self._read = read_app_server_event

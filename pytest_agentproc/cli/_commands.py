@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 MODULE_AND_PURPOSE_BY_COMMAND: dict[str, tuple[str, str]] = {
-    "check": ("pytest_agentproc.cli._check", "tell every mistake of scenario files"),
-    "conform": ("pytest_agentproc.cli._conform", "judge supervisors over the bundled scenarios"),
-    "explain": ("pytest_agentproc.cli._explain", "explain a rule, an outcome, a verdict, a step, a key or a defect"),
-    "fake": ("pytest_agentproc.cli._fake", "write an executable fake agent for tests in any language"),
-    "import": ("pytest_agentproc.cli._importing", "turn a log from a bug report into a draft of a scenario"),
-    "list": ("pytest_agentproc.cli._list", "list the bundled scenarios by behaviour, rule, bug family and dialect"),
-    "new": ("pytest_agentproc.cli._new", "start a scenario file that an editor helps to write"),
-    "record": ("pytest_agentproc.cli._record", "run a program and make a scenario of what it does"),
-    "run": ("pytest_agentproc.cli._run", "play one scenario and watch: the timeline, then the verdict"),
-    "schema": ("pytest_agentproc.cli._schema", "write the JSON Schema of the language, for editors"),
-    "search": ("pytest_agentproc.cli._search", "look for the timing under which a supervisor breaks a promise"),
-    "time": ("pytest_agentproc.cli._time", "run any command in virtual time"),
+    "check": ("pytest_agentproc.cli._check_command", "tell every mistake of scenario files"),
+    "conform": ("pytest_agentproc.cli._conform_command", "judge supervisors over the bundled scenarios"),
+    "explain": (
+        "pytest_agentproc.cli._explain_command",
+        "explain a rule, an outcome, a verdict, a step, a key or a defect",
+    ),
+    "fake": ("pytest_agentproc.cli._fake_command", "write an executable fake agent for tests in any language"),
+    "import": ("pytest_agentproc.cli._import_command", "turn a log from a bug report into a draft of a scenario"),
+    "list": (
+        "pytest_agentproc.cli._list_command",
+        "list the bundled scenarios by behaviour, rule, bug family and dialect",
+    ),
+    "new": ("pytest_agentproc.cli._new_command", "start a scenario file that an editor helps to write"),
+    "record": ("pytest_agentproc.cli._record_command", "run a program and make a scenario of what it does"),
+    "run": ("pytest_agentproc.cli._run_command", "play one scenario and watch: the timeline, then the verdict"),
+    "schema": ("pytest_agentproc.cli._schema_command", "write the JSON Schema of the language, for editors"),
+    "search": ("pytest_agentproc.cli._search_command", "look for the timing under which a supervisor breaks a promise"),
+    "time": ("pytest_agentproc.cli._time_command", "run any command in virtual time"),
 }
 """The module of each command, and its purpose in one line."""
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _RUN_MODE_BY_DIALECT = {name: dialect.default_mode for name, dialect in DIALECTS.items() if dialect.decoders}
-_SESSION_MODE_BY_DIALECT = {name: mode for name, dialect in DIALECTS.items() for mode in dialect.talks}
+_SESSION_MODE_BY_DIALECT = {name: mode for name, dialect in DIALECTS.items() for mode in dialect.session_protocols}
 
 
 class ScenarioTemplate(NamedTuple):

@@ -23,9 +23,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock._debugger import is_debugged, record_debugger, register_debugger_listener
-from pytest_agentproc.clock._events import convert_note_to_event
 from pytest_agentproc.clock._guards import LONGEST_POLLING_PERIOD_NS, WAKE_GAP_TOLERANCE_NS, PollingDetector
 from pytest_agentproc.clock._jump import HostState, JumpRule, NextMove, SpawnPath
+from pytest_agentproc.clock._note_translation import convert_note_to_event
 from pytest_agentproc.clock._protocol import Clock, SystemClock, WatchedRun, current_clock
 
 if TYPE_CHECKING:

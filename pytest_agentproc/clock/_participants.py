@@ -13,8 +13,8 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.clock._events import convert_note_to_event
 from pytest_agentproc.clock._hub_socket import HubListener
+from pytest_agentproc.clock._note_translation import convert_note_to_event
 from pytest_agentproc.clock._participant import Participant, ParticipantState
 from pytest_agentproc.clock._wrappers import WrapperRegistry, list_ancestors
 from pytest_agentproc.fake_agents import wire

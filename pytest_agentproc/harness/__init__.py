@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from pytest_agentproc.harness._faults import require_startable_fakes
 from pytest_agentproc.harness._pace import NotForRealTime, RunForecast, forecast_run
-from pytest_agentproc.harness._played import PlayResult
+from pytest_agentproc.harness._play_result import PlayResult
 from pytest_agentproc.harness._runner import ScenarioRunner, predict_real_seconds
 from pytest_agentproc.harness._supervise import build_run_request, explain_no_virtual_time, explain_real_time_only
-from pytest_agentproc.harness.fakes._fake import FakeAgent, MultiScriptFake, RealTimeLifetime
+from pytest_agentproc.harness.fakes._fake_agent import FakeAgent, MultiScriptFake, RealTimeLifetime
 from pytest_agentproc.harness.fakes._standalone import (
     COMMAND_BY_DIALECT,
     NAMES_OF_REFUSED_CLIS,
@@ -18,7 +18,7 @@ from pytest_agentproc.harness.fakes._standalone import (
     write_fake,
     write_missing_cli_stub,
 )
-from pytest_agentproc.harness.model._machine import InMemoryModel
+from pytest_agentproc.harness.model._in_memory_model import InMemoryModel
 from pytest_agentproc.harness.model._play import ReferenceSubject, add_run_to_model, run_in_model
 
 __all__ = [

@@ -18,7 +18,7 @@ from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from pytest_agentproc.harness.fakes._fake import FakeAgent
+    from pytest_agentproc.harness.fakes._fake_agent import FakeAgent
     from pytest_agentproc.record import Record
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from pytest_agentproc.harness._played import PlayResult
+    from pytest_agentproc.harness._play_result import PlayResult
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import Subject
 

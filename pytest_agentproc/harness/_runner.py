@@ -12,12 +12,6 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.clock import SystemClock, VirtualClock, bind_socket_in, is_debugged, register_debugger_listener
 from pytest_agentproc.errors import AgentprocError, KitError, UsageError
 from pytest_agentproc.harness._bystanders import is_fake_command
-from pytest_agentproc.harness._claims import (
-    ReferenceResults,
-    UnstatedLimitResults,
-    bind_to_subject,
-    list_agent_scenarios,
-)
 from pytest_agentproc.harness._faults import map_probe_answers, require_startable_fakes
 from pytest_agentproc.harness._pace import (
     NotForRealTime,
@@ -31,7 +25,7 @@ from pytest_agentproc.harness._pace import (
     make_exact_pace,
     sum_stated_limits,
 )
-from pytest_agentproc.harness._played import (
+from pytest_agentproc.harness._play_result import (
     MAX_PROMPT_CHARS_KNOWN,
     PlayResult,
     PollingPace,
@@ -42,6 +36,12 @@ from pytest_agentproc.harness._played import (
 )
 from pytest_agentproc.harness._preload import PreloadRunner, UnreachableSupervisor
 from pytest_agentproc.harness._signal_guard import Decoys
+from pytest_agentproc.harness._stated_limits import (
+    ReferenceResults,
+    UnstatedLimitResults,
+    bind_to_subject,
+    list_agent_scenarios,
+)
 from pytest_agentproc.harness._supervise import (
     ArtifactDirectory,
     explain_no_virtual_time,
@@ -50,12 +50,12 @@ from pytest_agentproc.harness._supervise import (
     supervise_in_virtual_time,
 )
 from pytest_agentproc.harness._wakes import CoordinatorWakes
-from pytest_agentproc.harness.fakes._fake import FakeAgent, LockstepProcesses, RealTimeLifetime
+from pytest_agentproc.harness.fakes._fake_agent import FakeAgent, LockstepProcesses, RealTimeLifetime
 from pytest_agentproc.harness.fakes._fake_log import FakeLog
 from pytest_agentproc.harness.fakes._launch import FakeBuilder
 from pytest_agentproc.harness.fakes._refused_starts import make_spawn_failure_listener, simulate_spawn_failures
 from pytest_agentproc.harness.fakes._standalone import COMMAND_BY_DIALECT, NAMES_OF_REFUSED_CLIS, write_missing_cli_stub
-from pytest_agentproc.harness.model._machine import DEFAULT_REFERENCE_SUBJECT
+from pytest_agentproc.harness.model._in_memory_model import DEFAULT_REFERENCE_SUBJECT
 from pytest_agentproc.harness.model._play import blame_endless_agent, play_bound_scenario
 from pytest_agentproc.machine import is_virtual
 from pytest_agentproc.record import Record

@@ -39,10 +39,10 @@ from pytest_agentproc.errors import (
     SupervisorCrash,
     UsageError,
 )
-from pytest_agentproc.harness._endless import cancel_endless_run
+from pytest_agentproc.harness._endless_waits import cancel_endless_run
 from pytest_agentproc.harness._leftovers import KeeperScope, SideProcesses
 from pytest_agentproc.harness._pipes import PipeCount
-from pytest_agentproc.harness._played import SESSION_FOLDER, PlayResult, build_environment, find_requested_model
+from pytest_agentproc.harness._play_result import SESSION_FOLDER, PlayResult, build_environment, find_requested_model
 from pytest_agentproc.harness._signal_guard import guard_signals, make_participant_finder
 from pytest_agentproc.harness.fakes._fake_log import FakeLog
 from pytest_agentproc.harness.fakes._refused_starts import simulate_spawn_failures
@@ -53,9 +53,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from pytest_agentproc.clock import Clock, VirtualClock
-    from pytest_agentproc.harness._played import RealTimePace
+    from pytest_agentproc.harness._play_result import RealTimePace
     from pytest_agentproc.harness._wakes import CoordinatorWakes
-    from pytest_agentproc.harness.fakes._fake import FakeAgent
+    from pytest_agentproc.harness.fakes._fake_agent import FakeAgent
     from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import BoundScenario, Scenario
     from pytest_agentproc.vocabulary import CallerAction, Subject

@@ -11,7 +11,6 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.plugin._below import pytest_cmdline_main, pytest_xdist_setupnodes
 from pytest_agentproc.plugin._fixtures import *  # noqa: F403  # every fixture: its list of public names is the one list
 from pytest_agentproc.plugin._hooks import (
     pytest_addhooks,
@@ -20,8 +19,9 @@ from pytest_agentproc.plugin._hooks import (
     pytest_enter_pdb,
     pytest_load_initial_conftests,
 )
-from pytest_agentproc.plugin._marked import agent_scenario, pytest_generate_tests, pytest_pyfunc_call
+from pytest_agentproc.plugin._marked_tests import agent_scenario, pytest_generate_tests, pytest_pyfunc_call
 from pytest_agentproc.plugin._options import pytest_addoption
+from pytest_agentproc.plugin._preload_run import pytest_cmdline_main, pytest_xdist_setupnodes
 from pytest_agentproc.plugin._virtual_time import pytest_collection_finish
 from pytest_agentproc.plugin.reports._progress import (
     pytest_report_collectionfinish,
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from pytest_agentproc.harness import FakeAgent
     from pytest_agentproc.plugin._fakes import FakeAgents, Fakes
     from pytest_agentproc.plugin._process_tree import ProcessTree
-    from pytest_agentproc.plugin._run import AgentRun, AgentTurn, Runner
-    from pytest_agentproc.plugin._session import AgentSession, Sessions, StartedTurn
+    from pytest_agentproc.plugin._run_fixture import AgentRun, AgentTurn, Runner
+    from pytest_agentproc.plugin._session_fixture import AgentSession, Sessions, StartedTurn
     from pytest_agentproc.plugin.reports._timelines import AgentTimeline
 
 __all__ = [

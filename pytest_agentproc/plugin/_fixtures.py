@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock import VirtualClock
     from pytest_agentproc.plugin._fakes import FakeAgents, Fakes
     from pytest_agentproc.plugin._process_tree import ProcessTree
-    from pytest_agentproc.plugin._run import Runner
-    from pytest_agentproc.plugin._session import Sessions
+    from pytest_agentproc.plugin._run_fixture import Runner
+    from pytest_agentproc.plugin._session_fixture import Sessions
     from pytest_agentproc.plugin.reports._timelines import AgentTimeline
 
 __all__ = [
@@ -120,14 +120,14 @@ def agent_run(request: pytest.FixtureRequest) -> Runner:
     `elapsed`, `returned` (seconds), `signals`, `record`. It serves sync and async tests. A leak, a deadlock or a failed
     `expect` of the scenario fails the test.
     """
-    from pytest_agentproc.plugin._run import Runner
+    from pytest_agentproc.plugin._run_fixture import Runner
 
     return Runner(request)
 
 
 @pytest.fixture
 def agent_session(request: pytest.FixtureRequest) -> Iterator[Sessions]:
-    """Talk to an agent through the reference supervisor in virtual time, one word after the other.
+    """SessionProtocol to an agent through the reference supervisor in virtual time, one word after the other.
 
     `agent_session(scenario, permission=True, prompt_timeout=60, backend="asyncio")` takes what `agent_run` takes; steps
     alone are those of a pi. `prompt(text)` waits for the turn and gives its `outcome`, `text` and `elapsed`.
@@ -135,7 +135,7 @@ def agent_session(request: pytest.FixtureRequest) -> Iterator[Sessions]:
     `now`, `status` and `events` report its state. `close()` gives what `agent_run` would. A leak or a deadlock fails
     the test. It serves sync and async tests: the test's own loop is not used.
     """
-    from pytest_agentproc.plugin._session import Sessions
+    from pytest_agentproc.plugin._session_fixture import Sessions
 
     sessions = Sessions(request)
     yield sessions

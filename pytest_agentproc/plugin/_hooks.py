@@ -66,7 +66,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "process_tree: the test fails if it leaves a process behind")
     validate_options(config)
     if machine.find_preload_shim() is not None:
-        from pytest_agentproc.plugin._below import measure_in_real_time
+        from pytest_agentproc.plugin._preload_run import measure_in_real_time
 
         measure_in_real_time()
     if get_option(config, "defect") is not None:
@@ -113,7 +113,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_enter_pdb(pdb: Any) -> None:
     """Switch the guards of real time off, and have virtual time wait for each command: a user debugs."""
     from pytest_agentproc.clock import record_debugger
-    from pytest_agentproc.plugin._below import pause_at_debugger_prompts
+    from pytest_agentproc.plugin._preload_run import pause_at_debugger_prompts
 
     record_debugger()
     pause_at_debugger_prompts(pdb)

@@ -180,7 +180,7 @@ class ScenarioItem(ScenarioTest):
 
     def runtest(self) -> None:
         """Play the scenario and judge what was seen. A skip stands at the scenario's own line."""
-        from pytest_agentproc.plugin._judge import play_and_judge
+        from pytest_agentproc.plugin._judged_items import play_and_judge
 
         try:
             play_and_judge(self)
@@ -189,7 +189,7 @@ class ScenarioItem(ScenarioTest):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Show the explanation of a red scenario, or the sentence of an error; a stack only of our own mistakes."""
-        from pytest_agentproc.plugin._judge import ScenarioFailed
+        from pytest_agentproc.plugin._judged_items import ScenarioFailed
 
         if isinstance(excinfo.value, ScenarioFailed):
             return f"{excinfo.value}\nrerun: {format_rerun_command(self)}"

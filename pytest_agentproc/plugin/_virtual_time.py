@@ -1,7 +1,7 @@
 """The marker `virtual_time`: which tests are in virtual time, and how each comes into it.
 
 The event loop of an async test is the virtual clock's, whatever plugin makes it. Without a plugin the test runs here.
-A sync test follows the preload clock, as all processes that it starts do: see `_below`.
+A sync test follows the preload clock, as all processes that it starts do: see `_preload_run`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.plugin._below import restart_below_coordinator, run_in_virtual_time
+from pytest_agentproc.plugin._preload_run import restart_below_coordinator, run_in_virtual_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

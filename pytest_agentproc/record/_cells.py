@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pytest_agentproc.record._normal import EventTuple
+    from pytest_agentproc.record._normal_form import EventTuple
     from pytest_agentproc.record._payload import Payload
 
 

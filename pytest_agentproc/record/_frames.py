@@ -7,7 +7,7 @@ from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from pytest_agentproc.record._cells import describe_events, format_duration, format_instant
-from pytest_agentproc.record._normal import add_step_lines, join_chunks_of_instant
+from pytest_agentproc.record._normal_form import add_step_lines, join_chunks_of_instant
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from pytest_agentproc.record._cells import DescribedEvent
-    from pytest_agentproc.record._normal import EventTuple
+    from pytest_agentproc.record._normal_form import EventTuple
 
 
 CALLER, SUPERVISOR, _TIMER_COLUMN_NAME = "caller", "supervisor", "timers"

@@ -8,7 +8,7 @@ import json
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_agentproc.record._normal import compute_normal_form, join_chunks_of_instant
+from pytest_agentproc.record._normal_form import compute_normal_form, join_chunks_of_instant
 from pytest_agentproc.record._payload import MAX_WHOLE_OUTPUT_BYTES, Payload, PayloadBuffer, get_payload_limit
 
 if TYPE_CHECKING:

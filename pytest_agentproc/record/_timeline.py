@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 from pytest_agentproc.errors import UsageError, suggest_known_word
 from pytest_agentproc.record._cells import describe_events, format_instant
 from pytest_agentproc.record._frames import group_described_events
-from pytest_agentproc.record._normal import add_step_lines, join_chunks_of_instant
+from pytest_agentproc.record._normal_form import add_step_lines, join_chunks_of_instant
 from pytest_agentproc.record._text import render_timeline
 from pytest_agentproc.vocabulary import ALL_LIMIT_NAMES, NANOSECONDS_PER_SECOND, Outcome
 

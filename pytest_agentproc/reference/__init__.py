@@ -6,9 +6,14 @@
 
 from __future__ import annotations
 
-from pytest_agentproc.reference._bundled import BundledScenario, read_bundled_scenarios
+from pytest_agentproc.reference._bundled_scenarios import BundledScenario, read_bundled_scenarios
 from pytest_agentproc.reference._entries import Example, ReferenceEntry, find_entries, list_entries
-from pytest_agentproc.reference._written import find_page, format_as_markdown, format_for_terminal, make_heading_anchor
+from pytest_agentproc.reference._entry_text import (
+    find_page,
+    format_as_markdown,
+    format_for_terminal,
+    make_heading_anchor,
+)
 
 __all__ = [
     "BundledScenario",

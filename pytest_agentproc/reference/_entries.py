@@ -11,7 +11,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.defects import DEFECTS
-from pytest_agentproc.reference._bundled import choose_excerpts, read_bundled_scenarios
+from pytest_agentproc.reference._bundled_scenarios import choose_excerpts, read_bundled_scenarios
 from pytest_agentproc.scenario import list_key_tables
 from pytest_agentproc.verdict import VERDICT_TEXTS, Verdict
 from pytest_agentproc.vocabulary import (
@@ -27,7 +27,7 @@ from pytest_agentproc.vocabulary import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pytest_agentproc.reference._bundled import BundledScenario
+    from pytest_agentproc.reference._bundled_scenarios import BundledScenario
     from pytest_agentproc.scenario import Key
 
 

@@ -11,11 +11,16 @@ from __future__ import annotations
 
 from pytest_agentproc.errors import NotApplicable
 from pytest_agentproc.scenario._additions import BUNDLED_LANGUAGE, add_dialect, add_step
-from pytest_agentproc.scenario._check import Key, ScenarioLanguage
 from pytest_agentproc.scenario._expect import TIME_EXPECT_KEYS
-from pytest_agentproc.scenario._load import load, load_for_each_agent, loads, read_agent_names
-from pytest_agentproc.scenario._movable import MovablePiece, apply_moves, find_movable_pieces, replace_expected_times
-from pytest_agentproc.scenario._open import OpenValue, OpenValueChoice
+from pytest_agentproc.scenario._file_check import Key, ScenarioLanguage
+from pytest_agentproc.scenario._loading import load, load_for_each_agent, loads, read_agent_names
+from pytest_agentproc.scenario._movable_pieces import (
+    MovablePiece,
+    apply_moves,
+    find_movable_pieces,
+    replace_expected_times,
+)
+from pytest_agentproc.scenario._open_values import OpenValue, OpenValueChoice
 from pytest_agentproc.scenario._scenario import BoundScenario, Expectation, Scenario, StatedLimits
 from pytest_agentproc.scenario._schema import SCHEMA_MODELINE_FORMAT, build_schema
 from pytest_agentproc.scenario._tables import KeyTable, KeyUse, find_key_uses, list_key_tables

@@ -16,15 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.scenario._check import (
-    CompileContext,
-    Key,
-    ProgramStep,
-    ScenarioLanguage,
-    StepEntry,
-    WrittenStep,
-    is_step_supported,
-)
 from pytest_agentproc.scenario._expressions import Expression
 from pytest_agentproc.scenario._fields import (
     ChoiceType,
@@ -36,6 +27,15 @@ from pytest_agentproc.scenario._fields import (
     TimeType,
     WholeNumberType,
 )
+from pytest_agentproc.scenario._file_check import (
+    CompileContext,
+    Key,
+    ProgramStep,
+    ScenarioLanguage,
+    StepEntry,
+    WrittenStep,
+    is_step_supported,
+)
 from pytest_agentproc.scenario._script import ScriptStepsType
 from pytest_agentproc.scenario._steps import STEP_ENTRY_BY_NAME
 from pytest_agentproc.scenario._yaml import YamlMapping, YamlNode, YamlScalar, YamlSequence
@@ -44,7 +44,7 @@ from pytest_agentproc.vocabulary import DIALECTS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pytest_agentproc.scenario._check import FileCheck, ValueType
+    from pytest_agentproc.scenario._file_check import FileCheck, ValueType
     from pytest_agentproc.vocabulary import Dialect, ScriptStep
 
 
@@ -103,8 +103,8 @@ class AddedDialect:
             }
             for mode in self.dialect.decoders:
                 self.dialect.make_decoder(mode)
-            for mode in self.dialect.talks:
-                self.dialect.make_talk(mode, _ConversationForInspection())
+            for mode in self.dialect.session_protocols:
+                self.dialect.make_session_protocol(mode, _ConversationForInspection())
         except UsageError as error:
             return f"{about}: {error.message.removeprefix(f'dialect {self.dialect.name}: ')}: {error.remedy}", {}
         return "", events
@@ -128,7 +128,7 @@ class AddedDialect:
             raise UsageError(
                 f"its encoder {place} raised {type(error).__name__}: {error}", "it needs a class Encoder of a program"
             ) from error
-        is_host = mode in self.dialect.talks
+        is_host = mode in self.dialect.session_protocols
         wanted = (*_REQUIRED_ENCODER_METHODS, *(_REQUIRED_SESSION_ENCODER_METHODS if is_host else ()))
         lacks = [name for name in wanted if not callable(getattr(made, name, None))]
         lacks += [name for name in ("code", "questions") if is_host and not hasattr(made, name)]

@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.scenario._check import Key
 from pytest_agentproc.scenario._expect_keys import (
     ARTIFACT_EXPECT_KEY_BY_NAME,
     ASKED_VALUE_TYPE,
@@ -43,13 +42,14 @@ from pytest_agentproc.scenario._fields import (
     TimeType,
     WholeNumberType,
 )
-from pytest_agentproc.scenario._words import describe_unknown_word, map_words_to_remedy
+from pytest_agentproc.scenario._file_check import Key
+from pytest_agentproc.scenario._suggestions import describe_unknown_word, map_words_to_remedy
 from pytest_agentproc.scenario._yaml import YamlMapping, YamlNode, YamlScalar, YamlSequence
 from pytest_agentproc.vocabulary import LEVELS, SIGNAL_NUMBER_BY_NAME
 
 if TYPE_CHECKING:
-    from pytest_agentproc.scenario._check import CompileContext, FileCheck
     from pytest_agentproc.scenario._expressions import Expression
+    from pytest_agentproc.scenario._file_check import CompileContext, FileCheck
 
 
 def bind_expected_value(expected: UnboundExpectation, scope: CompileContext) -> Any:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.scenario._check import Key
-from pytest_agentproc.scenario._drive import SESSION_STATUSES
+from pytest_agentproc.scenario._drive_keys import SESSION_STATUSES
 from pytest_agentproc.scenario._fields import (
     AnyOfType,
     ChoiceType,
@@ -22,16 +21,17 @@ from pytest_agentproc.scenario._fields import (
     TimeType,
     WholeNumberType,
 )
+from pytest_agentproc.scenario._file_check import Key
 from pytest_agentproc.scenario._session_steps import ANSWERS_BY_KIND
-from pytest_agentproc.scenario._words import join_choices
+from pytest_agentproc.scenario._suggestions import join_choices
 from pytest_agentproc.scenario._yaml import YamlMapping, YamlNode, YamlScalar, YamlSequence
 from pytest_agentproc.vocabulary import ARTIFACT_TEXTS, RESULT_FIELD_TEXTS, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from pytest_agentproc.scenario._check import CompileContext, FileCheck, ValueType
     from pytest_agentproc.scenario._expressions import Expression
+    from pytest_agentproc.scenario._file_check import CompileContext, FileCheck, ValueType
 
 
 @dataclass(frozen=True)

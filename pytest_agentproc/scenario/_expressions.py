@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import NotApplicable
-from pytest_agentproc.scenario._words import describe_unknown_word, find_nearest_option, shorten_text
+from pytest_agentproc.scenario._suggestions import describe_unknown_word, find_nearest_option, shorten_text
 from pytest_agentproc.vocabulary import LIMITS_IN_BYTES, LIMITS_IN_SECONDS
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
-from pytest_agentproc.scenario._check import FileCheck, Key, ValueType
 from pytest_agentproc.scenario._expressions import SIZE_MEASURE
-from pytest_agentproc.scenario._words import (
+from pytest_agentproc.scenario._file_check import FileCheck, Key, ValueType
+from pytest_agentproc.scenario._suggestions import (
     describe_unknown_word,
     find_nearest_option,
     join_choices,

@@ -9,8 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.fake_agents.program import MAX_WRITE_BYTES
-from pytest_agentproc.scenario._check import Key, WrittenStep
-from pytest_agentproc.scenario._drive import (
+from pytest_agentproc.scenario._drive_keys import (
     CONTINUES_VALUE_TYPE,
     DRIVE_KEY_BY_NAME,
     DRIVE_VALUE_TYPE,
@@ -34,9 +33,10 @@ from pytest_agentproc.scenario._fields import (
     TimeType,
     WholeNumberType,
 )
+from pytest_agentproc.scenario._file_check import Key, WrittenStep
 from pytest_agentproc.scenario._script import ScriptStepsType, check_child_references, check_inherited_streams
 from pytest_agentproc.scenario._steps import STEP_ENTRY_BY_NAME
-from pytest_agentproc.scenario._words import (
+from pytest_agentproc.scenario._suggestions import (
     REMEDY_BY_COMMAND_WORD,
     describe_unknown_word,
     find_nearest_option,
@@ -62,8 +62,8 @@ from pytest_agentproc.vocabulary import (
 )
 
 if TYPE_CHECKING:
-    from pytest_agentproc.scenario._check import FileCheck
     from pytest_agentproc.scenario._expect_keys import UnboundExpectation
+    from pytest_agentproc.scenario._file_check import FileCheck
     from pytest_agentproc.vocabulary import Dialect
 
 
@@ -116,9 +116,9 @@ def _validate_agent(values: dict[str, Any], node: YamlNode, _what: str, check: F
         check.report_at(
             node, f"the fake of {record.name} takes any arguments: leave flags out, it is known by {join_choices(able)}"
         )
-    if "states" in values and not (record.states and mode in record.talks):
+    if "states" in values and not (record.states and mode in record.session_protocols):
         able = check.language.list_dialect_modes_with(
-            lambda dialect, mode: bool(dialect.states) and mode in dialect.talks
+            lambda dialect, mode: bool(dialect.states) and mode in dialect.session_protocols
         )
         check.report_at(
             node, f"the dialect {record.name} tells no states in mode {mode}: known by {join_choices(able)}"

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_agentproc.errors import NotApplicable
 from pytest_agentproc.fake_agents.program import PROGRAM_FORMAT_VERSION
-from pytest_agentproc.scenario._check import CompileContext, ProgramStep, UsedLimitsRecorder, WrittenStep
-from pytest_agentproc.scenario._drive import bind_caller_action, bind_hooks, bind_permission_handler
+from pytest_agentproc.scenario._drive_keys import bind_caller_action, bind_hooks, bind_permission_handler
 from pytest_agentproc.scenario._expect import bind_expected_value
 from pytest_agentproc.scenario._expect_keys import UnboundExpectation, split_session_key
-from pytest_agentproc.scenario._open import OpenValue, OpenValueChoice, fill_open_values
+from pytest_agentproc.scenario._file_check import CompileContext, ProgramStep, UsedLimitsRecorder, WrittenStep
+from pytest_agentproc.scenario._open_values import OpenValue, OpenValueChoice, fill_open_values
 from pytest_agentproc.vocabulary import ALL_LIMIT_NAMES, ERRNO_BY_RESOURCE_SHORTAGE, LimitsRequest, Outcome, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pytest_agentproc.scenario._check import ScenarioLanguage
-    from pytest_agentproc.scenario._drive import DriveItem
+    from pytest_agentproc.scenario._drive_keys import DriveItem
+    from pytest_agentproc.scenario._file_check import ScenarioLanguage
     from pytest_agentproc.vocabulary import CallerAction, ContinuedSession, Dialect, Handler, HookReaction
 
 

@@ -32,7 +32,7 @@ from pytest_agentproc.scenario._fields import (
     WordsOrMappingType,
 )
 from pytest_agentproc.scenario._file import SCENARIO_FILE_TYPE, SESSION_KEY_BY_NAME
-from pytest_agentproc.scenario._open import DOC_BY_OPEN_WORD, MAX_OPEN_VALUE_OPTIONS
+from pytest_agentproc.scenario._open_values import DOC_BY_OPEN_WORD, MAX_OPEN_VALUE_OPTIONS
 from pytest_agentproc.scenario._script import ScriptStepsType
 from pytest_agentproc.scenario._steps import STEP_ENTRY_BY_NAME
 from pytest_agentproc.vocabulary import DIALECTS, LIMITS_IN_SECONDS
@@ -40,7 +40,7 @@ from pytest_agentproc.vocabulary import DIALECTS, LIMITS_IN_SECONDS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pytest_agentproc.scenario._check import Key
+    from pytest_agentproc.scenario._file_check import Key
 
 
 def build_snippets() -> list[dict[str, Any]]:

@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.scenario._check import Key, WrittenStep
 from pytest_agentproc.scenario._fields import (
     ChoiceType,
     EitherType,
@@ -18,7 +17,8 @@ from pytest_agentproc.scenario._fields import (
     TimeType,
     WholeNumberType,
 )
-from pytest_agentproc.scenario._words import (
+from pytest_agentproc.scenario._file_check import Key, WrittenStep
+from pytest_agentproc.scenario._suggestions import (
     REMEDY_BY_COMMAND_WORD,
     REMEDY_BY_UNKNOWN_STEP,
     describe_unknown_word,
@@ -37,7 +37,7 @@ from pytest_agentproc.scenario._yaml import (
 from pytest_agentproc.vocabulary import SIGNAL_NUMBER_BY_NAME, parse_signal_name
 
 if TYPE_CHECKING:
-    from pytest_agentproc.scenario._check import CompileContext, FileCheck, ProgramStep, StepEntry
+    from pytest_agentproc.scenario._file_check import CompileContext, FileCheck, ProgramStep, StepEntry
 
 
 @dataclass(frozen=True)

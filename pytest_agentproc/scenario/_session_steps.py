@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.scenario._check import Key, is_step_supported
 from pytest_agentproc.scenario._fields import (
     LONG_TEXT_TYPE,
     AnyOfType,
@@ -22,12 +21,13 @@ from pytest_agentproc.scenario._fields import (
     WholeNumberType,
     WordsOrMappingType,
 )
+from pytest_agentproc.scenario._file_check import Key, is_step_supported
 from pytest_agentproc.scenario._script import ScriptStepsType
-from pytest_agentproc.scenario._words import describe_unknown_word, join_choices, shorten_text
+from pytest_agentproc.scenario._suggestions import describe_unknown_word, join_choices, shorten_text
 from pytest_agentproc.scenario._yaml import YamlMapping, YamlNode, YamlScalar
 
 if TYPE_CHECKING:
-    from pytest_agentproc.scenario._check import CompileContext, FileCheck, ProgramStep, WrittenStep
+    from pytest_agentproc.scenario._file_check import CompileContext, FileCheck, ProgramStep, WrittenStep
 
 
 _TOOL_KEYS_OF_SOME_DIALECTS = ("parent", "more", "allowed_by", "kind", "locations")
@@ -384,7 +384,7 @@ class _AcknowledgedEventWordType(ChoiceType):
             who = "a spawned process" if check.depth else f"the dialect {check.dialect} in mode {check.mode}"
             told = "nothing of a signal" if word == "signal" else "no receipt of a cancel"
             able = check.language.list_dialect_modes_with(
-                lambda record, mode: word in record.keys and mode in record.talks
+                lambda record, mode: word in record.keys and mode in record.session_protocols
             )
             check.report_at(node, f"{who} tells {told}: known by {join_choices(able)}")
         return word

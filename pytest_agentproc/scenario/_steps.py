@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import NotApplicable
 from pytest_agentproc.files import read_file_inside_folder
-from pytest_agentproc.scenario._check import CompileContext, Key, ProgramStep, StepEntry, StepTable, WrittenStep
 from pytest_agentproc.scenario._fields import (
     ChoiceType,
     EitherType,
@@ -28,6 +27,7 @@ from pytest_agentproc.scenario._fields import (
     TimeType,
     WholeNumberType,
 )
+from pytest_agentproc.scenario._file_check import CompileContext, Key, ProgramStep, StepEntry, StepTable, WrittenStep
 from pytest_agentproc.scenario._script import (
     AWAITED_EXIT_VALUE_TYPE,
     KILL_VALUE_TYPE,
@@ -63,11 +63,11 @@ from pytest_agentproc.scenario._session_steps import (
     compile_request_step,
     compile_wait_for_step,
 )
-from pytest_agentproc.scenario._words import describe_unknown_word, shorten_text
+from pytest_agentproc.scenario._suggestions import describe_unknown_word, shorten_text
 from pytest_agentproc.vocabulary import SIGNAL_NUMBER_BY_NAME, parse_signal_name
 
 if TYPE_CHECKING:
-    from pytest_agentproc.scenario._check import FileCheck
+    from pytest_agentproc.scenario._file_check import FileCheck
     from pytest_agentproc.scenario._yaml import YamlNode
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_agentproc.scenario._drive import (
+from pytest_agentproc.scenario._drive_keys import (
     CONTINUES_VALUE_TYPE,
     DRIVE_KEY_BY_NAME,
     HANDLER_VALUE_TYPE,
@@ -42,7 +42,7 @@ from pytest_agentproc.scenario._yaml import YamlMapping, YamlScalar, YamlSequenc
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pytest_agentproc.scenario._check import Key
+    from pytest_agentproc.scenario._file_check import Key
     from pytest_agentproc.scenario._yaml import YamlNode
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import yaml
 
 from pytest_agentproc.errors import ScenarioError, ScenarioProblem
-from pytest_agentproc.scenario._words import (
+from pytest_agentproc.scenario._suggestions import (
     describe_unknown_word,
     escape_and_shorten,
     join_choices,

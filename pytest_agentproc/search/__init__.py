@@ -9,11 +9,11 @@ with real processes; `format_failure_scenario` makes it an ordinary file.
 from __future__ import annotations
 
 from pytest_agentproc.search._draws import require_hypothesis
-from pytest_agentproc.search._expect_keys import collect_expect_keys
-from pytest_agentproc.search._explore import explore
-from pytest_agentproc.search._find import FailingSetting, confirm_failure
-from pytest_agentproc.search._find_file import format_failure_scenario
+from pytest_agentproc.search._finding import FailingSetting, confirm_failure
+from pytest_agentproc.search._finding_file import format_failure_scenario
 from pytest_agentproc.search._invariants import find_broken_invariant
+from pytest_agentproc.search._piece_exploration import explore
+from pytest_agentproc.search._result_expectations import collect_expect_keys
 from pytest_agentproc.search._search import has_output_after_end, search
 from pytest_agentproc.search._trials import SearchResult
 

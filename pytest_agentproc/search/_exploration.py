@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from pytest_agentproc.errors import Deadlock, ScenarioError
 from pytest_agentproc.harness import forecast_run, run_in_model
 from pytest_agentproc.scenario import NotApplicable, apply_moves, find_movable_pieces, loads, replace_expected_times
-from pytest_agentproc.search._find import FailingSetting, describe_check, find_unmet_check
-from pytest_agentproc.search._find_file import remove_file_keys
+from pytest_agentproc.search._finding import FailingSetting, describe_check, find_unmet_check
+from pytest_agentproc.search._finding_file import remove_file_keys
 from pytest_agentproc.search._invariants import find_broken_invariant
 from pytest_agentproc.search._trials import ScenarioSettings
 from pytest_agentproc.verdict import Verdict, find_instants, judge_play, replace_instants

@@ -12,10 +12,10 @@ from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.harness import ScenarioRunner, run_in_model
 from pytest_agentproc.scenario import NotApplicable, OpenValueChoice, Scenario, loads
 from pytest_agentproc.search._draws import find_smallest_failure
-from pytest_agentproc.search._expect_keys import collect_expect_keys
-from pytest_agentproc.search._find import FailingSetting, find_unmet_check
-from pytest_agentproc.search._find_file import replace_expectations
+from pytest_agentproc.search._finding import FailingSetting, find_unmet_check
+from pytest_agentproc.search._finding_file import replace_expectations
 from pytest_agentproc.search._invariants import find_broken_invariant
+from pytest_agentproc.search._result_expectations import collect_expect_keys
 from pytest_agentproc.search._trials import ScenarioSettings, SearchResult, TrialsWithinTime
 
 if TYPE_CHECKING:

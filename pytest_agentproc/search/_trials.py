@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.harness import PlayResult
     from pytest_agentproc.scenario import Scenario
-    from pytest_agentproc.search._find import FailingSetting
+    from pytest_agentproc.search._finding import FailingSetting
     from pytest_agentproc.vocabulary import LimitsRequest, Subject
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from pytest_agentproc.errors import CannotContinue, Declined
-from pytest_agentproc.subjects._checked import call_supervisor
+from pytest_agentproc.subjects._checked_subject import call_supervisor
 from pytest_agentproc.subjects._client import Client
 from pytest_agentproc.subjects._command import (
     Command,
@@ -26,7 +26,7 @@ from pytest_agentproc.subjects._command import (
     make_run_folder,
     record_end,
 )
-from pytest_agentproc.subjects._driven import ACTIONS_OF_DRIVEN_CLIENTS, SessionDriver
+from pytest_agentproc.subjects._driven_sessions import ACTIONS_OF_DRIVEN_CLIENTS, SessionDriver
 from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.subjects._checked import CheckedSubject
+from pytest_agentproc.subjects._checked_subject import CheckedSubject
 from pytest_agentproc.subjects._function import Function
 from pytest_agentproc.subjects._reference import ReferenceSupervisor
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 
-from pytest_agentproc.subjects._checked import is_spawn_error
+from pytest_agentproc.subjects._checked_subject import is_spawn_error
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

@@ -17,9 +17,7 @@ import anyio
 
 from pytest_agentproc.errors import AdapterError, Declined, UsageError
 from pytest_agentproc.files import read_file
-from pytest_agentproc.subjects._answers import read_answer
-from pytest_agentproc.subjects._said import ProgramEnd, parse_field_sources, read_report_fields
-from pytest_agentproc.subjects._stated import (
+from pytest_agentproc.subjects._limit_statements import (
     has_time_limit,
     require_cannot_words,
     require_dialects,
@@ -27,6 +25,8 @@ from pytest_agentproc.subjects._stated import (
     require_limits,
     require_outcomes,
 )
+from pytest_agentproc.subjects._program_report import ProgramEnd, parse_field_sources, read_report_fields
+from pytest_agentproc.subjects._report_reading import read_answer
 from pytest_agentproc.vocabulary import (
     LIMITS_IN_SECONDS,
     LIMITS_THAT_MAY_BE_OFF,

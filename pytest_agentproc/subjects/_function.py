@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import anyio.to_thread
 
 from pytest_agentproc.errors import AdapterError, UsageError
-from pytest_agentproc.subjects._checked import ask_for_limits, call_supervisor, find_adapter_module
-from pytest_agentproc.subjects._stated import (
+from pytest_agentproc.subjects._checked_subject import ask_for_limits, call_supervisor, find_adapter_module
+from pytest_agentproc.subjects._limit_statements import (
     has_time_limit,
     make_policy,
     require_actions,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.subjects._talk import SessionGroup
+from pytest_agentproc.subjects._reference_sessions import SessionGroup
 from pytest_agentproc.supervisor import Deciders, FolderStore, SessionDeciders, run_once
 
 if TYPE_CHECKING:

@@ -8,14 +8,21 @@ The agent is never killed while it works, never waited for once it is done, and 
     _events                     the values between a machine and its driver
     _watchdog, _tools, _ending  deciders of both: limits, tools and tasks, how a run ends
     _streams                    bytes to lines, the kept tail, what is written to the agent
-    _turns, _router, _questions, _lifecycle   deciders of a session alone; `_life` is one agent process
-    _result, _artifacts         what comes of it, and what is kept on disk
+    _turns, _router, _questions, _agent_lifecycle   deciders of a session alone; `_agent_process` is one agent process
+    _result, _artifact_files         what comes of it, and what is kept on disk
     dialects/                   a CLI's bytes to meanings, a session's intents to bytes
 """
 
 from __future__ import annotations
 
-from pytest_agentproc.supervisor._artifacts import Artifacts, FileStore, FolderStore, RunHeader
+from pytest_agentproc.supervisor._agent_lifecycle import (
+    RestartCounter,
+    SessionDeciders,
+    SessionStatus,
+    SessionTask,
+    StatusRules,
+)
+from pytest_agentproc.supervisor._artifact_files import Artifacts, FileStore, FolderStore, RunHeader
 from pytest_agentproc.supervisor._conversation import Conversation
 from pytest_agentproc.supervisor._driver import Abandonment, AgentProcess, Driver
 from pytest_agentproc.supervisor._ending import Completion, Escalation, OutcomeRules
@@ -26,13 +33,6 @@ from pytest_agentproc.supervisor._events import (
     SendSignal,
     SessionEvent,
     TurnResult,
-)
-from pytest_agentproc.supervisor._lifecycle import (
-    RestartCounter,
-    SessionDeciders,
-    SessionStatus,
-    SessionTask,
-    StatusRules,
 )
 from pytest_agentproc.supervisor._machine import Deciders, RunMachine, RunTask
 from pytest_agentproc.supervisor._questions import HookTracker, OpenQuestions

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor import _events as on
 from pytest_agentproc.supervisor import _events as to
+from pytest_agentproc.supervisor._agent_lifecycle import AgentLifecycle, SessionStatus
 from pytest_agentproc.supervisor._ending import EscalationStep
-from pytest_agentproc.supervisor._lifecycle import AgentLifecycle, SessionStatus
 from pytest_agentproc.supervisor.dialects import (
     Asked,
     Compaction,
@@ -37,8 +37,8 @@ from pytest_agentproc.vocabulary import Outcome
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pytest_agentproc.supervisor._agent_lifecycle import SessionDeciders, SessionTask
     from pytest_agentproc.supervisor._events import CallerIntent, MachineCommand, MachineEvent
-    from pytest_agentproc.supervisor._lifecycle import SessionDeciders, SessionTask
     from pytest_agentproc.supervisor.dialects import SessionMeaning, TaskMeaning
 
 
@@ -161,7 +161,7 @@ class Conversation(AgentLifecycle):
     def _handle_lines(self, lines: list[bytes], now: int) -> list[MachineCommand]:
         commands: list[MachineCommand] = []
         for line in lines:
-            for meaning in self.talk.decode(line):
+            for meaning in self.protocol.decode(line):
                 if due := self._handle_meaning(meaning, now):
                     commands += due
         if self.framing.is_overlong:

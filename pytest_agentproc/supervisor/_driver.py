@@ -14,8 +14,8 @@ from pytest_agentproc.vocabulary import format_signal_name
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pytest_agentproc.supervisor._agent_process import ProcessMachine
     from pytest_agentproc.supervisor._events import MachineCommand, MachineEvent
-    from pytest_agentproc.supervisor._life import ProcessMachine
     from pytest_agentproc.supervisor.dialects import Meaning
 
 

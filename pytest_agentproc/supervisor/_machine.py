@@ -14,7 +14,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor import _events as on
-from pytest_agentproc.supervisor._artifacts import Artifacts
+from pytest_agentproc.supervisor._agent_process import ProcessMachine
+from pytest_agentproc.supervisor._artifact_files import Artifacts
 from pytest_agentproc.supervisor._driver import Abandonment
 from pytest_agentproc.supervisor._ending import (
     Completion,
@@ -25,7 +26,6 @@ from pytest_agentproc.supervisor._ending import (
     explain_start,
     prefix_command,
 )
-from pytest_agentproc.supervisor._life import ProcessMachine
 from pytest_agentproc.supervisor._result import Result
 from pytest_agentproc.supervisor._streams import LineSplitter, StdinFeeder
 from pytest_agentproc.supervisor._tools import BackgroundTaskTracker, ToolTracker
@@ -36,7 +36,7 @@ from pytest_agentproc.vocabulary import Dialect, Outcome, Policy
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pytest_agentproc.supervisor._artifacts import FileStore, RunHeader
+    from pytest_agentproc.supervisor._artifact_files import FileStore, RunHeader
     from pytest_agentproc.supervisor._events import MachineCommand, MachineEvent
     from pytest_agentproc.supervisor.dialects import Meaning
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.supervisor.dialects import Hook, Question, Talk
+    from pytest_agentproc.supervisor.dialects import Hook, Question, SessionProtocol
     from pytest_agentproc.vocabulary import Policy
 
 
@@ -131,11 +131,11 @@ class HookTracker:
         self._kept: deque[tuple[Hook, int, int]] = deque()
         self._size = 0
         self._sweep_at: int | None = None
-        self._talk: Talk
+        self._protocol: SessionProtocol
 
-    def connect_to_agent(self, talk: Talk) -> None:
+    def connect_to_agent(self, protocol: SessionProtocol) -> None:
         """Speak to a new agent process; what waited in the old one waits no more."""
-        self._talk = talk
+        self._protocol = protocol
 
     def drop_waiting_hooks(self) -> None:
         """Note that the agent has ended: no question waits for an answer any more."""
@@ -157,14 +157,14 @@ class HookTracker:
         is_registered = hook.callback in self._registered
         if hook.is_question:
             if len(self._waiting) >= self.MOST:
-                return self._talk.encode_hook_answer(hook, "too many hooks wait")
+                return self._protocol.encode_hook_answer(hook, "too many hooks wait")
             self.withdraw(hook.id)
             self._waiting[hook.id] = (hook, now + self._limit)
         elif not is_registered:
             self._keep_fired_hook(hook, now)
         if is_registered:
             self._request_callback(hook)
-        return b"" if hook.is_question else self._talk.encode_hook_answer(hook)
+        return b"" if hook.is_question else self._protocol.encode_hook_answer(hook)
 
     def withdraw(self, name: str) -> None:
         """Take note that the agent wants no answer to a hook any more."""
@@ -194,7 +194,7 @@ class HookTracker:
         hook, _ = self._waiting.pop(name, (None, 0))
         if hook is None:
             return b""
-        return self._talk.encode_hook_answer(hook, "" if allowed else "denied by the supervising program")
+        return self._protocol.encode_hook_answer(hook, "" if allowed else "denied by the supervising program")
 
     # Time.
 
@@ -207,7 +207,7 @@ class HookTracker:
             while self._kept and now - self._kept[0][1] > self.LIFE:
                 self._drop_oldest_hook()
             self._sweep_at = now + self.SWEEP if self._kept else None
-        return b"".join(self._talk.encode_hook_answer(hook, "nobody answered the hook in time") for hook in late)
+        return b"".join(self._protocol.encode_hook_answer(hook, "nobody answered the hook in time") for hook in late)
 
     def _keep_fired_hook(self, hook: Hook, now: int) -> None:
         size = self._measure_hook(hook)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock import SystemClock, current_clock
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.supervisor._artifacts import Artifacts, FolderStore, RunHeader
+from pytest_agentproc.supervisor._artifact_files import Artifacts, FolderStore, RunHeader
 from pytest_agentproc.supervisor._driver import Abandonment, Driver
 from pytest_agentproc.supervisor._machine import Deciders, RunMachine, RunTask
 from pytest_agentproc.supervisor._spawn import check_command, make_spawner
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pytest_agentproc.clock import Clock
-    from pytest_agentproc.supervisor._artifacts import FileStore
+    from pytest_agentproc.supervisor._artifact_files import FileStore
     from pytest_agentproc.supervisor._result import Result
 
 

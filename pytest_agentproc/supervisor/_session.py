@@ -15,9 +15,9 @@ import anyio
 from pytest_agentproc.clock import SystemClock, current_clock
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.supervisor import _events as to
+from pytest_agentproc.supervisor._agent_lifecycle import SessionDeciders, SessionTask
 from pytest_agentproc.supervisor._conversation import Conversation
 from pytest_agentproc.supervisor._events import SessionEvent, TurnResult
-from pytest_agentproc.supervisor._lifecycle import SessionDeciders, SessionTask
 from pytest_agentproc.supervisor._router import MAX_KEPT_EVENT_CHARS, Transcript, count_result_characters
 from pytest_agentproc.supervisor._session_driver import CallbackRunner, MissingWakeup, SessionDriver
 from pytest_agentproc.supervisor._spawn import check_command, make_spawner

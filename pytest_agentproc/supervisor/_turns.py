@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor._router import TurnRouter
     from pytest_agentproc.supervisor._tools import ToolTracker
     from pytest_agentproc.supervisor._watchdog import TurnWatchdog
-    from pytest_agentproc.supervisor.dialects import HistoryReplayed, Talk, TurnMeaning, WorkMeaning
+    from pytest_agentproc.supervisor.dialects import HistoryReplayed, SessionProtocol, TurnMeaning, WorkMeaning
     from pytest_agentproc.vocabulary import Policy
 
 
@@ -220,13 +220,13 @@ class OpenTurns:
         self._has_handler = has_handler
         self._kept = policy.max_transcript_bytes
         self._background = TurnAnswer(self._kept)
-        self._talk: Talk
+        self._protocol: SessionProtocol
         self._router: TurnRouter
         self._tools: ToolTracker
 
-    def connect_to_agent(self, talk: Talk, router: TurnRouter, tools: ToolTracker) -> None:
+    def connect_to_agent(self, protocol: SessionProtocol, router: TurnRouter, tools: ToolTracker) -> None:
         """Speak to a new agent process."""
-        self._talk, self._router, self._tools = talk, router, tools
+        self._protocol, self._router, self._tools = protocol, router, tools
         self.watchdog.watch_new_agent()
         self.ended_with = (None, False, True)
 
@@ -243,10 +243,10 @@ class OpenTurns:
             return b""
         turn = self.flight = self.queue.popleft()
         turn.delivered_at = now
-        turn.has_begun = self._talk.begins_at_once
+        turn.has_begun = self._protocol.begins_at_once
         self._router.note_delivered(turn.number, begins=turn.has_begun)
         self.watchdog.start(now)
-        data = self._talk.encode_prompt(turn.number, turn.prompt)
+        data = self._protocol.encode_prompt(turn.number, turn.prompt)
         turn.size = len(data)
         return data
 
@@ -281,12 +281,12 @@ class OpenTurns:
         self.unacknowledged, self.cancel_deadline = turn, now + grace
         self.watchdog.disarm()
         gone = self.questions.withdraw_of_turn(turn.number)
-        denied = b"".join(self._talk.encode_answer(question, allowed=None) for question in gone)
+        denied = b"".join(self._protocol.encode_answer(question, allowed=None) for question in gone)
         return denied + self._send_cancel(turn)
 
     def _send_cancel(self, turn: TurnRecord) -> bytes:
         turn.cancels += 1
-        return self._talk.encode_cancel(turn.number)
+        return self._protocol.encode_cancel(turn.number)
 
     def requeue_unread_prompt(self, taken: int) -> None:
         """Put the prompt in flight before the queue, if not a byte of it is among so many that the agent took."""
@@ -471,7 +471,7 @@ class OpenTurns:
         return b""
 
     def _note_acknowledged(self, turn: TurnRecord) -> None:
-        is_through = turn.has_ended and (turn.answers >= turn.cancels or not self._talk.answers_cancel)
+        is_through = turn.has_ended and (turn.answers >= turn.cancels or not self._protocol.answers_cancel)
         if turn is self.unacknowledged and is_through:
             self.unacknowledged = self.cancel_deadline = None
 
@@ -487,7 +487,7 @@ class OpenTurns:
         asked = question if is_asked or not self._has_handler else None
         self._tell("question", owners[0] if owners else None, question.title, question=asked)
         if not is_asked:
-            return self._talk.encode_answer(question, allowed=None if is_cancelled else False)
+            return self._protocol.encode_answer(question, allowed=None if is_cancelled else False)
         self.questions.ask(question, owners, now)
         if is_ours:
             self.watchdog.pause_progress_limits()
@@ -499,13 +499,13 @@ class OpenTurns:
         if question is None:
             return b""
         self._resume_limits(now)
-        return self._talk.encode_answer(question, allowed=allowed)
+        return self._protocol.encode_answer(question, allowed=allowed)
 
     def deny_late_questions(self, now: int) -> bytes:
         """Deny the questions that were not answered in time."""
         late = self.questions.withdraw_late(now)
         self._resume_limits(now)
-        return b"".join(self._talk.encode_answer(question, allowed=False) for question in late)
+        return b"".join(self._protocol.encode_answer(question, allowed=False) for question in late)
 
     def _withdraw_question(self, name: str, now: int) -> bytes:
         self.questions.withdraw(name)

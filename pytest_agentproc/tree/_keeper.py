@@ -35,7 +35,7 @@ TREE_COOKIE_VARIABLE = "AGENTPROC_TREE"
 _KEEPER_START_CODE = (
     "import marshal\nfor code in marshal.loads(open(0, 'rb', closefd=False).read()): exec(code)\nmain()"
 )
-_KEEPER_MODULE_NAMES = ("_kernel", "_keep")
+_KEEPER_MODULE_NAMES = ("_kernel", "_keeper_server")
 _ANSWER_TIMEOUT_SECONDS = 5.0
 """Real seconds within which a keeper answers; after that it counts as dead, and is killed."""
 _TREE_END_SECONDS = 2.0

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.places import find_call_lines
-from pytest_agentproc.tree._hold import kill, open_pidfds_while_same, reap, wait_for_death
+from pytest_agentproc.tree._held_processes import kill, open_pidfds_while_same, reap, wait_for_death
 from pytest_agentproc.tree._kernel import list_children
 from pytest_agentproc.tree._ownership import OwnedProcess, Ownership, OwnershipFacts, attribute_processes
 from pytest_agentproc.tree._prctl import adopt_orphans_in_block

@@ -19,7 +19,7 @@ import time
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.tree._kernel import call_with_spare_descriptor, is_dead, is_out_of_descriptors, open_pidfd
-from pytest_agentproc.tree._loose import ProcessesWithoutPidfd
+from pytest_agentproc.tree._known_processes import ProcessesWithoutPidfd
 from pytest_agentproc.tree._membership import list_pinned_sessions
 from pytest_agentproc.tree._walk import read_group, read_session
 

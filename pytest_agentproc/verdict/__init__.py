@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from pytest_agentproc.verdict._baseline import Baseline, accept_failures
-from pytest_agentproc.verdict._compare import choose_overall_verdict, judge_all_expectations, list_unmet_checks
-from pytest_agentproc.verdict._explain import (
+from pytest_agentproc.verdict._comparison import choose_overall_verdict, judge_all_expectations, list_unmet_checks
+from pytest_agentproc.verdict._facts import find_last_step, find_returned_at, list_leaks, list_signals
+from pytest_agentproc.verdict._failure_text import (
     are_plays_alike,
     describe_findings,
     explain_leaks,
     explain_play,
     find_first_difference,
 )
-from pytest_agentproc.verdict._facts import find_last_step, find_returned_at, list_leaks, list_signals
 from pytest_agentproc.verdict._instants import find_instants, replace_instants
 from pytest_agentproc.verdict._judgement import (
     REASON_IN_REAL_TIME,
@@ -26,7 +26,7 @@ from pytest_agentproc.verdict._judgement import (
     judge_play,
 )
 from pytest_agentproc.verdict._marks import find_failure_marks
-from pytest_agentproc.verdict._results import format_results
+from pytest_agentproc.verdict._results_file import format_results
 from pytest_agentproc.verdict._rows import VERDICT_TEXTS, CheckRow, PlayResult, Verdict
 from pytest_agentproc.verdict._summary import describe_unstated_limits, format_summary, is_conformant
 

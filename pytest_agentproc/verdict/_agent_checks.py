@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.record import Payload, describe_stray_target, format_duration, format_instant
 from pytest_agentproc.verdict._facts import find_gone_at, list_agent_starts, was_agent_started
 from pytest_agentproc.verdict._rows import Finding, PlayResult, Verdict, is_duration_as_wanted, is_time_as_wanted
-from pytest_agentproc.verdict._words import (
+from pytest_agentproc.verdict._value_text import (
     is_text_matching,
     join_names,
     quote,

@@ -13,16 +13,21 @@ from pytest_agentproc.verdict._agent_checks import (
     CHECKS_OF_RECEIVED_VALUES,
     check_stray_signals,
 )
-from pytest_agentproc.verdict._artifacts import build_artifacts_check
+from pytest_agentproc.verdict._artifact_checks import build_artifacts_check
 from pytest_agentproc.verdict._rows import Finding, PlayResult, Verdict, is_duration_as_wanted, is_time_as_wanted
-from pytest_agentproc.verdict._session import (
+from pytest_agentproc.verdict._session_checks import (
     FINDING_NOT_REPORTED,
     ExpectationCheck,
     build_reported_check,
     find_session_check,
 )
-from pytest_agentproc.verdict._signals import check_signals, describe_time_difference, has_no_grace, was_killed_at_once
-from pytest_agentproc.verdict._words import (
+from pytest_agentproc.verdict._signal_checks import (
+    check_signals,
+    describe_time_difference,
+    has_no_grace,
+    was_killed_at_once,
+)
+from pytest_agentproc.verdict._value_text import (
     MAX_QUOTED_CHARS,
     is_text_matching,
     join_names,

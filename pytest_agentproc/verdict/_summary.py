@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pytest_agentproc.errors import ClockError
 from pytest_agentproc.verdict._judgement import REASON_IN_REAL_TIME, compute_results_digest, hash_corpus
 from pytest_agentproc.verdict._rows import Verdict
-from pytest_agentproc.verdict._words import shorten_to_width
+from pytest_agentproc.verdict._value_text import shorten_to_width
 from pytest_agentproc.vocabulary import BUG_FAMILIES, RULES
 
 if TYPE_CHECKING:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pytest_agentproc.vocabulary._artifacts import ARTIFACT_TEXTS, INCOMPLETE_ARTIFACTS_WARNING, RESULT_FIELD_TEXTS
 from pytest_agentproc.vocabulary._bug_families import BUG_FAMILIES
-from pytest_agentproc.vocabulary._dialect import Dialect
-from pytest_agentproc.vocabulary._dialects import DIALECTS
-from pytest_agentproc.vocabulary._drive import (
+from pytest_agentproc.vocabulary._caller_actions import (
     CAPABILITIES,
     TEXTS_OF_OTHER_NEEDS,
     CallbackError,
@@ -18,6 +16,8 @@ from pytest_agentproc.vocabulary._drive import (
     HookReaction,
     find_needed_capabilities,
 )
+from pytest_agentproc.vocabulary._dialect import Dialect
+from pytest_agentproc.vocabulary._dialects import DIALECTS
 from pytest_agentproc.vocabulary._outcomes import (
     ERRNO_BY_RESOURCE_SHORTAGE,
     ERRNO_BY_SPAWN_ERROR,
@@ -50,7 +50,7 @@ from pytest_agentproc.vocabulary._signals import (
     format_signal_name,
     parse_signal_name,
 )
-from pytest_agentproc.vocabulary._stated import PartlyStatedPolicy, mark_unstated_limits
+from pytest_agentproc.vocabulary._stated_limits import PartlyStatedPolicy, mark_unstated_limits
 from pytest_agentproc.vocabulary._subject import LimitsRequest, RunReport, RunRequest, Subject, View
 
 __all__ = [

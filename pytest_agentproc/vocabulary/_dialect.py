@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 _MEMBERS_OF_DECODERS = ("has_completion", "limit", "decode", "end")
-_MEMBERS_OF_TALKS = (
+_MEMBERS_OF_SESSION_PROTOCOLS = (
     *("is_marked", "begins_at_once", "answers_cancel"),
     *("encode_greeting", "encode_prompt", "encode_cancel", "encode_answer", "encode_hook_answer", "decode"),
 )
@@ -36,8 +36,8 @@ class Dialect:
             `pytest_agentproc.fake_agents` lines, objects, program, questions and requests.
         decoders: its modes of one-shot runs, the default first, each with the supervisor's half as
             `package.module:Class`, which is made without arguments; see `supervisor.dialects.Decoder`.
-        talks: its modes that hold sessions, in the same way; the class takes a `supervisor.dialects.Setting`, see
-            `supervisor.dialects.Talk`. The default of a dialect that has no others is the first one.
+        session_protocols: its modes that hold sessions, in the same way; the class takes a
+            `supervisor.dialects.Setting`, see `supervisor.dialects.SessionProtocol`. The default of a dialect that has no others is the first one.
         encoder_parts: modules that the encoder is built on, in the order in which they must be loaded.
         encoders: by mode, the modules of an encoder of its own in that order, the one with `Encoder` last.
         task_encoders: the same for a script with background tasks.
@@ -67,7 +67,7 @@ class Dialect:
     name: str
     encoder: str
     decoders: Mapping[str, str] = field(default_factory=dict)
-    talks: Mapping[str, str] = field(default_factory=dict)
+    session_protocols: Mapping[str, str] = field(default_factory=dict)
     encoder_parts: Sequence[str] = ()
     encoders: Mapping[str, Sequence[str]] = field(default_factory=dict)
     task_encoders: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -94,12 +94,12 @@ class Dialect:
         for part in (self.encoder, *_require_list_of_texts(self, "encoder_parts")):
             self._require("encoder", part, _DOTTED_NAME_PATTERN, "a module's dotted name, such as toy_agent.encoder")
         self._require("command", self.command, r"[^/\0]+", "the name of a file, such as toy")
-        for name in (*_FIELDS_BY_MODE, "decoders", "talks", "states", "probes"):
+        for name in (*_FIELDS_BY_MODE, "decoders", "session_protocols", "states", "probes"):
             if not hasattr(getattr(self, name), "items"):
                 raise UsageError(
                     f"dialect {self.name}: {name} is {getattr(self, name)!r}", "it must be a mapping of modes"
                 )
-        for mode, place in (*self.decoders.items(), *self.talks.items()):
+        for mode, place in (*self.decoders.items(), *self.session_protocols.items()):
             self._require("a mode", mode, r"[a-z][a-z0-9_-]*", "a word of small letters, such as text")
             remedy = "package.module:Class, such as toy_agent.decoder:Decoder"
             self._require(
@@ -108,10 +108,10 @@ class Dialect:
                 rf"{_DOTTED_NAME_PATTERN}:{_DOTTED_NAME_PATTERN}",
                 remedy,
             )
-        if not self.modes or len(self.modes) < len(self.decoders) + len(self.talks):
+        if not self.modes or len(self.modes) < len(self.decoders) + len(self.session_protocols):
             raise UsageError(
-                f"dialect {self.name}: its modes are {', '.join((*self.decoders, *self.talks)) or 'none'}",
-                "it must have one at least, and each either in decoders or in talks",
+                f"dialect {self.name}: its modes are {', '.join((*self.decoders, *self.session_protocols)) or 'none'}",
+                "it must have one at least, and each either in decoders or in session_protocols",
             )
         for name in _FIELDS_BY_MODE:
             for mode in getattr(self, name):
@@ -129,7 +129,7 @@ class Dialect:
     @property
     def modes(self) -> tuple[str, ...]:
         """Every mode, the default first."""
-        return tuple(dict.fromkeys((*self.decoders, *self.talks)))
+        return tuple(dict.fromkeys((*self.decoders, *self.session_protocols)))
 
     @property
     def default_mode(self) -> str:
@@ -143,7 +143,7 @@ class Dialect:
 
     def has_handshake(self, mode: str) -> bool:
         """Say whether an agent in a mode answers a handshake."""
-        return mode in (self.talks if self.handshakes is None else self.handshakes)
+        return mode in (self.session_protocols if self.handshakes is None else self.handshakes)
 
     def list_encoder_modules(self, mode: str, *, has_tasks: bool = False) -> tuple[str, ...]:
         """List the modules of the fake's half of a mode, in the order in which they are loaded; the last has `Encoder`.
@@ -164,7 +164,7 @@ class Dialect:
         place = self._find_class_path(self.decoders, mode, "")
         return self._make_protocol_object(place, lambda half: half(), _MEMBERS_OF_DECODERS, "Decoder")
 
-    def make_talk(self, mode: str = "", setting: Any = None) -> Any:
+    def make_session_protocol(self, mode: str = "", setting: Any = None) -> Any:
         """Make the conversation of a mode with one agent process; "" is the first that holds sessions.
 
         Args:
@@ -174,8 +174,10 @@ class Dialect:
         Raises:
             UsageError: there is no such mode that holds sessions, or its half cannot be found or made.
         """
-        place = self._find_class_path(self.talks, mode, " for a session")
-        return self._make_protocol_object(place, lambda half: half(setting), _MEMBERS_OF_TALKS, "Talk")
+        place = self._find_class_path(self.session_protocols, mode, " for a session")
+        return self._make_protocol_object(
+            place, lambda half: half(setting), _MEMBERS_OF_SESSION_PROTOCOLS, "SessionProtocol"
+        )
 
     def _find_class_path(self, modes: Mapping[str, str], mode: str, what: str) -> str:
         if mode not in modes and (mode or not modes):

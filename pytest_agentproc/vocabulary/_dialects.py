@@ -22,7 +22,7 @@ _CLAUDE_ENCODER_MODULES = (
 )
 _CLAUDE_SESSION_ENCODER_MODULES = (
     *_CLAUDE_ENCODER_MODULES,
-    *(f"{_PACKAGE_OF_CLAUDE}.{part}" for part in ("control", "prompts", "refusals", "tasks", "turns", "session")),
+    *(f"{_PACKAGE_OF_CLAUDE}.{part}" for part in ("control", "prompts", "refusals", "tasks", "turns", "session_mode")),
 )
 _CLAUDE_STEP_NAMES = (
     "nested",
@@ -410,7 +410,7 @@ _ALL_DIALECTS = (
         encoders={"session": _CLAUDE_SESSION_ENCODER_MODULES},
         task_encoders={"print": (*_CLAUDE_SESSION_ENCODER_MODULES, f"{_PACKAGE_OF_CLAUDE}.background")},
         decoders={"print": f"{_PACKAGE_OF_DECODERS}._claude:ClaudePrintDecoder"},
-        talks={"session": f"{_PACKAGE_OF_DECODERS}._claude_talk:ClaudeTalk"},
+        session_protocols={"session": f"{_PACKAGE_OF_DECODERS}._claude_session_protocol:ClaudeSessionProtocol"},
         options={
             "print": ("-p", "--output-format", "stream-json", "--verbose"),
             "session": ("--output-format", "stream-json", "--verbose", "--input-format", "stream-json"),
@@ -441,7 +441,7 @@ _ALL_DIALECTS = (
         encoder=f"{_PACKAGE_OF_ENCODERS}.pi",
         encoders={"rpc": (f"{_PACKAGE_OF_ENCODERS}.pi", f"{_PACKAGE_OF_ENCODERS}.pi_rpc")},
         decoders={"json": f"{_PACKAGE_OF_DECODERS}._pi:PiDecoder"},
-        talks={"rpc": f"{_PACKAGE_OF_DECODERS}._pi_talk:PiTalk"},
+        session_protocols={"rpc": f"{_PACKAGE_OF_DECODERS}._pi_session_protocol:PiSessionProtocol"},
         options={"json": ("--mode", "json", "-p"), "rpc": ("--mode", "rpc")},
         told_by={"rpc": "rpc"},
         handshakes=(),
@@ -460,7 +460,7 @@ _ALL_DIALECTS = (
         encoder=f"{_PACKAGE_OF_ENCODERS}.codex",
         encoders={"app-server": (f"{_PACKAGE_OF_ENCODERS}.json_rpc", f"{_PACKAGE_OF_ENCODERS}.codex_app_server")},
         decoders={"exec": f"{_PACKAGE_OF_DECODERS}._codex:CodexDecoder"},
-        talks={"app-server": f"{_PACKAGE_OF_DECODERS}._codex_talk:CodexTalk"},
+        session_protocols={"app-server": f"{_PACKAGE_OF_DECODERS}._codex_session_protocol:CodexSessionProtocol"},
         nameless=("exec",),
         options={"exec": ("exec", "--json", "--skip-git-repo-check"), "app-server": ("app-server",)},
         told_by={"app-server": "app-server"},
@@ -507,7 +507,7 @@ _ALL_DIALECTS = (
         name="acp",
         encoder_parts=(f"{_PACKAGE_OF_ENCODERS}.json_rpc",),
         encoder=f"{_PACKAGE_OF_ENCODERS}.acp",
-        talks={"session": f"{_PACKAGE_OF_DECODERS}._acp:AcpTalk"},
+        session_protocols={"session": f"{_PACKAGE_OF_DECODERS}._acp:AcpSessionProtocol"},
         nameless=("session",),
         steps={"session": ("delta", "think", "plan", "tool", "tool_done", "event", "ask", "request")},
         keys=("kind", "locations", "status", "version", "history", "modes", "options", "continues"),

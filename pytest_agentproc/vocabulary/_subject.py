@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from pytest_agentproc.vocabulary._caller_actions import CallerAction, ContinuedSession, Handler, HookReaction
     from pytest_agentproc.vocabulary._dialect import Dialect
-    from pytest_agentproc.vocabulary._drive import CallerAction, ContinuedSession, Handler, HookReaction
     from pytest_agentproc.vocabulary._policy import Policy
 
 

@@ -9,7 +9,7 @@ import pytest
 from pytest_agentproc.fake_agents.dialects import make_encoder
 from pytest_agentproc.harness import write_fake
 from pytest_agentproc.scenario import loads
-from pytest_agentproc.supervisor.dialects import DIALECT_AND_MODE_NAMES, Setting, make_decoder, make_talk
+from pytest_agentproc.supervisor.dialects import DIALECT_AND_MODE_NAMES, Setting, make_decoder, make_session_protocol
 from pytest_agentproc.vocabulary import DIALECTS
 from tests.architecture.sources import ROOT, list_imports
 
@@ -23,9 +23,9 @@ MODES = [(name, mode) for name, record in DIALECTS.items() for mode in record.mo
 def test_a_mode_has_all_its_parts(name: str, mode: str, tmp_path: Path) -> None:
     """With one forgotten, `check` would call a scenario sound that no fake could play."""
     record = DIALECTS[name]
-    is_session = mode in record.talks
+    is_session = mode in record.session_protocols
     assert f"{name} {mode}" in DIALECT_AND_MODE_NAMES
-    assert (make_talk(name, mode, Setting()) if is_session else make_decoder(name, mode)) is not None
+    assert (make_session_protocol(name, mode, Setting()) if is_session else make_decoder(name, mode)) is not None
     plain = name == "raw" or (name, mode) == ("acp", "session")  # neither has an option for its mode
     assert plain or record.options.get(mode), "the record has no command line for the mode"
     for has_tasks in (False, True):

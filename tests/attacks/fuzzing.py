@@ -28,9 +28,9 @@ from pytest_agentproc.plugin import _options
 from pytest_agentproc.record import render_text as text_of
 from pytest_agentproc.scenario import NotApplicable, load, loads
 from pytest_agentproc.subjects import reference_supervisor
-from pytest_agentproc.subjects._answers import read_answer
-from pytest_agentproc.subjects._said import ProgramEnd, parse_field_sources, read_report_fields
-from pytest_agentproc.subjects._written import load_command_file
+from pytest_agentproc.subjects._program_file import load_command_file
+from pytest_agentproc.subjects._program_report import ProgramEnd, parse_field_sources, read_report_fields
+from pytest_agentproc.subjects._report_reading import read_answer
 from pytest_agentproc.verdict import Baseline, judge_play
 from tests.attacks import MAX_MEGABYTES, MAX_SECONDS
 from tests.unit.mutations import MUTATIONS, ODD

@@ -150,7 +150,7 @@ def test_a_mistake_of_the_kits_is_3_and_never_a_verdict(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A script that reads 1 as not conformant must not report our bug as its supervisor's bug."""
-    monkeypatch.setattr("pytest_agentproc.cli._check.load_for_each_agent", lambda _file: 1 // 0)
+    monkeypatch.setattr("pytest_agentproc.cli._check_command.load_for_each_agent", lambda _file: 1 // 0)
     assert main(["check", "good.scenario.yaml"]) == 3
     assert capsys.readouterr().err.endswith(
         "agentproc check: this is a mistake of the kit, not yours: please report the lines above\n"

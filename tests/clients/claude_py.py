@@ -57,7 +57,7 @@ class ClaudePy:
         """Read `query()` to its end; its messages are `given` also if it raises."""
 
         async def host() -> None:
-            async for message in self.sdk.run_query(prompt=prompt, options=self.build_options(**options)):
+            async for message in self.sdk.query(prompt=prompt, options=self.build_options(**options)):
                 self.take(message)
 
         self.clock.run(host, backend=self.backend)
@@ -85,7 +85,7 @@ class ClaudePy:
 
     async def run_turn(self, client: Any, prompt: str) -> None:
         """Ask, and take what `receive_response()` gives."""
-        await client.run_query(prompt)
+        await client.query(prompt)
         async for message in client.receive_response():
             self.take(message)
 

@@ -64,7 +64,7 @@ def _iterate_findings() -> Iterator[Finding]:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 for mark in node.decorator_list:
-                    if isinstance(mark, ast.Call) and getattr(mark.func, "id", "") == "finding":
+                    if isinstance(mark, ast.Call) and getattr(mark.func, "id", "") == "mark_finding":
                         client, situation, does = (ast.literal_eval(value) for value in mark.args)
                         yield Finding(client, situation, does, f"{path.relative_to(_HERE)}::{node.name}")
 

@@ -22,7 +22,7 @@ from pytest_agentproc.reference import (
     read_bundled_scenarios,
 )
 from pytest_agentproc.scenario import list_key_tables
-from pytest_agentproc.subjects._written import _CHECKS_BY_TOML_KEY
+from pytest_agentproc.subjects._program_file import _CHECKS_BY_TOML_KEY
 from pytest_agentproc.verdict import VERDICT_TEXTS, JudgedCheck, JudgedScenario, Verdict
 from pytest_agentproc.vocabulary import BUG_FAMILIES, LEVELS, RULES, Outcome
 from tests.architecture.sources import ROOT

@@ -18,7 +18,7 @@ TOY = Dialect(
     decoders={"plain": "toy_agent.decoder:Plain", "loud": "toy_agent.decoder:Plain"},
     command="toy",
     options={"loud": ["--loud"], "chat": ["--chat"]},
-    talks={"chat": "toy_agent.talk:Chat"},
+    session_protocols={"chat": "toy_agent.talk:Chat"},
     stop_reasons=["full"],
 )
 

@@ -6,14 +6,14 @@ this.
 
 from __future__ import annotations
 
-from pytest_agentproc.fake_agents.dialects.claude import session
+from pytest_agentproc.fake_agents.dialects.claude import session_mode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pytest_agentproc.fake_agents.program import Program
 
 
-class Encoder(session.Encoder):
+class Encoder(session_mode.Encoder):
     """Encode the one prompt's turn, and the background turns after it; init comes with the first event, as ever."""
 
     error_is_exit = True

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_agentproc.errors import ClockError, EndlessAgent, Spin
 from pytest_agentproc.fake_agents.program import MAX_REPORTED_WORD_BYTES
-from pytest_agentproc.harness._played import (
+from pytest_agentproc.harness._play_result import (
     MAX_PROMPT_CHARS_KNOWN,
     SESSION_FOLDER,
     PlayResult,
@@ -21,7 +21,7 @@ from pytest_agentproc.harness._played import (
 )
 from pytest_agentproc.harness._supervise import EMPTY_REPORT, MAX_AGENT_STARTS, MemoryStore, compute_leave_instant
 from pytest_agentproc.harness.fakes._refused_starts import find_spawn_error
-from pytest_agentproc.harness.model._machine import (
+from pytest_agentproc.harness.model._in_memory_model import (
     DEFAULT_REFERENCE_SUBJECT,
     PROMPT_MARK_SEED,
     CallerHost,

@@ -31,10 +31,10 @@ from pytest_agentproc.supervisor.dialects._choice import (
     RUN_DIALECT_NAMES,
     SESSION_DIALECT_NAMES,
     make_decoder,
-    make_talk,
+    make_session_protocol,
 )
 from pytest_agentproc.supervisor.dialects._json import parse_objects
-from pytest_agentproc.supervisor.dialects._talk import (
+from pytest_agentproc.supervisor.dialects._session_protocol import (
     BACKGROUND_TURN_MARK,
     CancelAnswered,
     HandshakeDone,
@@ -48,8 +48,8 @@ from pytest_agentproc.supervisor.dialects._talk import (
     Question,
     QuestionWithdrawn,
     SessionMeaning,
+    SessionProtocol,
     Setting,
-    Talk,
     TaskMeaning,
     TurnBegun,
     TurnEnded,
@@ -90,8 +90,8 @@ __all__ = [
     "QuestionWithdrawn",
     "Resumed",
     "SessionMeaning",
+    "SessionProtocol",
     "Setting",
-    "Talk",
     "TaskBegun",
     "TaskMeaning",
     "TaskOver",
@@ -103,6 +103,6 @@ __all__ = [
     "TurnProgress",
     "WorkMeaning",
     "make_decoder",
-    "make_talk",
+    "make_session_protocol",
     "parse_objects",
 ]

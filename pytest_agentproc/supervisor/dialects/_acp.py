@@ -12,8 +12,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor.dialects._base import Asked, Other, ToolEnded, ToolStarted
-from pytest_agentproc.supervisor.dialects._json_rpc import RpcTalk
-from pytest_agentproc.supervisor.dialects._talk import (
+from pytest_agentproc.supervisor.dialects._json_rpc import JsonRpcSessionProtocol
+from pytest_agentproc.supervisor.dialects._session_protocol import (
     HandshakeDone,
     HandshakeRefused,
     HistoryReplayed,
@@ -24,7 +24,7 @@ from pytest_agentproc.supervisor.dialects._talk import (
 )
 
 if TYPE_CHECKING:
-    from pytest_agentproc.supervisor.dialects._talk import SessionMeaning, Setting
+    from pytest_agentproc.supervisor.dialects._session_protocol import SessionMeaning, Setting
 
 
 _INITIALIZE_REQUEST_ID, _OPEN_SESSION_REQUEST_ID = 0, 1
@@ -36,8 +36,8 @@ _OPTION_KINDS_THAT_REJECT = ("reject_once", "reject_always")
 _CLIENT_CAPABILITIES = {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False}
 
 
-class AcpTalk(RpcTalk):
-    """Talk to an ACP agent over its stdin and stdout."""
+class AcpSessionProtocol(JsonRpcSessionProtocol):
+    """SessionProtocol to an ACP agent over its stdin and stdout."""
 
     is_marked = True
     begins_at_once = True

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.supervisor.dialects._talk import Setting
+from pytest_agentproc.supervisor.dialects._session_protocol import Setting
 from pytest_agentproc.vocabulary import DIALECTS, Dialect
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pytest_agentproc.supervisor.dialects._base import Decoder
-    from pytest_agentproc.supervisor.dialects._talk import Talk
+    from pytest_agentproc.supervisor.dialects._session_protocol import SessionProtocol
 
 
 RUN_DIALECT_NAMES = tuple(name for name, record in DIALECTS.items() if record.decoders)
-SESSION_DIALECT_NAMES = tuple(name for name, record in DIALECTS.items() if record.talks)
+SESSION_DIALECT_NAMES = tuple(name for name, record in DIALECTS.items() if record.session_protocols)
 DIALECT_AND_MODE_NAMES = tuple(f"{name} {mode}" for name, record in DIALECTS.items() for mode in record.modes)
 """Each mode of each, as `gemini stream`."""
 
@@ -35,7 +35,7 @@ def make_decoder(dialect: str | Dialect, mode: str = "") -> Decoder:
     return made
 
 
-def make_talk(dialect: str | Dialect, mode: str = "", setting: Setting | None = None) -> Talk:
+def make_session_protocol(dialect: str | Dialect, mode: str = "", setting: Setting | None = None) -> SessionProtocol:
     """Make the conversation of a dialect with one agent process.
 
     Args:
@@ -46,7 +46,9 @@ def make_talk(dialect: str | Dialect, mode: str = "", setting: Setting | None = 
     Raises:
         UsageError: the dialect or the mode is unknown, or holds no sessions.
     """
-    made: Talk = _find_dialect(dialect, SESSION_DIALECT_NAMES, " for a session").make_talk(mode, setting or Setting())
+    made: SessionProtocol = _find_dialect(dialect, SESSION_DIALECT_NAMES, " for a session").make_session_protocol(
+        mode, setting or Setting()
+    )
     return made
 
 

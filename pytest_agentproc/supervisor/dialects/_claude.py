@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor.dialects._base import Finished, Other, TaskBegun, TaskOver
-from pytest_agentproc.supervisor.dialects._claude_speakers import Speakers, as_text
+from pytest_agentproc.supervisor.dialects._claude_messages import Speakers, as_text
 from pytest_agentproc.supervisor.dialects._claude_tasks import SystemLines
 from pytest_agentproc.supervisor.dialects._json import ObjectDecoder
 

@@ -11,18 +11,18 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor.dialects._json import encode_line
-from pytest_agentproc.supervisor.dialects._talk import ImmediateReply, JsonTalk, MalformedLine
+from pytest_agentproc.supervisor.dialects._session_protocol import ImmediateReply, JsonSessionProtocol, MalformedLine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pytest_agentproc.supervisor.dialects._talk import Question, SessionMeaning, Setting
+    from pytest_agentproc.supervisor.dialects._session_protocol import Question, SessionMeaning, Setting
 
 
 _RPC_METHOD_NOT_FOUND = -32601
 
 
-class RpcTalk(JsonTalk):
+class JsonRpcSessionProtocol(JsonSessionProtocol):
     """The part of a conversation that is the same in every dialect of JSON-RPC.
 
     `readers` are named after the kind of message and its method, such as `notification session/update`. `header` is the

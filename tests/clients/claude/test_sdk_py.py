@@ -50,7 +50,7 @@ def test_an_agent_that_lingers_is_waited_for_a_day(claude: ClaudePy) -> None:
 
     async def host() -> None:
         with anyio.move_on_after(DAY):
-            async for message in claude.sdk.run_query(prompt="hi", options=claude.build_options()):
+            async for message in claude.sdk.query(prompt="hi", options=claude.build_options()):
                 claude.take(message)
 
     claude.clock.run(host)
@@ -109,7 +109,7 @@ def test_a_caller_that_ends_at_the_result_leaves_its_agent(claude: ClaudePy) -> 
 
 async def read_until_result(claude: ClaudePy) -> None:
     """Read `query()` as far as the result, and close it."""
-    async with contextlib.aclosing(claude.sdk.run_query(prompt="hi", options=claude.build_options())) as messages:
+    async with contextlib.aclosing(claude.sdk.query(prompt="hi", options=claude.build_options())) as messages:
         async for message in messages:
             if isinstance(message, claude.sdk.ResultMessage):
                 break

@@ -97,7 +97,7 @@ def test_an_interrupted_turn_ends_as_an_error(claude: ClaudePy) -> None:
     """)
 
     async def caller(client: Any) -> None:
-        await client.run_query("work")
+        await client.query("work")
         await client.interrupt()
         assert claude.clock.now == 2
         async for message in client.receive_response():
@@ -127,7 +127,7 @@ def test_an_interrupt_that_nobody_reads_is_given_up(claude: ClaudePy) -> None:
     """)
 
     async def caller(client: Any) -> None:
-        await client.run_query("work")
+        await client.query("work")
         with pytest.raises(Exception, match=r"^Control request timeout: interrupt$"):
             await client.interrupt()
         assert claude.clock.now_ns == 60 * SECOND
@@ -158,7 +158,7 @@ def test_an_interrupt_that_ends_nothing(claude: ClaudePy) -> None:
     claude.play_script("- wait_for: prompt 1\n- wait_for: cancel\n- linger: for ever")
 
     async def caller(client: Any) -> None:
-        await client.run_query("work")
+        await client.query("work")
         with pytest.raises(Exception, match=r"^Control request timeout: interrupt$"):
             await client.interrupt()
         async for message in client.receive_response():
@@ -214,7 +214,7 @@ def test_a_swallowed_prompt_is_waited_for_for_ever(claude: ClaudePy) -> None:
     """)
 
     async def caller(client: Any) -> None:
-        await client.run_query("first")
+        await client.query("first")
         await anyio.sleep(1)
         await claude.run_turn(client, "second")
         async for message in client.receive_response():
@@ -239,7 +239,7 @@ def test_a_death_in_a_turn_is_an_error(claude: ClaudePy) -> None:
             await claude.run_turn(client, "work")
         assert raised.value.exit_code == -9
         with pytest.raises(claude.sdk.CLIConnectionError, match="terminated process"):
-            await client.run_query("still there?")
+            await client.query("still there?")
 
     claude.talk(caller)
 

@@ -91,7 +91,7 @@ def test_an_interrupt_cancels_the_call(claude: ClaudePy) -> None:
         return {}
 
     async def host(client: Any) -> None:
-        await client.run_query("add")
+        await client.query("add")
         await anyio.sleep(5)
         await client.interrupt()
         async for message in client.receive_response():

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from pytest_agentproc.clock import VirtualClock
-from pytest_agentproc.harness._endless import cancel_endless_run
+from pytest_agentproc.harness._endless_waits import cancel_endless_run
 from pytest_agentproc.harness._pace import RunForecast, make_exact_pace
 
 LIMITS = 7200

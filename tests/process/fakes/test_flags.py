@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.fake_agents import flags
-from pytest_agentproc.harness._played import build_command_line, describe_accepted_flags
+from pytest_agentproc.harness._play_result import build_command_line, describe_accepted_flags
 from pytest_agentproc.harness.fakes._standalone import write_fake
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.vocabulary import DIALECTS
@@ -363,7 +363,7 @@ def test_a_fake_in_a_file_obeys_as_well(tmp_path: Path) -> None:
 )
 def test_the_arguments_of_the_kit_ask_for_the_mode_of_the_scenario(name: str, mode: str) -> None:
     """The fake does not read them, and would do the same if it did."""
-    drive = "drive: [{prompt: hi}]\n" if mode in DIALECTS[name].talks else ""
+    drive = "drive: [{prompt: hi}]\n" if mode in DIALECTS[name].session_protocols else ""
     scenario = loads(f"scenario: x\nagent: {{dialect: {name}, mode: {mode}}}\n{drive}script: [{{answer: done}}]", "x")
     table = describe_accepted_flags(scenario)["flags"]
     modules = [import_module(name).__name__ for name in DIALECTS[name].list_encoder_modules(mode)]

@@ -68,7 +68,7 @@ COMMAND = """
 import sys
 from pytest_agentproc.harness import ScenarioRunner
 from pytest_agentproc.subjects import Command
-from tests.process.stand import scenario_of
+from tests.process.stand import build_scenario
 
 PROGRAM = '''
 import os, subprocess, sys
@@ -81,7 +81,7 @@ agent.wait()
 
 def test_that_is_killed_in_its_middle():
     with ScenarioRunner() as lab:
-        scenario = scenario_of("- spawn: {id: lost, how: daemon, clear_env: true}\\n- silence: 15s")
+        scenario = build_scenario("- spawn: {id: lost, how: daemon, clear_env: true}\\n- silence: 15s")
         lab.play_real(scenario, Command([sys.executable, "-c", PROGRAM, PAGE, "{agent}"]), scale=1)
 """
 

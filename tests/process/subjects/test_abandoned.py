@@ -248,7 +248,7 @@ def test_in_real_time_it_is_the_same(lab: ScenarioRunner) -> None:
         verdicts[clean.__name__] = choose_overall_verdict(
             judge_all_expectations(lab.play_real(SCENARIOS[0], subject, scale=10))
         ).value
-    assert verdicts == {"climbs": "passed", "nothing": "failed"}
+    assert verdicts == {"terminate_wait_and_kill": "passed", "do_nothing": "failed"}
 
 
 def do_nothing_in_thread(_order: RunRequest) -> None:

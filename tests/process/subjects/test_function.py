@@ -73,7 +73,7 @@ def test_its_name_is_the_functions() -> None:
         Function(functools.partial(supervise_to_end, noise=0)),
         Function(supervise_to_end, name="x"),
     ]
-    assert [subject.name for subject in subjects] == ["asyncio_run", "asyncio_run", "x"]
+    assert [subject.name for subject in subjects] == ["supervise_to_end", "supervise_to_end", "x"]
     assert not any(subject.real_time_only for subject in subjects)
 
 
@@ -297,7 +297,7 @@ def test_a_function_that_is_not_async_is_played_in_a_process_of_its_own(lab: Sce
     subject = Function(supervise_without_loop)
     line = supervise_without_loop.__code__.co_firstlineno
     assert subject.real_time_only == (
-        f"tests/process/subjects/test_function.py:{line}: sleepless is no `async def`, so it runs in a thread"
+        f"tests/process/subjects/test_function.py:{line}: supervise_without_loop is no `async def`, so it runs in a thread"
     )
     played = lab.play(HELLO, subject)
     assert played.record.header["arm"] == "preload"

@@ -173,7 +173,7 @@ def test_it_hears_no_signal_that_is_meant_for_its_host(keeper: Keeper) -> None:
 def test_many_heads_are_ended_within_a_second(monkeypatch: pytest.MonkeyPatch, patience: str) -> None:
     """Killing converges in either way."""
     folder = Path(_keeper.__file__).parent
-    sources = [folder.joinpath(f"{name}.py").read_text("utf-8") for name in ("_kernel", "_keep")]
+    sources = [folder.joinpath(f"{name}.py").read_text("utf-8") for name in ("_kernel", "_keeper_server")]
     assert "_SECONDS_BEFORE_STOPPING_ALL = 0.5\n" in sources[1]
     sources[1] = sources[1].replace(
         "_SECONDS_BEFORE_STOPPING_ALL = 0.5\n", f"_SECONDS_BEFORE_STOPPING_ALL = {patience}\n"

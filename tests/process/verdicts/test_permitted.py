@@ -9,7 +9,7 @@ import pytest
 from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.subjects import ReferenceSupervisor
 from pytest_agentproc.supervisor import SessionDeciders
-from pytest_agentproc.supervisor._lifecycle import AgentLifecycle
+from pytest_agentproc.supervisor._agent_lifecycle import AgentLifecycle
 from pytest_agentproc.supervisor._turns import OpenTurns
 from pytest_agentproc.verdict import Verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND, Outcome

@@ -6,7 +6,7 @@ import pytest
 
 from pytest_agentproc.clock import PollingDetector
 from pytest_agentproc.harness._pace import add_pause_before_script, can_be_polling, find_short_timers
-from pytest_agentproc.harness._played import PollingPace
+from pytest_agentproc.harness._play_result import PollingPace
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import StartsAgentAndReturns, reference_supervisor

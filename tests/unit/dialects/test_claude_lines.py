@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from pytest_agentproc.supervisor import Setting, Watchdog
-from pytest_agentproc.supervisor.dialects import ToolEnded, ToolStarted, TurnProgress, make_decoder, make_talk
+from pytest_agentproc.supervisor.dialects import (
+    ToolEnded,
+    ToolStarted,
+    TurnProgress,
+    make_decoder,
+    make_session_protocol,
+)
 from pytest_agentproc.vocabulary import DIALECTS, Policy
 from tests.architecture.sources import ROOT
 from tests.unit.conversations import Conversation
@@ -64,7 +70,7 @@ def test_a_line_is_progress_of_a_run_if_the_table_says_so(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in PROGRESS if name != "compact_boundary"])
 def test_a_line_is_progress_of_a_session_if_the_table_says_so(name: str) -> None:
     """A boundary after a compaction that is over already says nothing new."""
-    talking = make_talk("claude", "session", Setting())
+    talking = make_session_protocol("claude", "session", Setting())
     if name == "compacted":
         talking.decode(encode_line("compacting"))
     assert any(isinstance(meaning, TurnProgress) for meaning in talking.decode(encode_line(name))) is PROGRESS[name]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_agentproc.supervisor.dialects import Noise, make_decoder, make_talk
+from pytest_agentproc.supervisor.dialects import Noise, make_decoder, make_session_protocol
 from pytest_agentproc.supervisor.dialects._json import parse_objects
 
 TITLE = b"\x1b]0;dotfiles: ready\x07"
@@ -39,7 +39,7 @@ def decode_line(variant: str, line: bytes) -> list[Any]:
     """Say what a line means in a dialect and mode."""
     dialect, mode = variant.split()
     is_session = mode in ("session", "rpc")
-    return [*(make_talk(dialect, mode) if is_session else make_decoder(dialect, mode)).decode(line)]
+    return [*(make_session_protocol(dialect, mode) if is_session else make_decoder(dialect, mode)).decode(line)]
 
 
 @pytest.mark.parametrize("variant", FRAMES)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from pytest_agentproc.supervisor import LineSplitter, Outcome, Policy, RunMachine, RunTask
 from pytest_agentproc.supervisor import _events as on
-from pytest_agentproc.supervisor.dialects import MalformedLine, Noise, Setting, make_decoder, make_talk
+from pytest_agentproc.supervisor.dialects import MalformedLine, Noise, Setting, make_decoder, make_session_protocol
 from tests.architecture.sources import ROOT
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def decode_chunks(name: str, chunks: list[bytes]) -> list[Any]:
     framing = LineSplitter()
     told: list[Any] = []
     if mode in ("session", "rpc"):
-        talking = make_talk(dialect, "", Setting("/work", "key"))
+        talking = make_session_protocol(dialect, "", Setting("/work", "key"))
         for lines in (*map(framing.feed, chunks), framing.flush()):
             told += [meaning for line in lines for meaning in talking.decode(line)]
         return told

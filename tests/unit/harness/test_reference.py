@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.errors import Spin
-from pytest_agentproc.harness import _claims as _reference
+from pytest_agentproc.harness import _stated_limits as _reference
 from pytest_agentproc.harness import forecast_run
-from pytest_agentproc.harness._claims import ReferenceResults
+from pytest_agentproc.harness._stated_limits import ReferenceResults
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import Function, reference_supervisor
 from tests.bundled import load_bundled

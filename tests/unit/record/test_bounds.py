@@ -17,12 +17,12 @@ from pytest_agentproc.record import (
     Payload,
     Record,
     _cells,
-    _normal,
+    _normal_form,
     _payload,
     _record,
     compute_normal_form,
 )
-from pytest_agentproc.record._normal import add_step_lines
+from pytest_agentproc.record._normal_form import add_step_lines
 from pytest_agentproc.verdict import Verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import RunReport
 from tests.unit.handmade import BoundScenario, Expected, PlayResult
@@ -31,7 +31,7 @@ from tests.unit.supervisor.test_memory import sum_held_sizes
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pytest_agentproc.record._normal import EventTuple
+    from pytest_agentproc.record._normal_form import EventTuple
 
 KIB, MIB = 1024, 1024**2
 LIMIT, EDGE = 300, 130
@@ -192,7 +192,7 @@ def test_the_lines_are_those_of_every_chunk(events: list[Raw]) -> None:
 def test_the_timeline_is_that_of_every_chunk(events: list[Raw]) -> None:
     """The writer of the bytes is known from the steps between the chunks, which joining must not hide."""
     with lower_limits():
-        joined = _normal.join_chunks_of_instant(add_step_lines(build_record(events).events))
+        joined = _normal_form.join_chunks_of_instant(add_step_lines(build_record(events).events))
         seen = _cells.describe_events(joined, ())
     plain = _cells.describe_events(join_without_bounds(add_step_lines(events)), ())
     assert [cell._replace(data={}) for cell in seen] == [cell._replace(data={}) for cell in plain]

@@ -31,7 +31,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fix
 
     def make(encoder: str = ENCODER, decoder: str = DECODER, talk: str = "", **more: Any) -> Dialect:
         if talk:
-            more["talks"] = {"chat": f"{name}.talk:Chat"}
+            more["session_protocols"] = {"chat": f"{name}.talk:Chat"}
         for half, text in (("encoder", encoder), ("decoder", decoder), ("marks", MARKS), ("talk", talk)):
             file = tmp_path / name / f"{half}.py"
             file.parent.mkdir(exist_ok=True)
@@ -201,7 +201,7 @@ def test_a_half_that_cannot_be_used_is_named_where_the_dialect_is(
 
 def test_a_talk_that_cannot_be_made_is_named_too(package: Callable[..., Dialect]) -> None:
     """A dialect is whole or cannot be used: also its other modes are under suspicion."""
-    language = extend_language(package(talks={"chat": "toy_agent.talk:Chat"}))
+    language = extend_language(package(session_protocols={"chat": "toy_agent.talk:Chat"}))
     assert list_problems("say: a", language=language)[0].startswith(
         "2:8: the dialect toy, which the plugin toy adds, cannot be used: its talk toy_agent.talk:Chat cannot be made, "
     )

@@ -20,14 +20,14 @@ from pytest_agentproc.supervisor.dialects import (
     TurnBegun,
     TurnEnded,
     TurnProgress,
-    make_talk,
+    make_session_protocol,
 )
 from tests.architecture.sources import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pytest_agentproc.supervisor.dialects import SessionMeaning, Talk
+    from pytest_agentproc.supervisor.dialects import SessionMeaning, SessionProtocol
 
 __all__ = ["TIMED", "Replayed", "replay_file"]
 
@@ -51,7 +51,7 @@ class _Replay:
     """Follow one conversation; the recorded names of prompts and cancels become those that the reference gives."""
 
     def __init__(self, dialect: str) -> None:
-        self.talk: Talk = make_talk(dialect, "", Setting("/work", "key"))
+        self.talk: SessionProtocol = make_session_protocol(dialect, "", Setting("/work", "key"))
         self.router = TurnRouter(is_marked=self.talk.is_marked)
         self.seen = Replayed()
         self.count = 0

@@ -21,7 +21,7 @@ from pytest_agentproc.supervisor import (
     open_session,
 )
 from pytest_agentproc.supervisor import _events as to
-from pytest_agentproc.supervisor.dialects import Setting, make_talk
+from pytest_agentproc.supervisor.dialects import Setting, make_session_protocol
 from tests.unit.session_stage import Stage
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def test_what_is_kept_has_a_bound_in_size() -> None:
     """A hook tells all that its tool said; the newest is kept always."""
     calls: list[Hook] = []
     hooks = HookTracker(Policy(), lambda *_, hook: calls.append(hook))
-    hooks.connect_to_agent(make_talk("claude", "", Setting()))
+    hooks.connect_to_agent(make_session_protocol("claude", "", Setting()))
     for number in range(3):
         hooks.handle_fired(Hook(str(number), "mine", "PostToolUse", detail={"x": "y" * 7 * 1024**2}), 0)
     hooks.handle_fired(Hook("last", "mine", "PostToolUse", detail={"x": "y" * 20 * 1024**2}), 0)
@@ -145,7 +145,7 @@ def test_a_hook_that_is_nested_too_deeply_is_kept_as_a_big_one() -> None:
         deep = [deep]
     calls: list[Hook] = []
     hooks = HookTracker(Policy(), lambda *_, hook: calls.append(hook))
-    hooks.connect_to_agent(make_talk("claude", "", Setting()))
+    hooks.connect_to_agent(make_session_protocol("claude", "", Setting()))
     hooks.handle_fired(Hook("first", "mine", "PostToolUse"), 0)
     hooks.handle_fired(Hook("deep", "mine", "PostToolUse", detail={"x": deep}), 0)
     hooks.register("mine", 0)
@@ -219,14 +219,14 @@ def test_too_many_tools_that_wait_are_denied_at_once() -> None:
 def test_the_handshake_announces_the_hooks() -> None:
     """For every tool, and without a timeout of the agent's own."""
     hooks = (("before", "PreToolUse"), ("after", "PostToolUse"), ("too", "PreToolUse"))
-    [line] = make_talk("claude", "", Setting(hooks=hooks)).encode_greeting().splitlines()
+    [line] = make_session_protocol("claude", "", Setting(hooks=hooks)).encode_greeting().splitlines()
     assert b'"hooks": {"PreToolUse": [{"matcher": null, "hookCallbackIds": ["before"]}' in line
     assert b'{"matcher": null, "hookCallbackIds": ["too"]}], "PostToolUse": ' in line
 
 
 def test_a_hook_that_does_not_say_what_happened_is_what_was_announced() -> None:
     """A hook that may forbid is never mistaken for a hook that may not."""
-    speech = make_talk("claude", "", Setting(hooks=(("mine", "PreToolUse"),)))
+    speech = make_session_protocol("claude", "", Setting(hooks=(("mine", "PreToolUse"),)))
     request = b'{"subtype": "hook_callback", "callback_id": "mine"}'
     told = speech.decode(b'{"type": "control_request", "request_id": "r", "request": ' + request + b"}")
     assert told == [Hook("r", "mine", "PreToolUse")]
@@ -248,7 +248,7 @@ def test_the_judgement_about_hooks_is_replaceable() -> None:
 
     class Careless(HookTracker):
         def handle_fired(self, hook: Hook, now: int) -> bytes:
-            return self._talk.encode_hook_answer(hook)
+            return self._protocol.encode_hook_answer(hook)
 
     stage = Claude(SessionDeciders(hooks=Careless))
     stage.fire_hook("r", "PreToolUse")

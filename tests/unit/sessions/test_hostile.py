@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_agentproc.supervisor import _events as to
-from pytest_agentproc.supervisor.dialects import Setting, make_talk
+from pytest_agentproc.supervisor.dialects import Setting, make_session_protocol
 from tests.unit.session_stage import Stage
 
 ODD: list[Any] = [None, True, 7, 1.5, "²", "9" * 5000, [], ["x"], {}, {"x": []}, "\ud800"]
@@ -111,7 +111,7 @@ def test_a_method_that_is_called_like_one_of_our_words_is_a_method(name: str) ->
 @pytest.mark.parametrize("dialect", LINES)
 def test_no_nesting_is_too_deep(dialect: str) -> None:
     """A value that can be read but not be written again is noise (F2)."""
-    spoken = make_talk(dialect, "", Setting())
+    spoken = make_session_protocol(dialect, "", Setting())
     for line in LINES[dialect]:
         for name in line:
             hole = json.dumps({**line, name: 0}).replace(f'"{name}": 0', f'"{name}": %s')

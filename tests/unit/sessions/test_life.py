@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from pytest_agentproc.supervisor import Policy, SessionStatus
+from pytest_agentproc.supervisor import _agent_lifecycle as _status
 from pytest_agentproc.supervisor import _events as on
 from pytest_agentproc.supervisor import _events as to
-from pytest_agentproc.supervisor import _lifecycle as _status
 from tests.unit.session_stage import SECOND, Stage
 
 POLICY = Policy(handshake_timeout=30.0, restart_backoff=1.0, close_grace=2.0, kill_grace=3.0)

@@ -22,7 +22,7 @@ from hypothesis.stateful import (
 
 from pytest_agentproc.supervisor import Policy, SessionEvent, SessionStatus, Viewer
 from pytest_agentproc.supervisor import _events as to
-from pytest_agentproc.supervisor._lifecycle import ALLOWED_STATUS_CHANGES
+from pytest_agentproc.supervisor._agent_lifecycle import ALLOWED_STATUS_CHANGES
 from tests.unit.session_stage import SECOND, Stage
 from tests.unit.sessions.players import PLAYERS
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_agentproc.supervisor import Policy, SessionDeciders, ToolTracker, TurnWatchdog
-from pytest_agentproc.supervisor.dialects import Asked, Setting, ToolEnded, ToolStarted, make_talk
+from pytest_agentproc.supervisor.dialects import Asked, Setting, ToolEnded, ToolStarted, make_session_protocol
 from tests.unit.session_stage import Stage
 
 POLICY = Policy(inactivity_timeout=10, internal_tool_timeout=40, host_tools=("Read", "mcp__*"))
@@ -294,7 +294,7 @@ def test_tools_make_the_limit_longer_and_never_shorter(inactivity: float | None,
 
 def test_an_acp_tool_that_is_told_only_when_it_is_done_is_not_in_flight() -> None:
     """Some agents report a tool once, afterwards."""
-    speech = make_talk("acp", "", Setting("/work", "key"))
+    speech = make_session_protocol("acp", "", Setting("/work", "key"))
     update = b'{"sessionUpdate": "tool_call", "toolCallId": "t", "title": "Read", "status": "completed"}'
     meanings = speech.decode(b'{"jsonrpc": "2.0", "method": "session/update", "params": {"update": ' + update + b"}}")
     assert ToolEnded("t") in meanings

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_agentproc.supervisor import LineSplitter
-from pytest_agentproc.supervisor.dialects import Noise, make_talk
+from pytest_agentproc.supervisor.dialects import Noise, make_session_protocol
 from tests.unit.sessions.replay import TIMED, Replayed, replay_file
 
 PI: dict[str, Replayed] = {
@@ -106,7 +106,7 @@ def test_chunks_and_noise_change_no_meaning(name: str, dialect: str, cuts: list[
     """One line is one event however it arrives; a line that is no event is counted and changes nothing (F1, F2)."""
     entries = map(json.loads, (TIMED / f"{name}.jsonl").read_text("utf-8").splitlines())
     lines = [json.dumps(entry["line"], ensure_ascii=False).encode() for entry in entries if entry["dir"] == "<<"]
-    plain, chunked = make_talk(dialect), make_talk(dialect)
+    plain, chunked = make_session_protocol(dialect), make_session_protocol(dialect)
     whole = [meaning for line in lines for meaning in plain.decode(line)]
     for place in noise:
         lines.insert(min(place, len(lines)), b"warning: {noise")

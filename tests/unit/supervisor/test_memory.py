@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from pytest_agentproc.supervisor import Outcome, Policy, RunMachine, RunTask, _tools
 from pytest_agentproc.supervisor import _events as on
 from pytest_agentproc.supervisor._streams import OutputTail, Transcript
-from pytest_agentproc.supervisor.dialects import Line, Message, Noise, _claude_speakers, _gemini, make_decoder
+from pytest_agentproc.supervisor.dialects import Line, Message, Noise, _claude_messages, _gemini, make_decoder
 from pytest_agentproc.supervisor.dialects._raw import RawDecoder
 
 if TYPE_CHECKING:
@@ -124,8 +124,8 @@ def test_of_tools_and_sub_agents_without_end_so_many_are_followed(
 ) -> None:
     """An agent that begins and never ends fills no table for ever."""
     monkeypatch.setattr(_tools, "MAX_TOOLS_IN_FLIGHT", 20)
-    monkeypatch.setattr(_claude_speakers, "MAX_TOOLS_IN_FLIGHT", 20)
-    monkeypatch.setattr(_claude_speakers, "_MAX_FOLLOWED_SPEAKERS", 20)
+    monkeypatch.setattr(_claude_messages, "MAX_TOOLS_IN_FLIGHT", 20)
+    monkeypatch.setattr(_claude_messages, "_MAX_FOLLOWED_SPEAKERS", 20)
     machine = build_running_machine("claude", "print")
     sizes = []
     for number in range(1000, 3000):
@@ -150,7 +150,7 @@ def test_neither_long_ids_nor_many_sub_agents_fill_the_memory(
     line: Callable[[int], bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each of a thousand may be as long as a line."""
-    monkeypatch.setattr(_claude_speakers, "_MAX_SUBAGENT_MESSAGE_BYTES", KIB)
+    monkeypatch.setattr(_claude_messages, "_MAX_SUBAGENT_MESSAGE_BYTES", KIB)
     machine = build_running_machine("claude", "print")
     nothing = sum_held_sizes(machine)
     for number in range(100):

@@ -10,7 +10,7 @@ from pytest_agentproc.errors import Deadlock
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import TIME_EXPECT_KEYS
 from pytest_agentproc.verdict import CheckRow, Verdict, choose_overall_verdict, judge_all_expectations
-from pytest_agentproc.verdict._words import show_wanted
+from pytest_agentproc.verdict._value_text import show_wanted
 from pytest_agentproc.vocabulary import RunReport
 from tests.unit.handmade import SECOND, BoundScenario, Events, Expected, PlayResult, Script, judge_events, judge_one_key
 

@@ -13,7 +13,7 @@ from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.verdict import _patterns, explain_play, judge_all_expectations
 from pytest_agentproc.verdict._patterns import SlowPattern, has_match
-from pytest_agentproc.verdict._words import quote
+from pytest_agentproc.verdict._value_text import quote
 
 LONG = "a" * 39 + "b"
 SLOW = ["(a+)+$", "(a|a)*$", "([a-z]+)*$", r"((a*)b?)*$", "(a?){39}a{39}$"]

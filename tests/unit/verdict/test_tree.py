@@ -7,7 +7,7 @@ from typing import Any
 
 from pytest_agentproc.record import Record
 from pytest_agentproc.verdict import explain_leaks
-from pytest_agentproc.verdict._explain import draw_tree
+from pytest_agentproc.verdict._failure_text import draw_tree
 
 SECOND = 1_000_000_000
 SCENARIO: Any = SimpleNamespace(

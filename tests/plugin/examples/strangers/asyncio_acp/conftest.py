@@ -59,7 +59,7 @@ class Watched(Session):
             self.tell("ready")
 
 
-class Talk:
+class SessionProtocol:
     def __init__(self, order, play, name):
         self.order, self.play, self.name, self.tasks, self.questions, self.failed = order, play, name, [], {}, None
         self.session = Watched(order.argv, env=order.env, cwd=order.cwd, limits=mine(order),
@@ -118,7 +118,7 @@ class Play:
         self.wake, self.loop = asyncio.Event(), asyncio.get_running_loop()
         self.zero, self.scale = self.loop.time(), order.scale
         self.caller = Caller(order.drive, lambda deed: None, {n: CallerRole(o.handler, o.hooks) for n, o in orders.items()})
-        self.talks = {name: Talk(sub, self, name) for name, sub in orders.items()}
+        self.session_protocols = {name: SessionProtocol(sub, self, name) for name, sub in orders.items()}
 
     def now(self):
         return to_nanoseconds((self.loop.time() - self.zero) * self.scale)
@@ -132,16 +132,16 @@ class Play:
             self.wake.clear()
             deeds = self.caller.act(self.now())
             for deed in deeds:
-                await self.talks[deed.session].do(deed)
+                await self.session_protocols[deed.session].do(deed)
             if not deeds and not self.caller.is_done:
                 at = self.caller.deadline
                 try:
                     await asyncio.wait_for(self.wake.wait(), None if at is None else max(0, at - self.now()) / 1e9 / self.scale)
                 except TimeoutError:
                     pass
-        for talk in self.talks.values():
+        for talk in self.session_protocols.values():
             await asyncio.gather(*talk.tasks)
-        answers = {name: await talk.answer() for name, talk in self.talks.items()}
+        answers = {name: await talk.answer() for name, talk in self.session_protocols.items()}
         return answers[""] if "" in answers else {"sessions": answers}
 
 

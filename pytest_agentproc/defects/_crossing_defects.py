@@ -1,0 +1,144 @@
+"""Judgements of what comes late, or is lost with an agent, that are wrong, each in one way. Pure; knows no process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.supervisor import OpenTurns, TurnRouter
+from pytest_agentproc.supervisor.dialects import Finished, Nested, TurnEnded, TurnProgress
+
+if TYPE_CHECKING:
+    from pytest_agentproc.supervisor import Outcome
+    from pytest_agentproc.supervisor.dialects import HistoryReplayed, WorkMeaning
+
+
+class LosesQueueWithAgentDefect(OpenTurns):
+    """Loses the waiting prompts with the agent (P6)."""
+
+    def lose_agent(self, outcome: Outcome, now: int, error: str) -> None:
+        super().lose_agent(outcome, now, error)
+        self.refuse_queued(outcome, error, now)
+
+
+class PromptsGoToDeadSessionDefect(OpenTurns):
+    """Sends the prompts for a new agent to the session of the dead one (P6)."""
+
+    session = ""
+
+    def deliver_next_prompt(self, now: int) -> bytes:
+        protocol: Any = self._protocol
+        if hasattr(protocol, "session"):
+            self.session = protocol.session = self.session or protocol.session
+        return super().deliver_next_prompt(now)
+
+
+class ResendsPromptAfterCrashDefect(OpenTurns):
+    """Sends the prompt again when its agent has crashed (P6)."""
+
+    def lose_agent(self, outcome: Outcome, now: int, error: str) -> None:
+        turn = self.flight
+        if turn is not None and turn.cause is None:
+            self.flight = None
+            self.watchdog.disarm()
+            self.queue.appendleft(turn)
+        super().lose_agent(outcome, now, error)
+
+
+class LeavesPromptsWithoutOutcomeDefect(OpenTurns):
+    """Leaves prompts without an outcome (P6)."""
+
+    def refuse_queued(self, outcome: Outcome, error: str, now: int) -> None:
+        """Let them wait."""
+
+
+class LateWordsGoToNextTurnDefect(OpenTurns):
+    """Adds a cancelled turn's late words to the next turn (P5)."""
+
+    def _handle_progress(self, said: TurnProgress, number: int, now: int) -> None:
+        if self.flight is None and self.queue:
+            self.queue[0].answered.add_progress(said)
+        super()._handle_progress(said, number, now)
+
+
+class HistoryAnswersNextPromptDefect(OpenTurns):
+    """Begins the next answer with the past of a loaded session (P5)."""
+
+    past = ""
+
+    def show_replayed(self, replayed: HistoryReplayed) -> None:
+        """Keep the agent's words."""
+        super().show_replayed(replayed)
+        self.past += "" if replayed.is_prompt else replayed.text
+
+    def deliver_next_prompt(self, now: int) -> bytes:
+        """Begin the answer with them."""
+        data = super().deliver_next_prompt(now)
+        if data and self.flight is not None:
+            self.flight.answered.add_progress(TurnProgress("delta", self.past))
+            self.past = ""
+        return data
+
+
+class ResumeWaitsForHistoryDefect(OpenTurns):
+    """Holds the prompts of a resumed session until its agent repeats the past (P9)."""
+
+    has_past = False
+
+    def show_replayed(self, replayed: HistoryReplayed) -> None:
+        """Let the prompts go."""
+        super().show_replayed(replayed)
+        self.has_past = True
+
+    def deliver_next_prompt(self, now: int) -> bytes:
+        """Wait for the past, as `session/load` has one."""
+        setting = getattr(self._protocol, "setting", None)
+        is_resumed = setting is not None and setting.continues is not None
+        return b"" if is_resumed and not self.has_past else super().deliver_next_prompt(now)
+
+
+class CancelOverridesGoodResultDefect(OpenTurns):
+    """Reports a turn as cancelled although its good result came (P5)."""
+
+    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
+        turn = self.flight
+        if turn is not None and turn.number == number and turn.cause is not None:
+            turn.has_ended = True
+            self._conclude_turn(turn, turn.cause, now, "the caller cancelled it")
+            self._note_acknowledged(turn)
+        else:
+            super()._handle_end(ended, number, now)
+
+
+class SubagentEndsTurnDefect(OpenTurns):
+    """Ends a turn when a sub-agent's turn ends (P5)."""
+
+    def handle_work(self, worked: WorkMeaning, now: int) -> bytes:
+        """Look at the kind of line, and not at the thread that it names."""
+        data = super().handle_work(worked, now)
+        is_end = isinstance(worked, Nested) and isinstance(worked.meaning, Finished)
+        return data + (self.handle_turn_meaning(TurnEnded(True), now) if is_end else b"")
+
+
+class IdleCancelHitsNextTurnDefect(OpenTurns):
+    """Keeps a cancel that hit nothing for the next turn (P5)."""
+
+    is_poisoned = False
+
+    def cancel_turn(self, number: int | None, now: int) -> bytes:
+        data = super().cancel_turn(number, now)
+        self.is_poisoned = self.is_poisoned or (not data and self.flight is None)
+        return data
+
+    def deliver_next_prompt(self, now: int) -> bytes:
+        data = super().deliver_next_prompt(now)
+        if data and self.is_poisoned:
+            self.is_poisoned = False
+            data += super().cancel_turn(None, now)
+        return data
+
+
+class AssignsResultsByOrderDefect(TurnRouter):
+    """Assigns results by their order, not by their names (P5)."""
+
+    def _end_turns(self, marks: tuple[int, ...]) -> tuple[int, ...]:
+        return super()._end_turns(())

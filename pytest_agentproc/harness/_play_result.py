@@ -1,0 +1,296 @@
+"""The results of a play, and the parts that the scenario runner and the model share. Values and pure functions."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pytest_agentproc.record import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pytest_agentproc.errors import ClockError, SubjectError
+    from pytest_agentproc.harness._faults import FakeFault
+    from pytest_agentproc.record import Record
+    from pytest_agentproc.scenario import BoundScenario, Scenario
+    from pytest_agentproc.vocabulary import RunReport
+
+
+MAX_PROMPT_CHARS_KNOWN = 1 << 16
+"""So much of its prompt a fake knows, for dialects that repeat it; the rest reaches it by its own way."""
+
+SESSION_FOLDER = "/"
+"""The folder of a session's agent: it is sent to the agent, and a record must not depend on today's folder."""
+
+
+_ROUNDING_TOLERANCE_NS = 64
+"""The number of times that a fraction of a nanosecond may be rounded up until an instant."""
+
+
+@dataclass(frozen=True, slots=True)
+class RealTimePace:
+    """The pace of a scenario in real time.
+
+    Args:
+        scale: the divisor of every duration.
+        margin: real nanoseconds between competing instants; None: nothing competes.
+        tolerance: the allowed lateness, in nanoseconds of the scenario's time.
+        limit: real seconds after which a supervisor that has not returned is given up.
+        limit_of_looks: the same for a supervisor that has looked again and again until then; 0: there is none.
+        least_of_looks: the same if its looks have taken the machine long, or a process outlives the graces.
+        graces: seconds that a process with a signal may live at most.
+        is_exact: whether the machine's clock is a virtual one.
+    """
+
+    scale: float
+    margin: int | None
+    tolerance: int
+    limit: float
+    limit_of_looks: float = 0
+    least_of_looks: float = 0
+    graces: float = 0
+    is_exact: bool = False
+
+
+_LOOKS_BETWEEN_RUN_STEPS = 10
+"""So many looks, at most, go by between the steps of a run: the start, an answer, each rung of a ladder, each end."""
+
+
+_LOOKS_PER_CALLER_ACTION = 4
+"""The additional looks for each action of a session's caller: an event, a question, a cancel, an answer."""
+
+
+_MAX_LOOKS_OF_DELAY = 4
+"""The most looks by which an action may be late for a competing instant; its starting point is late, too.
+
+A time that must have passed by then takes further looks.
+"""
+
+
+_LEAST_BYTES_PER_LOOK = 32_768
+"""Bytes that pass at a look, at least, while there are more: half of what a pipe holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class PollingPace:
+    """The looks of a supervisor that polls, from the start or from a later instant.
+
+    If it looks too few times for a pace, it may be late by the length of its own short timers.
+
+    Args:
+        period: nanoseconds from one look to the next; 0: no pace was found.
+        margin: nanoseconds between the nearest competing instants of the scenario; None: nothing competes.
+        size: the number of bytes between it and its agent.
+        deeds: the number of actions of a session's caller.
+        began: the instant at which it began to poll.
+        naps: the instants at which its short timers were set, and woke it.
+    """
+
+    period: int
+    margin: int | None
+    size: int = 0
+    deeds: int = 0
+    began: int = 0
+    naps: tuple[tuple[int, int], ...] = ()
+
+    @classmethod
+    def measure(
+        cls, bound: BoundScenario, record: Record, period: int, margin: int | None, began: int = 0
+    ) -> PollingPace:
+        """Give it with what passed in a run."""
+        if began >= _find_first_signal(record):
+            margin = None  # what the run came to was decided before it began to look
+        sizes = [len(event.data["bytes"]) for event in record.events if event.code in "ioe" and "bytes" in event.data]
+        return cls(period, margin, sum(sizes), len(bound.drive), began)
+
+    @property
+    def tolerance(self) -> int:
+        """How much later than expected a thing may happen at most, in nanoseconds."""
+        if not self.period:
+            return sum(end - start for start, end in self.naps)
+        return self.period * (
+            _LOOKS_BETWEEN_RUN_STEPS + _LOOKS_PER_CALLER_ACTION * self.deeds + self._needed_look_count
+        )
+
+    def compute_allowed_delay(self, at: int) -> int:
+        """How much later than expected a thing may happen at an instant: not at all before the first look."""
+        if not self.period:
+            return sum(end - start for start, end in self.naps if end <= at)
+        return self.tolerance if at >= self.began else 0
+
+    @property
+    def _needed_look_count(self) -> int:
+        """How many looks it takes until all has passed."""
+        return self.size // _LEAST_BYTES_PER_LOOK
+
+    @property
+    def undecided(self) -> str:
+        """Why a difference may be no fault; empty if it cannot be."""
+        if (
+            not self.period
+            or self.margin is None
+            or self.margin > self.period * (_MAX_LOOKS_OF_DELAY + self._needed_look_count)
+        ):
+            return ""
+        apart = f"{format_duration(self.margin)} apart" if self.margin else "at the same time"
+        return f"it looks every {format_duration(self.period)}, and two of the competing instants are {apart}"
+
+
+def _find_first_signal(record: Record) -> float:
+    """Give the instant of the first signal that a process of the tree caught or died of; endless if there was none."""
+    caught = (event.at for event in record.events if event.code in "sx" and "signal" in event.data)
+    return min(caught, default=float("inf"))
+
+
+class ReferencePlays(Protocol):
+    """The results of the reference supervisor: see `_claims.ReferenceResults`."""
+
+    @property
+    def under_subject_limits(self) -> PlayResult:
+        """Give the result under the limits of the supervisor under test."""
+
+    @property
+    def under_file_limits(self) -> PlayResult:
+        """Give the result under the limits of the file."""
+
+
+class UnstatedPlays(Protocol):
+    """The results that depend on limits that a supervisor does not state: see `_claims.UnstatedLimitResults`."""
+
+    names: tuple[str, ...]
+
+    @property
+    def default_result(self) -> PlayResult:
+        """Give the result with the default of each limit."""
+
+    @property
+    def varied_results(self) -> Mapping[str, tuple[PlayResult, ...]]:
+        """Give the results with other values of each limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlayResult:
+    """One play: the request, the events, the supervisor's answer.
+
+    Args:
+        bound: the scenario under the supervisor's policy.
+        record: both sides, in order.
+        answer: the supervisor's answer; None if it gave none.
+        fault: why time could not move, if it could not, or the failure of the supervisor.
+        artifacts: the files that the supervisor kept; None if it keeps none, or was not asked to.
+        pace: the pace in real time; None: in virtual time.
+        lateness: the largest lateness of a step of the fake, in nanoseconds of the scenario's time.
+        polling: the polling of the supervisor; None: it is woken.
+        reference: the result of the reference supervisor; None: it played itself, or its limits are the file's.
+        unstated: the results that depend on limits that the supervisor does not state; None: it states all.
+        broken: the failure of a fake itself, in the model; None: there was none.
+        pipes_left: how many pipes of ended processes the supervisor left open; None: they were not counted.
+    """
+
+    bound: BoundScenario
+    record: Record
+    answer: RunReport | None
+    fault: SubjectError | ClockError | None
+    artifacts: Mapping[str, bytes] | None = None
+    pace: RealTimePace | None = None
+    lateness: int = 0
+    polling: PollingPace | None = None
+    reference: ReferencePlays | None = None
+    unstated: UnstatedPlays | None = None
+    broken: FakeFault | None = None
+    pipes_left: int | None = None
+
+    @property
+    def tolerance(self) -> int:
+        """How much later than expected a thing may have happened, in nanoseconds.
+
+        In virtual time that is 0, but for a supervisor that looks in turns, or has limits between the nanoseconds.
+        """
+        paced = 0 if self.pace is None else self.pace.tolerance
+        if self.polling is not None:
+            return self.polling.tolerance + paced
+        if self.pace is not None:
+            return paced
+        bounds = (self.bound, *self.bound.parts.values())
+        return _ROUNDING_TOLERANCE_NS if any(part.policy.has_fractional_nanoseconds for part in bounds) else 0
+
+    def compute_allowed_delay(self, at: int) -> int:
+        """How much later than expected a thing may happen at an instant of the play, in nanoseconds."""
+        paced = 0 if self.pace is None else self.pace.tolerance
+        return self.tolerance if self.polling is None else self.polling.compute_allowed_delay(at) + paced
+
+    @property
+    def undecided(self) -> str:
+        """Why nothing follows from a failed check.
+
+        The deciding instants are nearer to each other than the supervisor's looks. Or an agent closed its stdin, which
+        is a file or is held open by a shell, so that the supervisor could not see it.
+        """
+        if self.polling is not None and self.polling.undecided:
+            return self.polling.undecided
+        is_about_it = any(expectation.value == "input_failed" for expectation in self.bound.scenario.expected)
+        if is_about_it and any(event.data.get("kept") == "stdin" for event in self.record.events):
+            return "nobody is told that the agent closed its stdin, a file or one that another program holds"
+        return ""
+
+    @property
+    def is_virtual(self) -> bool:
+        """Whether time was virtual, so that a second play goes the same way."""
+        return self.pace is None or self.pace.is_exact
+
+    @property
+    def was_starved(self) -> bool:
+        """Whether the machine was so slow that competing instants may have changed places, or come too late."""
+        if self.pace is None or self.pace.is_exact:
+            return False
+        allowed = self.pace.tolerance / self.pace.scale
+        if self.pace.margin is not None:
+            allowed = min(allowed, self.pace.margin)
+        return self.lateness / self.pace.scale > allowed / 2
+
+
+def build_command_line(scenario: Scenario) -> tuple[str, ...]:
+    """Give the arguments that a real supervisor would start such an agent with."""
+    record = scenario.dialect_record
+    options = (*record.options.get(scenario.mode, ()), *(record.partials if scenario.partials else ()))
+    is_told = scenario.prompt_by == "argv" and not scenario.is_session
+    return (*options, scenario.prompt) if is_told else options
+
+
+def describe_accepted_flags(scenario: Scenario, *, trusts: bool = False) -> dict[str, Any]:
+    """Give what a fake needs to obey its arguments; nothing if it takes any.
+
+    The fake does not read the kit's own arguments, which ask for its mode: a verdict must not depend on them.
+
+    Args:
+        scenario: the fake's.
+        trusts: whether any session or command that the arguments name exists.
+    """
+    record = scenario.dialect_record
+    if record.command_line is None or scenario.takes_any_flags:
+        return {}
+    kinds = {mode: "session" if mode in record.session_protocols else "run" for mode in record.modes}
+    own: dict[str, Any] = {"own": list(build_command_line(scenario)), "kinds": kinds, "prompt_by": scenario.prompt_by}
+    own |= {"version": record.probes["--version"], "tells_on_stderr": record.tells_on_stderr, "trusts": trusts}
+    return {"flags": {**record.command_line.to_plain_table(), **own, "prompt_shown": MAX_PROMPT_CHARS_KNOWN}}
+
+
+def find_requested_model(scenario: Scenario) -> str | None:
+    """Give the model that the command line asks for; None if it names none."""
+    return scenario.dialect_record.model or None
+
+
+def build_environment(scenario: Scenario, folder: str) -> Mapping[str, str]:
+    """Give the whole environment that a subject is told to give its agent: a PATH of fakes only."""
+    states = scenario.dialect_record.states if scenario.states else {}
+    return {"PATH": folder, "LANG": "C.UTF-8", **states}
+
+
+def build_record_header(bound: BoundScenario, subject: str) -> Mapping[str, Any]:
+    """Give the head of a record: the description of the run."""
+    scenario = bound.scenario
+    limits = {name: dict(part.policy.items()) for name, part in bound.parts.items()} or dict(bound.policy.items())
+    python = ".".join(str(part) for part in sys.version_info[:3])
+    return {"scenario": scenario.id, "subject": subject, "clock": "virtual", "policy": limits, "python": python}

@@ -1,0 +1,279 @@
+"""A client of another author under the caller of a scenario. Owns the loop that follows the drive; knows no client.
+
+The session of a client begins in `starting`. It becomes `ready` (`start` has returned) or `failed` (it raised). Then it
+changes between `prompting` and `ready`, and ends in `closed`. One prompt is sent at a time, and the others wait here.
+That is no ability of the client, so it has no `queue`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from pytest_agentproc.errors import AdapterError, UsageError
+from pytest_agentproc.subjects._checked_subject import find_adapter_module, unwrap_adapter_error
+from pytest_agentproc.subjects._client import Client
+from pytest_agentproc.subjects._function import Function, copy_without_scale_tracking
+from pytest_agentproc.subjects._limit_statements import require_limits, require_limits_function
+from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND, Caller, CallerRole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from anyio.abc import TaskGroup
+
+    from pytest_agentproc.subjects._function import StatedLimits
+    from pytest_agentproc.vocabulary import CallerAction, Dialect, LimitsRequest, RunRequest
+
+
+ACTIONS_OF_DRIVEN_CLIENTS = ("prompt", "cancel", "close", "permission")
+_OUTCOMES_THAT_FAIL_SESSION = ("agent_lost", "spawn_failed")
+
+
+class Driven(Function):
+    """A client that holds sessions, driven through the scenarios of its dialects.
+
+    Some scenarios are not applicable, since no `Client` reports their events. These have agents that get one prompt and
+    end, stops of an agent below its session, viewers, hooks, or several sessions at a time. The others have prompts
+    that queue, or waits for a background turn or a restart. A turn's `elapsed` is the time that `prompt` takes, if it
+    gives none. `prompt` may wait for an agent that still works on a turn whose time is over. A client that reports such
+    a turn at once may hold the next prompt back for the same time.
+
+    Args:
+        client: a subclass of `Client`; an object of it is made for each session.
+        name: what the verdict calls it; None: the name of the class.
+        limits: see `Function`, also of what a client does with them in real time; a `restart_backoff` that is not named
+            is 0, a new agent for the next prompt, if any; None: a session without its agent is of no more use.
+        dialects: see `Function`.
+        outcomes: see `Function`.
+        first_signal: see `Function`.
+        cannot: what else it cannot do; see `Function`. Of `CAPABILITIES` a client has prompt, cancel, close and
+            permission, and those of its `continues`.
+
+    Raises:
+        UsageError: it is no subclass of `Client`, or there is no such limit, dialect or ability.
+    """
+
+    def __init__(
+        self,
+        client: type[Client],
+        *,
+        name: str | None = None,
+        limits: StatedLimits | None = None,
+        dialects: Iterable[str | Dialect] | str | None = None,
+        cannot: Iterable[str] = (),
+        outcomes: Iterable[str] = (),
+        first_signal: str = "TERM",
+    ) -> None:
+        if not (isinstance(client, type) and issubclass(client, Client)):
+            raise UsageError(f"{client!r} is no client", "write Driven(Mine), with `class Mine(Client):`")
+        self.client = client
+        if callable(limits):
+            limits = _set_backoff_to_zero(require_limits_function(limits))
+        else:
+            limits = {"restart_backoff": 0, **require_limits({} if limits is None else limits)}
+        said: dict[str, Any] = {"name": name or client.__name__, "limits": limits, "dialects": dialects}
+        said |= {"cannot": cannot, "outcomes": outcomes, "first_signal": first_signal}
+        super().__init__(
+            self._run_session, sessions=(*ACTIONS_OF_DRIVEN_CLIENTS, *client.continues), runs=False, **said
+        )
+        self._module = find_adapter_module(client)
+
+    async def _run_session(self, order: RunRequest) -> dict[str, Any]:
+        return await SessionDriver(order, self.client).run()
+
+
+def _set_backoff_to_zero(limits: Callable[[LimitsRequest], Any]) -> Callable[[LimitsRequest], Any]:
+    """Give a function of limits that states a restart_backoff of 0, unless the given function states another."""
+
+    def get_limits(request: LimitsRequest) -> Any:
+        given = limits(request)
+        return {"restart_backoff": 0, **given} if isinstance(given, Mapping) else given
+
+    return get_limits
+
+
+class SessionDriver:
+    """One session of an order."""
+
+    def __init__(self, order: RunRequest, client: Callable[..., Client]) -> None:
+        self._order = copy_without_scale_tracking(order)
+        self._client = client(order, self._ask_permission)
+        self._caller = Caller(order.drive, self._record_action, {"": CallerRole(order.handler)})
+        self._news = anyio.Event()
+        self._prompts: list[str] = []
+        self._turns: dict[int, dict[str, Any]] = {}
+        self._cancelled: set[int] = set()
+        self._answers: dict[int, anyio.Event] = {}
+        self._is_started = False
+        self._is_closed = False
+
+    async def run(self) -> dict[str, Any]:
+        """Hold the session, have its client do what the caller wants, and say what its turns came to."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._keep_session_open)
+            while True:
+                for deed in self._caller.act(self._read_clock()):
+                    self._do_action(deed, group)
+                if self._caller.is_done:
+                    break
+                due = self._caller.deadline
+                left = (
+                    math.inf if due is None else (due - self._read_clock()) / NANOSECONDS_PER_SECOND / self._order.scale
+                )
+                with anyio.move_on_after(left):
+                    await self._news.wait()
+        return {"turns": [self._turns[number] for number in sorted(self._turns)]}
+
+    # Actions of the caller.
+
+    def _do_action(self, deed: CallerAction, group: TaskGroup) -> None:
+        if deed.kind == "prompt":
+            self._prompts.append(deed.value)
+        elif deed.kind == "answer":
+            self._answers[deed.value].set()
+        elif deed.kind == "close":
+            self._is_closed = True
+        elif deed.kind == "cancel":
+            self._cancel(deed.value, group)
+        self._wake_waiting_tasks()
+
+    def _cancel(self, number: int | None, group: TaskGroup) -> None:
+        """Drop a prompt that waits; cancel a prompt that the client has got."""
+        asked = len(self._turns) + 1
+        waits = not self._is_started or (number or asked) > asked
+        if number in self._turns or (number is None and waits):
+            return
+        if asked <= len(self._prompts):
+            self._cancelled.add(number or asked)
+        if not waits:
+            group.start_soon(self._call_client_cancel)
+
+    async def _call_client_cancel(self) -> None:
+        """Have the client cancel; the result of the turn decides, even if the cancel fails."""
+        try:
+            await self._client.cancel()
+        except Exception as error:  # noqa: BLE001  # what a cancel raises is ignored, unless the adapter refuses
+            if (refusal := unwrap_adapter_error(error)) is not None:
+                raise refusal from None
+
+    async def _ask_permission(self) -> bool:
+        number = self._caller.note_question(self._read_clock())
+        answer = self._answers[number] = anyio.Event()
+        self._wake_waiting_tasks()
+        if self._order.handler is None:
+            return False
+        await answer.wait()
+        return self._order.handler.allowed is True
+
+    # Actions of the session.
+
+    async def _keep_session_open(self) -> None:
+        """Hold the session open from its start to the caller's close; that the agent is lost by then is no news."""
+        try:
+            async with self._client.stack:
+                await self._client.start()
+                self._is_started = True
+                self._notify_caller("status", None, "ready")
+                await self._run_turns_until_close()
+                await self._client.close()
+        except Exception as error:
+            if (refusal := unwrap_adapter_error(error)) is not None:
+                raise refusal from None
+            if not self._is_started:
+                await self._fail_all_prompts(_unwrap_exception_group(error))
+            elif self._client.outcome_of_prompt_error(_unwrap_exception_group(error)) != "agent_lost":
+                raise
+        while len(self._turns) < len(self._prompts):
+            self._finish_turn(len(self._turns) + 1, {"outcome": "stopped"})
+        self._notify_caller("status", None, "closed")
+
+    async def _fail_all_prompts(self, error: Exception) -> None:
+        """Answer every prompt with the error that kept the session from its start."""
+        outcome = self._client.outcome_of_start_error(error)
+        self._notify_caller("status", None, "failed")
+        while not self._is_closed:
+            while len(self._turns) < len(self._prompts):
+                self._finish_turn(len(self._turns) + 1, {"outcome": outcome, "error": str(error)})
+            await self._news.wait()
+
+    async def _run_turns_until_close(self) -> None:
+        """Send one prompt after the other until the session is closed."""
+        while not self._is_closed:
+            number = len(self._turns) + 1
+            if number > len(self._prompts):
+                await self._news.wait()
+            elif number in self._cancelled:
+                self._finish_turn(number, {"outcome": "cancelled"})
+            else:
+                await self._run_turn(number)
+
+    async def _run_turn(self, number: int) -> None:
+        start = self._read_clock()
+        self._notify_caller("status", None, "prompting")
+        said: dict[str, Any] = {"outcome": "stopped"}
+
+        async def send_prompt() -> None:
+            try:
+                given = await self._client.prompt(self._prompts[number - 1])
+                said.update(_require_answer_mapping(given))
+            except Exception as raised:  # noqa: BLE001  # which of them are an outcome, the client says
+                if (refusal := unwrap_adapter_error(raised)) is not None:
+                    raise refusal from None
+                error = _unwrap_exception_group(raised)
+                said.update(outcome=self._client.outcome_of_prompt_error(error), error=str(error))
+            turn.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as turn:
+            turn.start_soon(send_prompt)
+            while not self._is_closed:
+                await self._news.wait()
+            turn.cancel_scope.cancel()
+        if said["outcome"] == "failed" and number in self._cancelled:
+            said["outcome"] = "cancelled"
+        self._finish_turn(
+            number, {"elapsed": (self._read_clock() - start) / NANOSECONDS_PER_SECOND / self._order.scale, **said}
+        )
+        self._notify_caller("status", None, "failed" if said["outcome"] in _OUTCOMES_THAT_FAIL_SESSION else "ready")
+
+    # Reports to the caller and the record.
+
+    def _finish_turn(self, number: int, said: dict[str, Any]) -> None:
+        self._turns[number] = said
+        told = {"process": "supervisor", "event": "outcome", "turn": number, "text": str(said["outcome"])}
+        self._order.trace(self._read_clock(), "m", told)
+        self._notify_caller("outcome", number, str(said["outcome"]))
+
+    def _notify_caller(self, kind: str, turn: int | None, text: str) -> None:
+        self._caller.note_event(kind, turn, text)
+        self._wake_waiting_tasks()
+
+    def _wake_waiting_tasks(self) -> None:
+        self._news.set()
+        self._news = anyio.Event()
+
+    def _read_clock(self) -> int:
+        return int(self._order.clock.instant())
+
+    def _record_action(self, deed: CallerAction) -> None:
+        self._order.trace(self._read_clock(), "m", deed.show())
+
+
+def _require_answer_mapping(given: Any) -> Mapping[str, Any]:
+    if isinstance(given, str):
+        return {"outcome": given}
+    if isinstance(given, Mapping):
+        return given
+    raise AdapterError(
+        f"its prompt gave a {type(given).__name__}\ngive the name of an outcome, or a mapping of RunReport fields"
+    )
+
+
+def _unwrap_exception_group(error: Exception) -> Exception:
+    """Give what a task group, of a client's own or one that it holds, has wrapped: a group of one says nothing else."""
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error

@@ -1,0 +1,205 @@
+"""Owns the checks of a session: its turns, background turns, statuses and viewers, as the subject reports them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.record import format_instant
+from pytest_agentproc.verdict._rows import (
+    Finding,
+    PlayOfOneSessionOrTurn,
+    PlayResult,
+    Verdict,
+    is_duration_as_wanted,
+    is_time_as_wanted,
+)
+from pytest_agentproc.verdict._value_text import is_text_matching, join_names, quote, show_signals
+from pytest_agentproc.vocabulary import OUTCOME_BY_LIMIT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pytest_agentproc.record import Record
+    from pytest_agentproc.vocabulary import RunReport, View
+
+
+ExpectationCheck = Callable[[PlayResult, Any], Finding]
+FINDING_NOT_REPORTED = Finding(Verdict.UNDECIDED, "not reported by the subject")
+_LISTS_OF_TURNS = ("turns", "background")
+_TURN_KEY_PATTERN = re.compile(r"turns\.(\d+)\.")
+_OUTCOMES_OF_LIMITS = (*OUTCOME_BY_LIMIT.values(),)
+"""Outcomes of a turn whose time was over."""
+_STEPS_THAT_END_A_TURN = ("acknowledge", "answer", "result")
+"""Steps with which an agent ends the turn in its hands: what it says behind them belongs to another."""
+_COMPARED_PROMPT_CHARS = 20
+"""So many characters show which prompt it is."""
+
+
+def build_reported_check(name: str, judge: Callable[[PlayResult, Any, Any], Finding]) -> ExpectationCheck:
+    """Make the check of a field of an answer: `judge` gets what was reported and what is wanted, if it was reported."""
+
+    def check_reported_field(played: PlayResult, wanted: Any) -> Finding:
+        seen = getattr(played.answer, name)
+        return FINDING_NOT_REPORTED if seen is None else judge(played, seen, wanted)
+
+    return check_reported_field
+
+
+def find_session_check(key: str, check_of: Callable[[str], ExpectationCheck | None]) -> ExpectationCheck | None:
+    """Find the check of a key of a session; None if it is none.
+
+    Args:
+        key: the expect key, dotted.
+        check_of: finds the check of the same key of a run.
+    """
+    head, _, rest = key.partition(".")
+    if head in _LISTS_OF_TURNS and rest:
+        number, _, leaf = rest.partition(".")
+        check = check_of(leaf)
+        return None if check is None else _build_turn_check(head, int(number), leaf, check)
+    if head == "viewers":
+        name, _, leaf = rest.rpartition(".")
+        return _build_viewer_check(name, leaf)
+    return _CHECKS_OF_SESSIONS.get(key)
+
+
+def is_turn_check(key: str) -> bool:
+    """Say whether a check is about one turn or background turn."""
+    head, _, rest = key.partition(".")
+    return head in _LISTS_OF_TURNS and bool(rest)
+
+
+def is_check_of_earlier_turn(key: str, others: Iterable[str]) -> bool:
+    """Say whether a check is about a turn, and each of the others about a later one: one ends after the other."""
+    turns = [_TURN_KEY_PATTERN.match(name) for name in (key, *others)]
+    numbers = [int(turn[1]) for turn in turns if turn]
+    return len(numbers) == len(turns) and numbers[0] < min(numbers[1:], default=0)
+
+
+def has_turn_ended(record: Record, key: str) -> bool:
+    """Say whether the turn that a check is about came to its end, as the supervisor's side of the record reports it."""
+    head, number, _ = key.split(".", 2)
+    told = [event.data for event in record.events if event.code == "m" and "event" in event.data]
+    if head == "turns":
+        return any(data["event"] == "outcome" and data["turn"] == int(number) for data in told)
+    return len([data for data in told if data["event"] == "background" and data.get("text")]) >= int(number)
+
+
+def _build_turn_check(head: str, number: int, leaf: str, check: ExpectationCheck) -> ExpectationCheck:
+    def check_turn(played: PlayResult, wanted: Any) -> Finding:
+        assert played.answer is not None
+        turns = played.answer.turns if head == "turns" else played.answer.background
+        if turns is None:
+            return FINDING_NOT_REPORTED
+        if len(turns) < number:
+            kind = "turn" if head == "turns" else "background turn"
+            count = f"was 1 {kind}" if len(turns) == 1 else f"were {len(turns) or 'no'} {kind}s"
+            return Finding(Verdict.FAILED, f"there {count}")
+        seen = turns[number - 1].elapsed
+        may_wait = leaf == "elapsed" and head == "turns" and _has_waited_for_agent(played, number, wanted)
+        if leaf == "elapsed" and seen is not None and (may_wait or is_duration_as_wanted(played, wanted, seen)):
+            return Finding(Verdict.PASSED, format_instant(seen))
+        parts = (
+            played.bound,
+            played.record,
+            turns[number - 1],
+            played.fault,
+            played.tolerance,
+            played.compute_allowed_delay,
+        )
+        return check(PlayOfOneSessionOrTurn(*parts, played.artifacts), wanted)
+
+    return check_turn
+
+
+def _has_waited_for_agent(played: PlayResult, number: int, wanted: int) -> bool:
+    """Say whether a turn took longer than expected because its client waited for an agent.
+
+    A client that reports no statuses cannot say that the session is ready at once. It may report a timed-out turn when
+    the agent has ended that turn, or has exited. It may also report it at once, in words of its own, and hold the next
+    prompt back until then, or until the next agent has shaken hands. The turn begins when the agent reads the prompt.
+    """
+    answer = played.answer
+    if answer is None or answer.turns is None or answer.statuses is not None:
+        return False
+    over, let_go = _find_turn_end(played.record, number)
+    seen = answer.turns[number - 1].elapsed
+    if over is None or seen is None or seen < wanted:
+        return False
+    if answer.turns[number - 1].outcome in _OUTCOMES_OF_LIMITS:
+        return any(over - at <= played.tolerance for at in let_go)
+    if number == 1 or answer.turns[number - 2].outcome == "completed":
+        return False
+    read_at = _find_reading_of_prompt(played, number, over - seen)
+    return read_at is not None and is_duration_as_wanted(played, wanted, over - read_at)
+
+
+def _find_reading_of_prompt(played: PlayResult, number: int, since: int) -> int | None:
+    """Give the first instant, from `since` on, at which an agent read the beginning of a prompt; None if none did."""
+    prompt = [deed.value for deed in played.bound.drive if deed.kind == "prompt"][number - 1]
+    start = json.dumps(prompt[:_COMPARED_PROMPT_CHARS])[1:-1].encode()
+    for at, code, data in played.record.events:
+        if code == "i" and at >= since and start in (data.get("bytes") or b""):
+            return at
+    return None
+
+
+def _find_turn_end(record: Record, number: int) -> tuple[int | None, list[int]]:
+    """Give when a turn was reported as over, and when an agent ended a turn, or exited, before that."""
+    let_go: list[int] = []
+    for at, code, data in record.events:
+        if code == "m" and data.get("event") == "outcome" and data["turn"] == number:
+            return at, let_go
+        if (code == "m" and data.get("step") in _STEPS_THAT_END_A_TURN) or (code == "x" and "by" not in data):
+            let_go.append(at)
+    return None, let_go
+
+
+def _check_background(_played: PlayResult, turns: Sequence[RunReport], wanted: int) -> Finding:
+    told = join_names(quote(turn.text or "") for turn in turns)
+    seen = f"{len(turns)}: {told}" if turns else "none"
+    return Finding.from_comparison(fits=len(turns) == wanted, seen=seen)
+
+
+def _check_statuses(_played: PlayResult, seen: Sequence[str], wanted: Sequence[str]) -> Finding:
+    return Finding.from_comparison(
+        fits=_drop_transient_ready(seen) == _drop_transient_ready(wanted), seen=join_names(seen)
+    )
+
+
+def _drop_transient_ready(statuses: Sequence[str]) -> list[str]:
+    """Leave out a `ready` that a session passes through between its handshake and the prompt that waits for it."""
+    return [
+        status
+        for before, status, after in zip(("", *statuses), statuses, (*statuses[1:], ""), strict=False)
+        if (status, after) != ("ready", "prompting") or before not in ("starting", "restarting")
+    ]
+
+
+def _build_viewer_check(name: str, leaf: str) -> ExpectationCheck:
+    def judge_viewer(_played: PlayResult, views: Mapping[str, View], wanted: Any) -> Finding:
+        if name not in views:
+            return Finding(Verdict.NOT_EXERCISED, f"there was no viewer {name}")
+        seen = getattr(views[name], leaf)
+        fits = seen == wanted if leaf == "status" else is_text_matching(seen, wanted)
+        return Finding.from_comparison(fits=fits, seen=seen if leaf == "status" else quote(seen))
+
+    return build_reported_check("viewers", judge_viewer)
+
+
+def _check_callback_calls(
+    played: PlayResult, seen: Sequence[tuple[str, int]], wanted: Sequence[tuple[str, int]]
+) -> Finding:
+    same = [name for name, _ in seen] == [name for name, _ in wanted]
+    fits = same and all(is_time_as_wanted(played, due, at) for (_, due), (_, at) in zip(wanted, seen, strict=True))
+    return Finding.from_comparison(fits=fits, seen=show_signals(seen))
+
+
+_CHECKS_OF_SESSIONS: dict[str, ExpectationCheck] = {
+    "background": build_reported_check("background", _check_background),
+    "status": build_reported_check("statuses", _check_statuses),
+    "called": build_reported_check("called", _check_callback_calls),
+}
