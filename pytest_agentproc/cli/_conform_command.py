@@ -45,7 +45,7 @@ examples:
   agentproc conform null kill-at-once --json | jq '.subjects[] | {name, conformant}'
 """
 
-_GENERATED_MODULE_NAME = "agentproc_program"
+_PROGRAM_MODULE_NAME = "agentproc_program"
 _JUDGED_EXIT_CODES, _USAGE_ERROR_EXIT_CODE, _NO_SCENARIO_EXIT_CODE = (0, 1), 4, 5
 
 
@@ -118,10 +118,10 @@ def _judge_with_pytest(options: argparse.Namespace, folder: Path) -> str:
     names = [*options.subjects]
     if options.command:
         words = f"Command({shlex.split(options.command)!r})"
-        folder.joinpath(f"{_GENERATED_MODULE_NAME}.py").write_text(
+        folder.joinpath(f"{_PROGRAM_MODULE_NAME}.py").write_text(
             f"from pytest_agentproc.subjects import Command\n\nsubject = {words}\n", "utf-8"
         )
-        names = [f"{_GENERATED_MODULE_NAME}:subject"]
+        names = [f"{_PROGRAM_MODULE_NAME}:subject"]
     given = {
         "subject": ",".join(names),
         "clock": options.clock,

@@ -65,7 +65,9 @@ class ProcessTree:
         self._config = request.config
         self._pids: set[int] = set()
         self._patterns: list[str] = []
-        self._custody = LeakTracker(home=str(request.path), counts=_is_called_by_test, excuses=self._is_allowed_to_live)
+        self._custody = LeakTracker(
+            home=str(request.path), counts=_is_frame_called_by_test, excuses=self._is_allowed_to_live
+        )
         try:
             self._custody.begin()
         except UsageError as error:
@@ -178,7 +180,7 @@ _HOOKS_THAT_CALL_TESTS = ("pytest_pyfunc_call", "pytest_fixture_setup")
 """Hooks in which plugins call a test, or a fixture, in their own way."""
 
 
-def _is_called_by_test(frame: FrameType) -> bool:
+def _is_frame_called_by_test(frame: FrameType) -> bool:
     """Say whether a call comes from the test and not from another plugin's own hook beside it."""
     inner, outer = frame, frame.f_back
     while outer is not None:

@@ -52,7 +52,7 @@ def describe_stray_target(data: Mapping[str, Any]) -> str:
 
 _SUPERVISOR_SIDE_NAMES = ("supervisor", "caller")
 _STREAM_NAMES_BY_CODE = {"o": "stdout", "e": "stderr", "i": "stdin"}
-_KEYS_NOT_SHOWN_IN_MARKERS = ("process", "by", "line", "session")
+_KEYS_NOT_SHOWN_IN_NOTES = ("process", "by", "line", "session")
 _MAX_PREVIEW_CHARS = 32
 _MAX_SOURCE_LINE_CHARS = 56
 
@@ -201,11 +201,11 @@ def _describe_timer(_at: int, _code: str, data: Mapping[str, Any]) -> str:
     return f"timer {name} FIRES" if "fired" in data else f"timer {name} off"
 
 
-def _describe_marker(_at: int, _code: str, data: Mapping[str, Any]) -> str:
-    for key, words in _MARKER_DESCRIBERS.items():
+def _describe_note(_at: int, _code: str, data: Mapping[str, Any]) -> str:
+    for key, words in _NOTE_DESCRIBERS.items():
         if key in data:
             return words(data)
-    return ", ".join(f"{key}: {value}" for key, value in data.items() if key not in _KEYS_NOT_SHOWN_IN_MARKERS)
+    return ", ".join(f"{key}: {value}" for key, value in data.items() if key not in _KEYS_NOT_SHOWN_IN_NOTES)
 
 
 def _describe_leak(data: Mapping[str, Any]) -> str:
@@ -236,7 +236,7 @@ def _describe_viewer_event(data: Mapping[str, Any]) -> str:
 
 
 _VERBS_BY_QUESTION_KIND = {"permission": "ASKS to use", "hook": "ASKS the hook", "request": "CALLS"}
-_MARKER_DESCRIBERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
+_NOTE_DESCRIBERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "outcome": lambda data: f"OUTCOME {data['outcome']}",
     "returned": lambda _: "RETURNS",
     "leaked": _describe_leak,
@@ -261,7 +261,7 @@ _EVENT_DESCRIBERS_BY_CODE: dict[str, Callable[[int, str, Mapping[str, Any]], str
     "p": _describe_process,
     "x": _describe_exit,
     "t": _describe_timer,
-    "m": _describe_marker,
+    "m": _describe_note,
 }
 
 

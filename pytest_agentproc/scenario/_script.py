@@ -245,7 +245,7 @@ class _SpawnValueType:
         return {**values, "id": name}
 
 
-SPAWN_VALUE_TYPE = _SpawnValueType()
+SPAWN_STEP_TYPE = _SpawnValueType()
 
 
 def _register_process_name(name: str, node: YamlNode, what: str, check: FileCheck) -> str:
@@ -290,7 +290,7 @@ class _ChildOrParentNameType(_ChildNameType):
 
 
 AWAITED_EXIT_VALUE_TYPE = _ChildOrParentNameType()
-KILL_VALUE_TYPE = EitherType(
+KILL_STEP_TYPE = EitherType(
     _ChildOrParentNameType(),
     FieldsType(
         (

@@ -169,11 +169,11 @@ _LOCATION_TYPE = EitherType(
     key="path",
 )
 
-BEGIN_VALUE_TYPE = _BeginWordType(("turn",))
-NOTICE_VALUE_TYPE = _StepTextType(step="notice")
-DELTA_VALUE_TYPE = _StepTextType(step="delta")
+BEGIN_STEP_TYPE = _BeginWordType(("turn",))
+NOTICE_STEP_TYPE = _StepTextType(step="notice")
+DELTA_STEP_TYPE = _StepTextType(step="delta")
 _THINK_PARENT_KEY = Key("parent", _ID_TYPE, "the tool whose sub-agent thinks it; the agent itself if absent (claude)")
-THINK_VALUE_TYPE = EitherType(
+THINK_STEP_TYPE = EitherType(
     _StepTextType(step="think"),
     FieldsType(
         (Key("text", _StepTextType(step="think"), "the text of the thought", required=True), _THINK_PARENT_KEY),
@@ -181,7 +181,7 @@ THINK_VALUE_TYPE = EitherType(
     ),
     key="text",
 )
-PLAN_VALUE_TYPE = _PlanEntriesType(
+PLAN_STEP_TYPE = _PlanEntriesType(
     EitherType(
         TextType("ENTRY", may_be_empty=False),
         FieldsType(
@@ -195,8 +195,8 @@ PLAN_VALUE_TYPE = _PlanEntriesType(
         key="content",
     )
 )
-EVENT_VALUE_TYPE = _EventDataType()
-TOOL_VALUE_TYPE = FieldsType(
+EVENT_STEP_TYPE = _EventDataType()
+TOOL_STEP_TYPE = FieldsType(
     (
         Key("id", _ID_TYPE, "the id of the tool, which tool_done names", required=True),
         Key("name", TextType("NAME", may_be_empty=False), "the tool's name", required=True),
@@ -209,7 +209,7 @@ TOOL_VALUE_TYPE = FieldsType(
     ),
     finish=_validate_tool,
 )
-TOOL_DONE_VALUE_TYPE = EitherType(
+TOOL_DONE_STEP_TYPE = EitherType(
     _ID_TYPE,
     FieldsType(
         (
@@ -296,7 +296,7 @@ def compile_request_step(step: WrittenStep, scope: CompileContext) -> list[Progr
     return [(step.line, "ask", (fields, *branches, []))]
 
 
-ASK_VALUE_TYPE = FieldsType(
+ASK_STEP_TYPE = FieldsType(
     (
         Key("permission", TextType("TOOL", may_be_empty=False), "the tool that the agent wants to use"),
         Key("hook", TextType("NAME", may_be_empty=False), "the id of the hook that the agent calls (claude)"),
@@ -312,7 +312,7 @@ ASK_VALUE_TYPE = FieldsType(
     one_of=_ASK_KINDS,
     finish=_validate_ask,
 )
-REQUEST_VALUE_TYPE = FieldsType(
+REQUEST_STEP_TYPE = FieldsType(
     (
         Key("method", TextType("METHOD", may_be_empty=False), "the method, in the protocol's words (acp, codex)"),
         Key("tool", _ID_TYPE, "the running tool, named mcp__SERVER__TOOL, of an MCP server (claude)"),
@@ -430,7 +430,7 @@ _SESSION_OPTION_TYPE = FieldsType(
     )
 )
 WAIT_FOR_WORD_TYPE = _AwaitedEventWordType()
-HANDSHAKE_VALUE_TYPE = EitherType(
+HANDSHAKE_STEP_TYPE = EitherType(
     WordsOrMappingType(
         ("never",),
         "never, {after: T}, {error: TEXT}, {version: N}, {history: [...]}, {modes: [...]} or {options: [...]}",
@@ -454,7 +454,7 @@ HANDSHAKE_VALUE_TYPE = EitherType(
     key="word",
 )
 WHEN_EVENT_TYPE = _ReactionEventWordType(("eof", "epipe", "cancel"), _WHEN_EVENT_FORMS)
-ACKNOWLEDGE_VALUE_TYPE = _AcknowledgedEventWordType(("cancel", "receipt", "signal"))
+ACKNOWLEDGE_STEP_TYPE = _AcknowledgedEventWordType(("cancel", "receipt", "signal"))
 
 
 def compile_wait_for_step(step: WrittenStep, _scope: CompileContext) -> list[ProgramStep]:
@@ -545,7 +545,7 @@ def compile_background_turn_step(step: WrittenStep, scope: CompileContext) -> li
     return [(step.line, "event", (step.name, begin)), *told]
 
 
-TASK_VALUE_TYPE = EitherType(
+TASK_STEP_TYPE = EitherType(
     _ID_TYPE,
     FieldsType(
         (
@@ -558,7 +558,7 @@ TASK_VALUE_TYPE = EitherType(
     ),
     key="id",
 )
-TASK_DONE_VALUE_TYPE = EitherType(
+TASK_DONE_STEP_TYPE = EitherType(
     _ID_TYPE,
     FieldsType(
         (
@@ -580,7 +580,7 @@ TASK_DONE_VALUE_TYPE = EitherType(
     ),
     key="id",
 )
-BACKGROUND_TURN_VALUE_TYPE = FieldsType(
+BACKGROUND_TURN_STEP_TYPE = FieldsType(
     (
         Key("task", _ID_TYPE, "the task that it is about", required=True),
         Key("answer", TextType(), "the text of the turn, which it completes"),

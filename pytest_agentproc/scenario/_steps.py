@@ -30,28 +30,28 @@ from pytest_agentproc.scenario._fields import (
 from pytest_agentproc.scenario._file_check import CompileContext, Key, ProgramStep, StepEntry, StepTable, WrittenStep
 from pytest_agentproc.scenario._script import (
     AWAITED_EXIT_VALUE_TYPE,
-    KILL_VALUE_TYPE,
-    SPAWN_VALUE_TYPE,
+    KILL_STEP_TYPE,
+    SPAWN_STEP_TYPE,
     ScriptStepsType,
     compile_kill_step,
     compile_spawn_step,
 )
 from pytest_agentproc.scenario._session_steps import (
-    ACKNOWLEDGE_VALUE_TYPE,
-    ASK_VALUE_TYPE,
-    BACKGROUND_TURN_VALUE_TYPE,
-    BEGIN_VALUE_TYPE,
-    DELTA_VALUE_TYPE,
-    EVENT_VALUE_TYPE,
-    HANDSHAKE_VALUE_TYPE,
-    NOTICE_VALUE_TYPE,
-    PLAN_VALUE_TYPE,
-    REQUEST_VALUE_TYPE,
-    TASK_DONE_VALUE_TYPE,
-    TASK_VALUE_TYPE,
-    THINK_VALUE_TYPE,
-    TOOL_DONE_VALUE_TYPE,
-    TOOL_VALUE_TYPE,
+    ACKNOWLEDGE_STEP_TYPE,
+    ASK_STEP_TYPE,
+    BACKGROUND_TURN_STEP_TYPE,
+    BEGIN_STEP_TYPE,
+    DELTA_STEP_TYPE,
+    EVENT_STEP_TYPE,
+    HANDSHAKE_STEP_TYPE,
+    NOTICE_STEP_TYPE,
+    PLAN_STEP_TYPE,
+    REQUEST_STEP_TYPE,
+    TASK_DONE_STEP_TYPE,
+    TASK_STEP_TYPE,
+    THINK_STEP_TYPE,
+    TOOL_DONE_STEP_TYPE,
+    TOOL_STEP_TYPE,
     WAIT_FOR_WORD_TYPE,
     WHEN_EVENT_TYPE,
     check_dialect_keys,
@@ -228,7 +228,7 @@ _RAW_FIELDS = FieldsType(
 )
 
 
-RAW_VALUE_TYPE = EitherType(TextType(), _RAW_FIELDS, key="text")
+RAW_STEP_TYPE = EitherType(TextType(), _RAW_FIELDS, key="text")
 
 
 _OUTPUT_STREAMS = ("stdout", "stderr")
@@ -388,61 +388,61 @@ _STEP_ENTRIES = (
         build=_compile_result_step,
     ),
     StepEntry(
-        "begin", BEGIN_VALUE_TYPE, "prints the first events of a turn, before its first word", build=compile_event_step
+        "begin", BEGIN_STEP_TYPE, "prints the first events of a turn, before its first word", build=compile_event_step
     ),
     StepEntry(
         "notice",
-        NOTICE_VALUE_TYPE,
+        NOTICE_STEP_TYPE,
         "reports a problem that ends nothing, and does not begin the turn (codex)",
         build=compile_event_step,
     ),
     StepEntry(
         "delta",
-        DELTA_VALUE_TYPE,
+        DELTA_STEP_TYPE,
         "prints a piece of a text; the next `say` or `answer` ends the text",
         build=compile_event_step,
     ),
-    StepEntry("think", THINK_VALUE_TYPE, "prints a thought of the agent", build=compile_event_step),
+    StepEntry("think", THINK_STEP_TYPE, "prints a thought of the agent", build=compile_event_step),
     StepEntry(
         "plan",
-        PLAN_VALUE_TYPE,
+        PLAN_STEP_TYPE,
         "prints the whole plan of the agent, in place of an earlier plan",
         build=compile_event_step,
     ),
-    StepEntry("tool", TOOL_VALUE_TYPE, "starts a tool that the agent runs itself", build=compile_event_step),
-    StepEntry("tool_done", TOOL_DONE_VALUE_TYPE, "ends a tool that the agent runs itself", build=compile_event_step),
+    StepEntry("tool", TOOL_STEP_TYPE, "starts a tool that the agent runs itself", build=compile_event_step),
+    StepEntry("tool_done", TOOL_DONE_STEP_TYPE, "ends a tool that the agent runs itself", build=compile_event_step),
     StepEntry(
         "event",
-        EVENT_VALUE_TYPE,
+        EVENT_STEP_TYPE,
         "prints one event of the dialect as it stands, or a line of claude by its name",
         build=compile_event_step,
     ),
     StepEntry(
-        "task", TASK_VALUE_TYPE, "starts a background task, by a tool of its own (claude)", build=compile_event_step
+        "task", TASK_STEP_TYPE, "starts a background task, by a tool of its own (claude)", build=compile_event_step
     ),
-    StepEntry("task_done", TASK_DONE_VALUE_TYPE, "ends a background task (claude)", build=compile_event_step),
+    StepEntry("task_done", TASK_DONE_STEP_TYPE, "ends a background task (claude)", build=compile_event_step),
     StepEntry(
         "background_turn",
-        BACKGROUND_TURN_VALUE_TYPE,
+        BACKGROUND_TURN_STEP_TYPE,
         "begins a turn that no prompt asked for (claude)",
         build=compile_background_turn_step,
     ),
     StepEntry(
         "ask",
-        ASK_VALUE_TYPE,
+        ASK_STEP_TYPE,
         "asks the client for a permission, or calls a hook, and waits for the answer",
         build=compile_ask_step,
     ),
     StepEntry(
         "request",
-        REQUEST_VALUE_TYPE,
+        REQUEST_STEP_TYPE,
         "calls a method of the client (acp, codex app-server), or a tool of an MCP server (claude), "
         "and waits for the answer",
         build=compile_request_step,
     ),
     StepEntry(
         "raw",
-        RAW_VALUE_TYPE,
+        RAW_STEP_TYPE,
         "prints bytes as they stand, on stdout unless `to` names another stream",
         build=compile_raw_step,
     ),
@@ -475,13 +475,13 @@ _STEP_ENTRIES = (
     ),
     StepEntry(
         "handshake",
-        HANDSHAKE_VALUE_TYPE,
+        HANDSHAKE_STEP_TYPE,
         "sets how the agent answers a handshake, from this line on",
         build=compile_handshake_step,
     ),
     StepEntry(
         "acknowledge",
-        ACKNOWLEDGE_VALUE_TYPE,
+        ACKNOWLEDGE_STEP_TYPE,
         "ends the turn that was cancelled, or that a signal interrupts (claude session); `receipt` comes before and "
         "reports that the cancel was read, and it ends nothing (claude session)",
         build=compile_acknowledge_step,
@@ -509,10 +509,10 @@ _STEP_ENTRIES = (
     StepEntry(
         "close", ChoiceType((*_OUTPUT_STREAMS, "stdin")), "closes one stream of the agent", build=_compile_one_word_step
     ),
-    StepEntry("spawn", SPAWN_VALUE_TYPE, "starts a child process", build=compile_spawn_step),
+    StepEntry("spawn", SPAWN_STEP_TYPE, "starts a child process", build=compile_spawn_step),
     StepEntry(
         "kill",
-        KILL_VALUE_TYPE,
+        KILL_STEP_TYPE,
         "sends a signal to a child, and to its whole group if it leads one; STOP suspends it until CONT",
         build=compile_kill_step,
     ),

@@ -30,10 +30,10 @@ def as_subject(thing: Any) -> Subject:
         UsageError: it is none of these; the text says what it lacks.
     """
     if inspect.isclass(thing) or (
-        _is_plain_callable(thing) and not _can_take_arguments(thing, 1) and _can_take_arguments(thing, 0)
+        _is_function_or_partial(thing) and not _can_take_arguments(thing, 1) and _can_take_arguments(thing, 0)
     ):
         thing = _call_subject_factory(thing)
-    if _is_plain_callable(thing):
+    if _is_function_or_partial(thing):
         if not _can_take_arguments(thing, 1):
             raise UsageError("it does not take one argument, the order", _HOW_TO_GIVE_A_SUBJECT)
         return Function(thing)
@@ -58,7 +58,7 @@ def _describe_type(thing: Any) -> str:
     return f"a {type(thing).__name__}"
 
 
-def _is_plain_callable(thing: Any) -> bool:
+def _is_function_or_partial(thing: Any) -> bool:
     return inspect.isroutine(thing) or isinstance(thing, functools.partial)
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor import _events as on
+from pytest_agentproc.supervisor import _events as machine_events
 from pytest_agentproc.supervisor._agent_process import ProcessMachine
 from pytest_agentproc.supervisor._ending import (
     Escalation,
@@ -221,18 +221,18 @@ class AgentLifecycle(ProcessMachine):
         )
         self.hooks.connect_to_agent(self.protocol)
         self.tasks = made.tasks()
-        return [on.SpawnAgent(self.ladder.containment)]
+        return [machine_events.SpawnAgent(self.ladder.containment)]
 
-    def _handle_start(self, event: on.RunStarted, now: int) -> list[MachineCommand]:
-        return [on.SpawnAgent(self.ladder.containment)]
+    def _handle_start(self, event: machine_events.RunStarted, now: int) -> list[MachineCommand]:
+        return [machine_events.SpawnAgent(self.ladder.containment)]
 
-    def _handle_spawned(self, event: on.AgentSpawned, now: int) -> list[MachineCommand]:
+    def _handle_spawned(self, event: machine_events.AgentSpawned, now: int) -> list[MachineCommand]:
         limit = self.limits["handshake_timeout"]
         self.has_agent, self.spawned_at = True, now
         self._timers = {} if limit is None else {"handshake_timeout": now + limit}
         return [*self._watch_open_streams(), *self.feeder.put(self.protocol.encode_greeting())]
 
-    def _handle_spawn_failed(self, event: on.SpawnFailed, now: int) -> list[MachineCommand]:
+    def _handle_spawn_failed(self, event: machine_events.SpawnFailed, now: int) -> list[MachineCommand]:
         self.feeder.is_broken = True
         self.turns.ended_with = (None, False, OutcomeRules().is_missing(event.errno))
         self._decide_restart(Outcome.SPAWN_FAILED, self._report_failure(explain_start(event.reason, event.errno)), now)
@@ -240,16 +240,16 @@ class AgentLifecycle(ProcessMachine):
 
     # Streams.
 
-    def _handle_eof(self, event: on.StreamEnded, now: int) -> list[MachineCommand]:
+    def _handle_eof(self, event: machine_events.StreamEnded, now: int) -> list[MachineCommand]:
         self.feeder.note_stream_end(event.stream)
         self.turns.watchdog.note_stream_end(now, event.stream)
         return self._watch_open_streams()
 
-    def _handle_wrote(self, event: on.StdinWritten, now: int) -> list[MachineCommand]:
+    def _handle_wrote(self, event: machine_events.StdinWritten, now: int) -> list[MachineCommand]:
         self.feeder.note_written(event.count)
         return self.feeder.watch_while_pending()
 
-    def _handle_broken_stdin(self, event: on.StdinBroken, now: int) -> list[MachineCommand]:
+    def _handle_broken_stdin(self, event: machine_events.StdinBroken, now: int) -> list[MachineCommand]:
         """Give an agent that reads no more its grace to leave: it cannot be talked to (F5)."""
         self.feeder.is_broken = True
         if self._is_steady and self.ladder.deadline is None:
@@ -289,7 +289,7 @@ class AgentLifecycle(ProcessMachine):
         self._timers = {}
         return self._note_signal(self.ladder.terminate(now))
 
-    def _handle_exit(self, event: on.AgentExited, now: int) -> list[MachineCommand]:
+    def _handle_exit(self, event: machine_events.AgentExited, now: int) -> list[MachineCommand]:
         self.status = event.status
         self._handle_lines(self.framing.flush(), now)
         if not self.feeder.is_broken:
@@ -309,7 +309,7 @@ class AgentLifecycle(ProcessMachine):
         elif not self._is_closing:
             lost = Outcome.AGENT_LOST if was_greeted else Outcome.HANDSHAKE_FAILED
             self._decide_restart(lost, self._why or self._report_failure(words), now)
-        return [on.FindSurvivors()]
+        return [machine_events.FindSurvivors()]
 
     def _report_failure(self, why: str) -> str:
         error = self.task.describe_failure(why, self.stderr_tail)
@@ -328,7 +328,7 @@ class AgentLifecycle(ProcessMachine):
         else:
             self._start_at = now + delay
 
-    def _handle_swept(self, event: on.TreeSwept, now: int) -> list[MachineCommand]:
+    def _handle_swept(self, event: machine_events.TreeSwept, now: int) -> list[MachineCommand]:
         if not self._is_sweeping:
             return []
         if not event.alone:
@@ -336,12 +336,12 @@ class AgentLifecycle(ProcessMachine):
         self._is_sweeping = self.has_agent = False
         self.ladder.deadline = None
         self._publish("exit", None, str(self.status))
-        return [on.ReapAgent(), *self._continue_without_agent(now)]
+        return [machine_events.ReapAgent(), *self._continue_without_agent(now)]
 
     def _continue_without_agent(self, now: int) -> list[MachineCommand]:
         """Say what follows, now that no process lives."""
         if self._is_closing:
-            return [on.FinishRun()]
+            return [machine_events.FinishRun()]
         if self._start_at is not None and self._start_at <= now:
             return self._prepare_new_agent()
         self._timers = {} if self._start_at is None else {"restart_backoff": self._start_at}

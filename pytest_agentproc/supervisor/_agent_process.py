@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor import _events as on
+from pytest_agentproc.supervisor import _events as machine_events
 from pytest_agentproc.supervisor._streams import OutputTail
 
 if TYPE_CHECKING:
@@ -58,25 +58,25 @@ class ProcessMachine(ABC):
         self._stderr = OutputTail(_MAX_STDERR_TAIL_BYTES)
         self._reads = 0
         self._to_read: dict[str, list[MachineCommand]] = {
-            stream: [on.ReadStream(stream, feeder.READ_LIMIT)] for stream in _OUTPUT_STREAM_NAMES
+            stream: [machine_events.ReadStream(stream, feeder.READ_LIMIT)] for stream in _OUTPUT_STREAM_NAMES
         }
         self._watched: list[str] = []
 
     def register_handlers(self) -> None:
         """Say who answers which event."""
         self._answers: dict[type[Any], Callable[[Any, int], list[MachineCommand]]] = {
-            on.RunStarted: self._handle_start,
-            on.AgentSpawned: self._handle_spawned,
-            on.SpawnFailed: self._handle_spawn_failed,
-            on.StreamReady: self._handle_ready,
-            on.OutputRead: self._handle_output,
-            on.StreamEnded: self._handle_eof,
-            on.StdinWritten: self._handle_wrote,
-            on.StdinBroken: self._handle_broken_stdin,
-            on.AgentExited: self._handle_exit,
-            on.TreeSwept: self._handle_swept,
-            on.SignalsSent: self._handle_signalled,
-            on.DeadlineReached: self._handle_deadline,
+            machine_events.RunStarted: self._handle_start,
+            machine_events.AgentSpawned: self._handle_spawned,
+            machine_events.SpawnFailed: self._handle_spawn_failed,
+            machine_events.StreamReady: self._handle_ready,
+            machine_events.OutputRead: self._handle_output,
+            machine_events.StreamEnded: self._handle_eof,
+            machine_events.StdinWritten: self._handle_wrote,
+            machine_events.StdinBroken: self._handle_broken_stdin,
+            machine_events.AgentExited: self._handle_exit,
+            machine_events.TreeSwept: self._handle_swept,
+            machine_events.SignalsSent: self._handle_signalled,
+            machine_events.DeadlineReached: self._handle_deadline,
         }
 
     @property
@@ -86,22 +86,22 @@ class ProcessMachine(ABC):
 
     # Streams.
 
-    def _handle_ready(self, event: on.StreamReady, now: int) -> list[MachineCommand]:
+    def _handle_ready(self, event: machine_events.StreamReady, now: int) -> list[MachineCommand]:
         if event.stream != "stdin":
             self._reads = 0
             return self._to_read[event.stream]
-        return [] if self.feeder.is_closed else [on.WriteStdin(self.feeder.unwritten_bytes)]
+        return [] if self.feeder.is_closed else [machine_events.WriteStdin(self.feeder.unwritten_bytes)]
 
     def _close_stdin(self) -> list[MachineCommand]:
-        return [on.WatchStream("stdin", False), *self.feeder.end_input(), *self._watch_open_streams()]
+        return [machine_events.WatchStream("stdin", False), *self.feeder.end_input(), *self._watch_open_streams()]
 
     def _watch_open_streams(self) -> list[MachineCommand]:
         """Watch the streams that are to be read now, and no others."""
         before, self._watched = self._watched, list(self.feeder.streams)
         changed = [stream for stream in _OUTPUT_STREAM_NAMES if (stream in before) is not (stream in self._watched)]
-        return [on.WatchStream(stream, stream in self._watched) for stream in changed]
+        return [machine_events.WatchStream(stream, stream in self._watched) for stream in changed]
 
-    def _handle_output(self, event: on.OutputRead, now: int) -> list[MachineCommand]:
+    def _handle_output(self, event: machine_events.OutputRead, now: int) -> list[MachineCommand]:
         self._note_output(event, now)
         if event.data:
             self.output_at = now
@@ -115,7 +115,7 @@ class ProcessMachine(ABC):
 
     # The end.
 
-    def _handle_signalled(self, event: on.SignalsSent, now: int) -> list[MachineCommand]:
+    def _handle_signalled(self, event: machine_events.SignalsSent, now: int) -> list[MachineCommand]:
         self.ladder.restart_kill_grace(now)
         return []
 
@@ -139,24 +139,24 @@ class ProcessMachine(ABC):
     def deadline(self) -> int | None: ...
 
     @abstractmethod
-    def _note_output(self, event: on.OutputRead, now: int) -> None: ...
+    def _note_output(self, event: machine_events.OutputRead, now: int) -> None: ...
     @abstractmethod
     def _handle_lines(self, lines: list[bytes], now: int) -> list[MachineCommand]: ...
     @abstractmethod
-    def _handle_start(self, event: on.RunStarted, now: int) -> list[MachineCommand]: ...
+    def _handle_start(self, event: machine_events.RunStarted, now: int) -> list[MachineCommand]: ...
     @abstractmethod
-    def _handle_spawned(self, event: on.AgentSpawned, now: int) -> list[MachineCommand]: ...
+    def _handle_spawned(self, event: machine_events.AgentSpawned, now: int) -> list[MachineCommand]: ...
     @abstractmethod
-    def _handle_spawn_failed(self, event: on.SpawnFailed, now: int) -> list[MachineCommand]: ...
+    def _handle_spawn_failed(self, event: machine_events.SpawnFailed, now: int) -> list[MachineCommand]: ...
     @abstractmethod
-    def _handle_eof(self, event: on.StreamEnded, now: int) -> list[MachineCommand]: ...
+    def _handle_eof(self, event: machine_events.StreamEnded, now: int) -> list[MachineCommand]: ...
     @abstractmethod
-    def _handle_wrote(self, event: on.StdinWritten, now: int) -> list[MachineCommand]: ...
+    def _handle_wrote(self, event: machine_events.StdinWritten, now: int) -> list[MachineCommand]: ...
     @abstractmethod
-    def _handle_broken_stdin(self, event: on.StdinBroken, now: int) -> list[MachineCommand]: ...
+    def _handle_broken_stdin(self, event: machine_events.StdinBroken, now: int) -> list[MachineCommand]: ...
     @abstractmethod
-    def _handle_exit(self, event: on.AgentExited, now: int) -> list[MachineCommand]: ...
+    def _handle_exit(self, event: machine_events.AgentExited, now: int) -> list[MachineCommand]: ...
     @abstractmethod
-    def _handle_swept(self, event: on.TreeSwept, now: int) -> list[MachineCommand]: ...
+    def _handle_swept(self, event: machine_events.TreeSwept, now: int) -> list[MachineCommand]: ...
     @abstractmethod
-    def _handle_deadline(self, event: on.DeadlineReached, now: int) -> list[MachineCommand]: ...
+    def _handle_deadline(self, event: machine_events.DeadlineReached, now: int) -> list[MachineCommand]: ...

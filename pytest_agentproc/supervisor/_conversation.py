@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor import _events as on
-from pytest_agentproc.supervisor import _events as to
+from pytest_agentproc.supervisor import _events as machine_events
 from pytest_agentproc.supervisor._agent_lifecycle import AgentLifecycle, SessionStatus
 from pytest_agentproc.supervisor._ending import EscalationStep
 from pytest_agentproc.supervisor.dialects import (
@@ -53,20 +52,22 @@ class Conversation(AgentLifecycle):
         self.state = SessionStatus.STARTING
         self.session_id: str | None = None
         self.noise = 0
-        self._news: list[to.SessionEvent] = []
+        self._news: list[machine_events.SessionEvent] = []
         self._now = 0
         super().__init__(task, deciders)
         self._standing = self._made.standing()
         self._wishes: dict[type[Any], Callable[[Any, int], list[MachineCommand]]] = {
-            to.QueuePrompt: self._handle_prompt,
-            to.CancelTurn: lambda wish, now: self.feeder.put(self.turns.cancel_turn(wish.number, now)),
-            to.AnswerQuestion: lambda wish, now: self.feeder.put(
+            machine_events.QueuePrompt: self._handle_prompt,
+            machine_events.CancelTurn: lambda wish, now: self.feeder.put(self.turns.cancel_turn(wish.number, now)),
+            machine_events.AnswerQuestion: lambda wish, now: self.feeder.put(
                 self.turns.answer_question(wish.id, now, allowed=wish.allowed)
             ),
-            to.RegisterHook: self._handle_hook_registration,
-            to.DecideTool: lambda wish, _: self.feeder.put(self.hooks.decide(wish.id, allowed=wish.allowed)),
-            to.StopAgent: self._handle_stop_intent,
-            to.CloseSession: self._handle_close_intent,
+            machine_events.RegisterHook: self._handle_hook_registration,
+            machine_events.DecideTool: lambda wish, _: self.feeder.put(
+                self.hooks.decide(wish.id, allowed=wish.allowed)
+            ),
+            machine_events.StopAgent: self._handle_stop_intent,
+            machine_events.CloseSession: self._handle_close_intent,
         }
         self._meanings: dict[type[Any], Callable[[Any, int], list[MachineCommand]]] = {
             HandshakeDone: self._handle_handshake_done,
@@ -92,7 +93,7 @@ class Conversation(AgentLifecycle):
         self._now = now
         commands = self._answers[type(event)](event, now)
         return (
-            commands if type(event) is on.StreamReady else self._deliver_and_publish(commands, now)
+            commands if type(event) is machine_events.StreamReady else self._deliver_and_publish(commands, now)
         )  # to read changes nothing yet
 
     def handle_intent(self, intent: CallerIntent, now: int) -> list[MachineCommand]:
@@ -133,7 +134,7 @@ class Conversation(AgentLifecycle):
         if not self._news:
             return commands
         told, self._news = self._news, []
-        return [*map(on.PublishSessionEvent, told), *commands]
+        return [*map(machine_events.PublishSessionEvent, told), *commands]
 
     def _update_status(self) -> None:
         status = self._standing.judge_status(
@@ -150,11 +151,11 @@ class Conversation(AgentLifecycle):
     def _publish(self, kind: str, turn: int | None = None, text: str = "", **more: Any) -> None:
         if kind == "error":
             self.turns.end_messages()
-        self._news.append(to.SessionEvent(self._now, kind, turn, text, **more))
+        self._news.append(machine_events.SessionEvent(self._now, kind, turn, text, **more))
 
     # Streams.
 
-    def _note_output(self, event: on.OutputRead, now: int) -> None:
+    def _note_output(self, event: machine_events.OutputRead, now: int) -> None:
         if event.data and self.turns.flight is not None:
             self.turns.watchdog.note_activity(now, event.stream, len(event.data))
 
@@ -224,7 +225,7 @@ class Conversation(AgentLifecycle):
 
     # Deadlines.
 
-    def _handle_deadline(self, event: on.DeadlineReached, now: int) -> list[MachineCommand]:
+    def _handle_deadline(self, event: machine_events.DeadlineReached, now: int) -> list[MachineCommand]:
         deadlines = self.deadlines
         name = min(deadlines, key=deadlines.__getitem__)
         if name in self.turns.watchdog.deadlines:
@@ -251,7 +252,7 @@ class Conversation(AgentLifecycle):
 
     # The caller.
 
-    def _handle_prompt(self, wish: to.QueuePrompt, now: int) -> list[MachineCommand]:
+    def _handle_prompt(self, wish: machine_events.QueuePrompt, now: int) -> list[MachineCommand]:
         self.turns.queue_prompt(wish.number, wish.text)
         if self._is_closing:
             self.turns.refuse_queued(Outcome.STOPPED, "the session is closed", now)
@@ -259,15 +260,15 @@ class Conversation(AgentLifecycle):
             self.turns.refuse_queued(*self.failure, now)
         return []
 
-    def _handle_hook_registration(self, wish: to.RegisterHook, now: int) -> list[MachineCommand]:
+    def _handle_hook_registration(self, wish: machine_events.RegisterHook, now: int) -> list[MachineCommand]:
         self.hooks.register(wish.name, now)
         return []
 
-    def _handle_stop_intent(self, wish: to.StopAgent, now: int) -> list[MachineCommand]:
+    def _handle_stop_intent(self, wish: machine_events.StopAgent, now: int) -> list[MachineCommand]:
         self._publish("stop")
         return self._force_stop(now)
 
-    def _handle_close_intent(self, wish: to.CloseSession, now: int) -> list[MachineCommand]:
+    def _handle_close_intent(self, wish: machine_events.CloseSession, now: int) -> list[MachineCommand]:
         if self._is_closing:
             return []
         self._is_closing = True
@@ -275,7 +276,7 @@ class Conversation(AgentLifecycle):
         self.turns.lose_agent(Outcome.STOPPED, now, "the session was closed")
         self.turns.refuse_queued(Outcome.STOPPED, "the session was closed", now)
         if not self.has_agent:
-            return [on.FinishRun()]
+            return [machine_events.FinishRun()]
         if self._is_steady:
             self.ladder.start_close_grace(now)
         return self.feeder.end_input()

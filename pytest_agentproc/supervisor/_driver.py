@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pytest_agentproc.supervisor import _events as on
+from pytest_agentproc.supervisor import _events as machine_events
 from pytest_agentproc.vocabulary import format_signal_name
 
 if TYPE_CHECKING:
@@ -88,15 +88,15 @@ class Driver:
         self._done = False
         self._containment: str | None = None
         self._execute: dict[type[Any], Callable[[Any], MachineEvent | None]] = {
-            on.SpawnAgent: self._do_spawn,
-            on.WatchStream: self._do_watch,
-            on.ReadStream: self._do_read,
-            on.WriteStdin: self._do_write,
-            on.CloseStdin: self._do_close,
-            on.SendSignal: self._do_signal,
-            on.FindSurvivors: self._do_sweep,
-            on.ReapAgent: self._do_reap,
-            on.FinishRun: self._do_finish,
+            machine_events.SpawnAgent: self._do_spawn,
+            machine_events.WatchStream: self._do_watch,
+            machine_events.ReadStream: self._do_read,
+            machine_events.WriteStdin: self._do_write,
+            machine_events.CloseStdin: self._do_close,
+            machine_events.SendSignal: self._do_signal,
+            machine_events.FindSurvivors: self._do_sweep,
+            machine_events.ReapAgent: self._do_reap,
+            machine_events.FinishRun: self._do_finish,
         }
 
     @property
@@ -122,7 +122,7 @@ class Driver:
         now = self._now()
         agent = self.agent
         if agent is None:
-            self._feed(on.RunStarted(), now)
+            self._feed(machine_events.RunStarted(), now)
             return self._trace_changes(self._update_next_look(), now)
         has_news = self._feed_ready_events(agent, now)
         return self._trace_changes(self._fire_deadline(now, has_news=has_news), now)
@@ -140,7 +140,7 @@ class Driver:
         if "exit" in ready:
             self._feed_exit(agent, now)
         elif "members" in ready:
-            self._feed(on.TreeSwept(agent.is_alone()), now)
+            self._feed(machine_events.TreeSwept(agent.is_alone()), now)
         return bool(ready)
 
     def _fire_deadline(self, now: int, *, has_news: bool) -> dict[str, int]:
@@ -156,7 +156,7 @@ class Driver:
             return timers
         if not self._done:
             self._trace_now("t", {"process": "supervisor", "timer": _find_due_timer(timers, now), "fired": True})
-            self._feed(on.DeadlineReached(), now)
+            self._feed(machine_events.DeadlineReached(), now)
             timers = self._update_next_look()
         return timers
 
@@ -172,7 +172,7 @@ class Driver:
             self._feed(_READY_EVENT_BY_STREAM[stream], now)
         status = agent.read_exit_status()
         self._trace_now("x", {"process": "agent", "by": "supervisor", **_describe_exit(status)})
-        self._feed(on.AgentExited(status), now)
+        self._feed(machine_events.AgentExited(status), now)
 
     def _feed(self, event: MachineEvent, now: int) -> None:
         """Feed an event; each answer goes in before the next command goes out."""
@@ -194,56 +194,58 @@ class Driver:
 
     # Commands.
 
-    def _do_spawn(self, command: on.SpawnAgent) -> MachineEvent:
+    def _do_spawn(self, command: machine_events.SpawnAgent) -> MachineEvent:
         try:
             self.agent = self._spawn(command.containment)
         except OSError as error:
-            return on.SpawnFailed(error.errno or 0, f"{error.filename or 'agent'}: {error.strerror or error}")
-        return on.AgentSpawned(self.agent.pid)
+            return machine_events.SpawnFailed(
+                error.errno or 0, f"{error.filename or 'agent'}: {error.strerror or error}"
+            )
+        return machine_events.AgentSpawned(self.agent.pid)
 
-    def _do_watch(self, command: on.WatchStream) -> None:
+    def _do_watch(self, command: machine_events.WatchStream) -> None:
         self._require_agent().watch_stream(command.stream, wanted=command.wanted)
 
-    def _do_read(self, command: on.ReadStream) -> MachineEvent | None:
+    def _do_read(self, command: machine_events.ReadStream) -> MachineEvent | None:
         stream = command.stream
         data = self._require_agent().read(stream, command.limit)
         if data is None:
             return None
         if not data:
             self._trace_now(_RECORD_CODE_BY_STREAM[stream], {"process": "agent", "by": "supervisor", "eof": True})
-            return on.StreamEnded(stream)
+            return machine_events.StreamEnded(stream)
         size = len(data)
         self._trace_now(_RECORD_CODE_BY_STREAM[stream], {"process": "agent", "by": "supervisor", "size": size})
-        return on.OutputRead(stream, data, size < command.limit)
+        return machine_events.OutputRead(stream, data, size < command.limit)
 
-    def _do_write(self, command: on.WriteStdin) -> MachineEvent | None:
+    def _do_write(self, command: machine_events.WriteStdin) -> MachineEvent | None:
         try:
             count = self._require_agent().write(command.data)
         except BrokenPipeError:
             self._trace_now("i", {"process": "agent", "by": "supervisor", "broken": True})
-            return on.StdinBroken()
+            return machine_events.StdinBroken()
         if count is None:
             return None
         self._trace_now("i", {"process": "agent", "by": "supervisor", "size": count})
-        return on.StdinWritten(count)
+        return machine_events.StdinWritten(count)
 
-    def _do_close(self, command: on.CloseStdin) -> None:
+    def _do_close(self, command: machine_events.CloseStdin) -> None:
         self._trace_now("i", {"process": "agent", "by": "supervisor", "closed": True})
         self._require_agent().close_stdin()
 
-    def _do_signal(self, command: on.SendSignal) -> MachineEvent:
+    def _do_signal(self, command: machine_events.SendSignal) -> MachineEvent:
         self._trace_now("s", {"process": command.reach, "by": "supervisor", "signal": command.name})
         world = self._require_agent()
         (world.terminate if command.name == "TERM" else world.kill)(command.reach)
-        return on.SignalsSent()
+        return machine_events.SignalsSent()
 
-    def _do_sweep(self, command: on.FindSurvivors) -> MachineEvent:
-        return on.TreeSwept(self._require_agent().is_alone())
+    def _do_sweep(self, command: machine_events.FindSurvivors) -> MachineEvent:
+        return machine_events.TreeSwept(self._require_agent().is_alone())
 
-    def _do_reap(self, command: on.ReapAgent) -> None:
+    def _do_reap(self, command: machine_events.ReapAgent) -> None:
         self._require_agent().reap()
 
-    def _do_finish(self, command: on.FinishRun) -> None:
+    def _do_finish(self, command: machine_events.FinishRun) -> None:
         self._done = True
 
     def _require_agent(self) -> AgentProcess:
@@ -279,7 +281,7 @@ class Driver:
 
 
 _RECORD_CODE_BY_STREAM = {"stdout": "o", "stderr": "e"}
-_READY_EVENT_BY_STREAM = {stream: on.StreamReady(stream) for stream in ("stdin", "stdout", "stderr")}
+_READY_EVENT_BY_STREAM = {stream: machine_events.StreamReady(stream) for stream in ("stdin", "stdout", "stderr")}
 
 
 def _find_due_timer(deadlines: dict[str, int], now: int) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor import _events as on
+from pytest_agentproc.supervisor import _events as machine_events
 from pytest_agentproc.supervisor._agent_process import ProcessMachine
 from pytest_agentproc.supervisor._artifact_files import Artifacts
 from pytest_agentproc.supervisor._driver import Abandonment
@@ -150,43 +150,43 @@ class RunMachine(ProcessMachine):
 
     # Beginning.
 
-    def _handle_start(self, event: on.RunStarted, now: int) -> list[MachineCommand]:
-        return [on.SpawnAgent(self.ladder.containment)]
+    def _handle_start(self, event: machine_events.RunStarted, now: int) -> list[MachineCommand]:
+        return [machine_events.SpawnAgent(self.ladder.containment)]
 
-    def _handle_spawned(self, event: on.AgentSpawned, now: int) -> list[MachineCommand]:
+    def _handle_spawned(self, event: machine_events.AgentSpawned, now: int) -> list[MachineCommand]:
         self.state = RunState.RUNNING
         self.spawned_at = now
         self.watchdog.start(now)
         delivered = self.feeder.is_delivered
         return [
             *self._watch_open_streams(),
-            *(self.feeder.end_input() if delivered else [on.WatchStream("stdin", True)]),
+            *(self.feeder.end_input() if delivered else [machine_events.WatchStream("stdin", True)]),
         ]
 
-    def _handle_spawn_failed(self, event: on.SpawnFailed, now: int) -> list[MachineCommand]:
+    def _handle_spawn_failed(self, event: machine_events.SpawnFailed, now: int) -> list[MachineCommand]:
         self.executable = self.ending.is_missing(event.errno)
         why = explain_start(event.reason, event.errno)
         self._end_run_once(self.ending.unstarted, now, prefix_command(self.task.argv, why))
         self.state = RunState.DONE
-        return [on.FinishRun()]
+        return [machine_events.FinishRun()]
 
     # Streams.
 
-    def _handle_wrote(self, event: on.StdinWritten, now: int) -> list[MachineCommand]:
+    def _handle_wrote(self, event: machine_events.StdinWritten, now: int) -> list[MachineCommand]:
         self.feeder.note_written(event.count)
         self.watchdog.note_own_write(now)
         return self._close_stdin() if self.feeder.is_delivered else []
 
-    def _handle_broken_stdin(self, event: on.StdinBroken, now: int) -> list[MachineCommand]:
+    def _handle_broken_stdin(self, event: machine_events.StdinBroken, now: int) -> list[MachineCommand]:
         self.feeder.is_broken = True
         return [*self._close_stdin(), *self._fail_if_input_lost(now, silent=False)]
 
-    def _handle_eof(self, event: on.StreamEnded, now: int) -> list[MachineCommand]:
+    def _handle_eof(self, event: machine_events.StreamEnded, now: int) -> list[MachineCommand]:
         self.feeder.note_stream_end(event.stream)
         self.watchdog.note_stream_end(now, event.stream)
         return [*self._watch_open_streams(), *self._handle_agent_gone(now)]
 
-    def _note_output(self, event: on.OutputRead, now: int) -> None:
+    def _note_output(self, event: machine_events.OutputRead, now: int) -> None:
         stream, data, dog = event.stream, event.data, self.watchdog
         if self.state is _STATE_RUNNING and dog.is_armed and dog.is_activity(stream, data):
             dog.note_activity(now, stream, len(data))
@@ -255,7 +255,7 @@ class RunMachine(ProcessMachine):
 
     # Ending.
 
-    def _handle_deadline(self, event: on.DeadlineReached, now: int) -> list[MachineCommand]:
+    def _handle_deadline(self, event: machine_events.DeadlineReached, now: int) -> list[MachineCommand]:
         if self.ladder.deadline is not None and self.ladder.deadline <= now:
             if self.ladder.rung is EscalationStep.TERMINATE:
                 self._set_outcome_of_result()
@@ -280,7 +280,7 @@ class RunMachine(ProcessMachine):
         self.state = RunState.ENDING
         return self._note_signal(self.ladder.terminate(now))
 
-    def _handle_exit(self, event: on.AgentExited, now: int) -> list[MachineCommand]:
+    def _handle_exit(self, event: machine_events.AgentExited, now: int) -> list[MachineCommand]:
         self.status = event.status
         return self._handle_agent_gone(now)
 
@@ -301,7 +301,7 @@ class RunMachine(ProcessMachine):
             self._end_run_once(outcome, at, "" if outcome is Outcome.COMPLETED else self._explain_agent_end(now))
         self.watchdog.disarm()
         self.state = RunState.SWEEPING
-        return [on.FindSurvivors()] if self.ladder.reach == "tree" else self._finish()
+        return [machine_events.FindSurvivors()] if self.ladder.reach == "tree" else self._finish()
 
     def _explain_agent_end(self, now: int) -> str:
         """Give the agent's own words about a bad result; without a result say how it exited, too."""
@@ -312,7 +312,7 @@ class RunMachine(ProcessMachine):
         words = explain_exit(self.status, now, self.spawned_at, self.output_at)
         return self.ending.explain_missing_result(told, words, self.stderr_tail)
 
-    def _handle_swept(self, event: on.TreeSwept, now: int) -> list[MachineCommand]:
+    def _handle_swept(self, event: machine_events.TreeSwept, now: int) -> list[MachineCommand]:
         if self.state is not RunState.SWEEPING:
             return []
         return self._finish() if event.alone else self.ladder.end_leftovers(now)

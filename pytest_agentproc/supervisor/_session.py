@@ -14,7 +14,7 @@ import anyio
 
 from pytest_agentproc.clock import SystemClock, current_clock
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.supervisor import _events as to
+from pytest_agentproc.supervisor import _events as machine_events
 from pytest_agentproc.supervisor._agent_lifecycle import SessionDeciders, SessionTask
 from pytest_agentproc.supervisor._conversation import Conversation
 from pytest_agentproc.supervisor._events import SessionEvent, TurnResult
@@ -74,7 +74,7 @@ class Turn:
 
     def cancel(self) -> None:
         """Cancel this turn, also while it is queued. A turn that is over stays as it is."""
-        self._session.send_intent(to.CancelTurn(self.number))
+        self._session.send_intent(machine_events.CancelTurn(self.number))
 
     def set_result(self, result: TurnResult) -> None:
         """Give it its result."""
@@ -248,13 +248,13 @@ class Session:
         if self.is_over:
             self._turns.pop(turn.number).set_result(_RESULT_AFTER_CLOSE)
         else:
-            self.send_intent(to.QueuePrompt(turn.number, text))
+            self.send_intent(machine_events.QueuePrompt(turn.number, text))
         return turn
 
     def cancel(self) -> None:
         """Cancel the turn in flight, if there is one; the agent lives on."""
         flight = self._machine.turns.flight
-        self.send_intent(to.CancelTurn(None if flight is None else flight.number))
+        self.send_intent(machine_events.CancelTurn(None if flight is None else flight.number))
 
     def stop(self) -> Coroutine[Any, Any, None]:
         """Terminate the agent with its whole tree, and kill it if it does not go within `kill_grace`.
@@ -265,7 +265,7 @@ class Session:
         stop = _PendingStop()
         if not self.is_over:
             self._stops.append(stop)
-            self.send_intent(to.StopAgent())
+            self.send_intent(machine_events.StopAgent())
         return self._wait_until(lambda: self._is_stopped(stop))
 
     def close(self) -> Coroutine[Any, Any, None]:
@@ -273,7 +273,7 @@ class Session:
 
         The call takes effect at once; awaiting it waits until no process is left.
         """
-        self.send_intent(to.CloseSession())
+        self.send_intent(machine_events.CloseSession())
         return self._wait_until(lambda: self.is_over)
 
     async def _wait_until(self, is_true: Callable[[], bool]) -> None:
@@ -298,7 +298,7 @@ class Session:
                 the tool is denied and the callback is cancelled.
         """
         self._callbacks[name] = callback
-        self.send_intent(to.RegisterHook(name))
+        self.send_intent(machine_events.RegisterHook(name))
 
     def attach(self) -> Viewer:
         """Attach a viewer, which sees everything from the beginning."""
@@ -345,7 +345,7 @@ class Session:
             self._warn(f"the permission handler broke: {error!r}")
         finally:
             if self._attendant.is_running(question):
-                self.send_intent(to.AnswerQuestion(question.id, allowed))
+                self.send_intent(machine_events.AnswerQuestion(question.id, allowed))
 
     async def _call_hook(self, hook: Hook) -> None:
         allowed = False
@@ -355,12 +355,12 @@ class Session:
             self._warn(f"the callback of hook {hook.callback} broke: {error!r}")
         finally:
             if hook.is_question and self._attendant.is_running(hook):
-                self.send_intent(to.DecideTool(hook.id, allowed))
+                self.send_intent(machine_events.DecideTool(hook.id, allowed))
 
     def _warn(self, words: str) -> None:
-        self.receive_event(to.SessionEvent(self._clock.instant(), "warning", text=words))
+        self.receive_event(machine_events.SessionEvent(self._clock.instant(), "warning", text=words))
 
-    def send_intent(self, intent: to.CallerIntent) -> None:
+    def send_intent(self, intent: machine_events.CallerIntent) -> None:
         """Pass an intent on."""
         if not self.is_over:
             self._driver.queue_intent(intent)

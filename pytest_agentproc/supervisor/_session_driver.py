@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
 
-from pytest_agentproc.supervisor import _events as on
+from pytest_agentproc.supervisor import _events as machine_events
 from pytest_agentproc.supervisor._driver import Driver
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class SessionDriver(Driver):
         self._listen = listen
         self._intents: deque[CallerIntent] = deque()
         self._has_begun = False
-        self._execute[on.PublishSessionEvent] = self._do_publish
+        self._execute[machine_events.PublishSessionEvent] = self._do_publish
 
     @property
     def descriptor(self) -> int | None:
@@ -167,7 +167,7 @@ class SessionDriver(Driver):
         has_news = bool(self._intents)
         if not self._has_begun:
             self._has_begun = True
-            self._feed(on.RunStarted(), now)
+            self._feed(machine_events.RunStarted(), now)
         elif self.agent is not None:
             has_news = self._feed_ready_events(self.agent, now) or has_news
         self._wakeup.clear()
@@ -188,22 +188,22 @@ class SessionDriver(Driver):
             self.machine.note_abandoned(agent.kill_and_reap())
         self._wakeup.close()
 
-    def _do_spawn(self, command: on.SpawnAgent) -> MachineEvent:
+    def _do_spawn(self, command: machine_events.SpawnAgent) -> MachineEvent:
         if isinstance(self._wakeup, MissingWakeup):
-            return on.SpawnFailed(self._wakeup.errno, self._wakeup.reason)
+            return machine_events.SpawnFailed(self._wakeup.errno, self._wakeup.reason)
         answer = super()._do_spawn(command)
         if self.agent is not None:
             self._wakeup.watch(self.agent.descriptor)
         return answer
 
-    def _do_reap(self, command: on.ReapAgent) -> None:
+    def _do_reap(self, command: machine_events.ReapAgent) -> None:
         super()._do_reap(command)
         self._containment = self.containment
         agent, self.agent = self._require_agent(), None
         self._wakeup.unwatch(agent.descriptor)
         agent.close()
 
-    def _do_publish(self, command: on.PublishSessionEvent) -> None:
+    def _do_publish(self, command: machine_events.PublishSessionEvent) -> None:
         self.news = True
         event = command.event
         self._trace_now("m", {"process": "supervisor", **event.show()})

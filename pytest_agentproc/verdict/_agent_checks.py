@@ -102,11 +102,11 @@ CHECKS_OF_AGENT_STARTS: dict[str, Callable[[PlayResult, Any], Finding]] = {
 
 
 def _find_invocation(played: PlayResult) -> Mapping[str, Any] | None:
-    told = (event.data["given"] for event in played.record.events if _is_invocation_note(event.data))
+    told = (event.data["given"] for event in played.record.events if _is_agent_start_note(event.data))
     return next(told, None)
 
 
-def _is_invocation_note(data: Mapping[str, Any]) -> bool:
+def _is_agent_start_note(data: Mapping[str, Any]) -> bool:
     return "given" in data and data["process"] == "agent"
 
 

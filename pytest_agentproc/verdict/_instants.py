@@ -35,7 +35,7 @@ def find_instants(played: PlayResult, key: str) -> InstantsInNanoseconds | None:
     if head == "artifacts.result.json":
         return _find_result_instants(played, leaf)
     if leaf == "elapsed":
-        return _find_elapsed_times(played.answer, head)
+        return _list_elapsed_times(played.answer, head)
     if key == "called":
         called = None if played.answer is None else played.answer.called
         return None if called is None else [at for _, at in called]
@@ -56,7 +56,7 @@ def _find_process_instants(record: Record, process: str, leaf: str) -> InstantsI
     return [_facts.find_gone_at(record, process)] if leaf == "gone_at" else None
 
 
-def _find_elapsed_times(answer: RunReport | None, head: str) -> InstantsInNanoseconds | None:
+def _list_elapsed_times(answer: RunReport | None, head: str) -> InstantsInNanoseconds | None:
     """Give how long a run took, or one of a session's turns."""
     if answer is None:
         return None

@@ -37,7 +37,8 @@ class Dialect:
         decoders: its modes of one-shot runs, the default first, each with the supervisor's half as
             `package.module:Class`, which is made without arguments; see `supervisor.dialects.Decoder`.
         session_protocols: its modes that hold sessions, in the same way; the class takes a
-            `supervisor.dialects.Setting`, see `supervisor.dialects.SessionProtocol`. The default of a dialect that has no others is the first one.
+            `supervisor.dialects.Setting`, see `supervisor.dialects.SessionProtocol`. The default of a dialect that has
+            no others is the first one.
         encoder_parts: modules that the encoder is built on, in the order in which they must be loaded.
         encoders: by mode, the modules of an encoder of its own in that order, the one with `Encoder` last.
         task_encoders: the same for a script with background tasks.
@@ -162,7 +163,7 @@ class Dialect:
             UsageError: there is no such mode, or its decoder cannot be found or made.
         """
         place = self._find_class_path(self.decoders, mode, "")
-        return self._make_protocol_object(place, lambda half: half(), _MEMBERS_OF_DECODERS, "Decoder")
+        return self._make_protocol_object(place, lambda half: half(), _MEMBERS_OF_DECODERS, "decoder", "Decoder")
 
     def make_session_protocol(self, mode: str = "", setting: Any = None) -> Any:
         """Make the conversation of a mode with one agent process; "" is the first that holds sessions.
@@ -176,7 +177,7 @@ class Dialect:
         """
         place = self._find_class_path(self.session_protocols, mode, " for a session")
         return self._make_protocol_object(
-            place, lambda half: half(setting), _MEMBERS_OF_SESSION_PROTOCOLS, "SessionProtocol"
+            place, lambda half: half(setting), _MEMBERS_OF_SESSION_PROTOCOLS, "session protocol", "SessionProtocol"
         )
 
     def _find_class_path(self, modes: Mapping[str, str], mode: str, what: str) -> str:
@@ -184,7 +185,9 @@ class Dialect:
             raise UsageError(f"mode is {mode!r}, but {self.name} has {', '.join(modes) or 'none'}{what}")
         return modes[mode or next(iter(modes))]
 
-    def _make_protocol_object(self, place: str, make: Callable[[Any], Any], members: Sequence[str], form: str) -> Any:
+    def _make_protocol_object(
+        self, place: str, make: Callable[[Any], Any], members: Sequence[str], what: str, form: str
+    ) -> Any:
         module, _, path = place.partition(":")
         try:
             half: Any = importlib.import_module(module)
@@ -193,13 +196,13 @@ class Dialect:
             made = make(half)
         except Exception as error:  # it is theirs, whatever it is
             raise UsageError(
-                f"dialect {self.name}: its {form.lower()} {place} cannot be made, {type(error).__name__}: {error}",
+                f"dialect {self.name}: its {what} {place} cannot be made, {type(error).__name__}: {error}",
                 f"it must be a class as pytest_agentproc.supervisor.dialects.{form} describes it",
             ) from error
         missing = [member for member in members if not hasattr(made, member)]
         if missing:
             raise UsageError(
-                f"dialect {self.name}: its {form.lower()} {place} has no {', '.join(missing)}",
+                f"dialect {self.name}: its {what} {place} has no {', '.join(missing)}",
                 f"pytest_agentproc.supervisor.dialects.{form} says what it must have",
             )
         return made

@@ -18,7 +18,7 @@ TOY = Dialect(
     decoders={"plain": "toy_agent.decoder:Plain", "loud": "toy_agent.decoder:Plain"},
     command="toy",
     options={"loud": ["--loud"], "chat": ["--chat"]},
-    session_protocols={"chat": "toy_agent.talk:Chat"},
+    session_protocols={"chat": "toy_agent.protocol:Chat"},
     stop_reasons=["full"],
 )
 
@@ -137,7 +137,7 @@ class Plain:
     def end(self, stderr):
         return []
 """,
-    "toy_agent/talk.py": """\
+    "toy_agent/protocol.py": """\
 from pytest_agentproc.supervisor.dialects import (
     HandshakeDone, HandshakeRefused, Noise, Other, TurnBegun, TurnEnded, TurnProgress
 )

@@ -16,7 +16,7 @@ from pytest_agentproc.supervisor import (
     SessionEvent,
     SessionTask,
 )
-from pytest_agentproc.supervisor import _events as to
+from pytest_agentproc.supervisor import _events as machine_events
 from pytest_agentproc.supervisor.dialects import Setting
 
 __all__ = ["SECOND", "Stage"]
@@ -220,7 +220,7 @@ class Stage:
 
     # The caller.
 
-    def send_intents(self, *intents: to.CallerIntent) -> None:
+    def send_intents(self, *intents: machine_events.CallerIntent) -> None:
         """Have the caller say something."""
         for intent in intents:
             self.driver.queue_intent(intent)
@@ -229,7 +229,7 @@ class Stage:
     def prompt(self, text: str = "ask") -> int:
         """Ask; give the turn's number."""
         self._count += 1
-        self.send_intents(to.QueuePrompt(self._count, text))
+        self.send_intents(machine_events.QueuePrompt(self._count, text))
         return self._count
 
     @property

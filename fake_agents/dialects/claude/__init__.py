@@ -1,1 +1,1 @@
-"""The wire formats of claude: `print_mode` is one prompt as an argument, `session_mode` is a claude that is talked to."""
+"""The wire formats of claude: `print_mode` is one prompt as an argument, `session_mode` many prompts on stdin."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor.dialects._base import Finished, Other, TaskBegun, TaskOver
-from pytest_agentproc.supervisor.dialects._claude_messages import Speakers, as_text
+from pytest_agentproc.supervisor.dialects._claude_messages import MessageReaders, as_text
 from pytest_agentproc.supervisor.dialects._claude_tasks import SystemLines
 from pytest_agentproc.supervisor.dialects._json import ObjectDecoder
 
@@ -36,13 +36,13 @@ class ClaudePrintDecoder(ObjectDecoder):
 
     def __init__(self) -> None:
         self._model: str | None = None
-        self._speakers = Speakers()
+        self._readers = MessageReaders()
         self._system_lines = SystemLines()
         self._is_over = False
 
     def end(self, stderr: bytes) -> list[Meaning]:
         """Give the messages that were begun, if their end never came."""
-        return [] if self._is_over else self._speakers.end_messages()
+        return [] if self._is_over else self._readers.end_messages()
 
     def _read_event(self, kind: str, event: dict[str, Any]) -> list[Meaning]:
         if kind == "assistant":
@@ -53,8 +53,8 @@ class ClaudePrintDecoder(ObjectDecoder):
             return self._read_result(event)
         if kind == "system":
             return self._read_system(event)
-        self._speakers.limit = self.limit
-        return self._speakers.read_line(kind, event) or [Other(kind, is_progress=kind not in _EVENTS_WITHOUT_PROGRESS)]
+        self._readers.limit = self.limit
+        return self._readers.read_line(kind, event) or [Other(kind, is_progress=kind not in _EVENTS_WITHOUT_PROGRESS)]
 
     def _read_task_event_after_result(self, kind: str, event: dict[str, Any]) -> list[Meaning]:
         """Follow background tasks to their end; nothing else counts after the result."""
@@ -69,9 +69,9 @@ class ClaudePrintDecoder(ObjectDecoder):
     def _read_result(self, event: dict[str, Any]) -> list[Meaning]:
         origin = event.get("origin")
         if isinstance(origin, dict) and origin.get("kind") == "task-notification":
-            self._speakers.forget_messages()
+            self._readers.forget_messages()
             return [Other("result")]
-        told = self._speakers.end_messages()
+        told = self._readers.end_messages()
         self._is_over = True
         usage, text = event.get("usage"), as_text(event.get("result"))
         ok = event.get("subtype") == "success" and event.get("is_error") is not True

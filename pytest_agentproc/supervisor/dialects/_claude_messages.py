@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._base import Meaning
 
 
-_MAX_FOLLOWED_SPEAKERS = 1000
+_MAX_FOLLOWED_MESSAGES = 1000
 _MAX_SUBAGENT_MESSAGE_BYTES = 16 * 1024
 """So many bytes of what a sub-agent says at a time are kept, the last ones: there may be many of them."""
 _MODEL_NAME_OF_CLI_MESSAGES = "<synthetic>"
 """The model that claude names in a message that it wrote by itself, such as an API error."""
 
 
-class Speakers:
+class MessageReaders:
     """Follow everybody's messages.
 
     Args:
@@ -40,40 +40,40 @@ class Speakers:
 
     def __init__(self, limit: int | None = None) -> None:
         self.limit = limit
-        self._speakers: dict[str | None, _Speaker] = {}
+        self._readers: dict[str | None, _MessageReader] = {}
 
     def read_line(self, kind: str, event: dict[str, Any]) -> list[Meaning]:
         """Take a line. A line of the agent's own gives nothing if it means only that the agent continues."""
         parent = event.get("parent_tool_use_id")
         if parent is None:
-            return self._find_speaker(None).read_line(kind, event)
-        return [Nested(meaning) for meaning in self._find_speaker(str(parent)).read_line(kind, event) or [Other(kind)]]
+            return self._find_reader(None).read_line(kind, event)
+        return [Nested(meaning) for meaning in self._find_reader(str(parent)).read_line(kind, event) or [Other(kind)]]
 
     def end_messages(self) -> list[Meaning]:
         """End every speaker's message, the agent's own last."""
-        own = self._speakers.pop(None, _Speaker(self.limit))
+        own = self._readers.pop(None, _MessageReader(self.limit))
         told: list[Meaning] = [
-            Nested(meaning) for speaker in self._speakers.values() for meaning in speaker.end_message()
+            Nested(meaning) for speaker in self._readers.values() for meaning in speaker.end_message()
         ]
         self.forget_messages()
         return [*told, *own.end_message()]
 
     def forget_messages(self) -> None:
         """Forget every message that has not ended."""
-        self._speakers = {}
+        self._readers = {}
 
-    def _find_speaker(self, parent: str | None) -> _Speaker:
+    def _find_reader(self, parent: str | None) -> _MessageReader:
         """Give the agent itself, or the sub-agent of a tool. If there are too many, forget the oldest ones."""
         parent = None if parent is None else parent[:MAX_ID_CHARS]
-        if parent not in self._speakers:
-            if len(self._speakers) >= _MAX_FOLLOWED_SPEAKERS:
-                self._speakers.pop(next(speaker for speaker in self._speakers if speaker is not None))
+        if parent not in self._readers:
+            if len(self._readers) >= _MAX_FOLLOWED_MESSAGES:
+                self._readers.pop(next(speaker for speaker in self._readers if speaker is not None))
             nested = min(_MAX_SUBAGENT_MESSAGE_BYTES, self.limit or _MAX_SUBAGENT_MESSAGE_BYTES)
-            self._speakers[parent] = _Speaker(self.limit if parent is None else nested)
-        return self._speakers[parent]
+            self._readers[parent] = _MessageReader(self.limit if parent is None else nested)
+        return self._readers[parent]
 
 
-class _Speaker:
+class _MessageReader:
     """A speaker, the agent itself or a sub-agent, and its unfinished message.
 
     Args:

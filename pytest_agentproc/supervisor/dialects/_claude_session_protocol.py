@@ -24,7 +24,7 @@ from pytest_agentproc.supervisor.dialects._base import (
     ToolEnded,
     ToolStarted,
 )
-from pytest_agentproc.supervisor.dialects._claude_messages import Speakers
+from pytest_agentproc.supervisor.dialects._claude_messages import MessageReaders
 from pytest_agentproc.supervisor.dialects._claude_tasks import SYSTEM_EVENTS_OF_HOOKS, SystemLines
 from pytest_agentproc.supervisor.dialects._json import encode_line
 from pytest_agentproc.supervisor.dialects._session_protocol import (
@@ -64,7 +64,7 @@ class ClaudeSessionProtocol(JsonSessionProtocol):
         self.begins_at_once = False
         """Whether an init came before any prompt, and nothing after it: it is the first prompt's."""
         self._numbers: dict[str, int] = {}
-        self._speakers = Speakers(1)
+        self._readers = MessageReaders(1)
         self._system_lines = SystemLines()
         self.readers = {
             "control_response": self._read_response,
@@ -161,7 +161,7 @@ class ClaudeSessionProtocol(JsonSessionProtocol):
     def _read_system(self, value: dict[str, Any]) -> list[SessionMeaning]:
         if value.get("subtype") != "init":
             return self._add_work_progress(str(value.get("subtype")), self._system_lines.read_line(value))
-        self._speakers.forget_messages()
+        self._readers.forget_messages()
         session, marks = value.get("session_id"), self._find_turns(value)
         welcome = HandshakeDone(session if isinstance(session, str) else None)
         if not marks and not self._numbers:
@@ -183,7 +183,7 @@ class ClaudeSessionProtocol(JsonSessionProtocol):
 
     def _read_tools(self, kind: str, value: dict[str, Any]) -> list[SessionMeaning]:
         """Say what a line does with tools; a message that it ends comes before what it says itself."""
-        return [*self._begin_unprompted_turn(), *_select_tool_meanings(self._speakers.read_line(kind, value))]
+        return [*self._begin_unprompted_turn(), *_select_tool_meanings(self._readers.read_line(kind, value))]
 
     def _read_stream_event(self, value: dict[str, Any]) -> list[SessionMeaning]:
         if value.get("parent_tool_use_id"):
@@ -230,7 +230,7 @@ class ClaudeSessionProtocol(JsonSessionProtocol):
             "" if ok else _find_error(value),
             usage=usage if isinstance(usage, dict) else None,
         )
-        return [*self._begin_unprompted_turn(), *_select_tool_meanings(self._speakers.end_messages()), ended]
+        return [*self._begin_unprompted_turn(), *_select_tool_meanings(self._readers.end_messages()), ended]
 
 
 def _select_tool_meanings(meanings: list[Meaning]) -> list[SessionMeaning]:

@@ -297,7 +297,8 @@ def test_a_function_that_is_not_async_is_played_in_a_process_of_its_own(lab: Sce
     subject = Function(supervise_without_loop)
     line = supervise_without_loop.__code__.co_firstlineno
     assert subject.real_time_only == (
-        f"tests/process/subjects/test_function.py:{line}: supervise_without_loop is no `async def`, so it runs in a thread"
+        f"tests/process/subjects/test_function.py:{line}: supervise_without_loop is no `async def`, "
+        "so it runs in a thread"
     )
     played = lab.play(HELLO, subject)
     assert played.record.header["arm"] == "preload"

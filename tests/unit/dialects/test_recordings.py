@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_agentproc.supervisor import LineSplitter, Outcome, Policy, RunMachine, RunTask
-from pytest_agentproc.supervisor import _events as on
+from pytest_agentproc.supervisor import _events as machine_events
 from pytest_agentproc.supervisor.dialects import MalformedLine, Noise, Setting, make_decoder, make_session_protocol
 from tests.architecture.sources import ROOT
 
@@ -127,19 +127,19 @@ CODEX: dict[str, tuple[Outcome, int, str | None, int | None]] = {
 def test_a_recorded_run_of_codex_comes_to_what_it_was(name: str) -> None:
     """Outcome, exit code, text and tokens of a run whose lines come at the recorded instants."""
     machine, status, at = RunMachine(RunTask("codex", policy=Policy())), None, 0
-    machine.feed(on.RunStarted(), 0)
-    machine.feed(on.AgentSpawned(7), 0)
+    machine.feed(machine_events.RunStarted(), 0)
+    machine.feed(machine_events.AgentSpawned(7), 0)
     for text in (DATA / "runs" / f"codex-{name}.jsonl").read_text("utf-8").splitlines():
         entry = json.loads(text)
         at, line = entry["t_ms"] * 1_000_000, entry["line"]
         if entry["dir"] == "<<":
-            machine.feed(on.OutputRead("stdout", json.dumps(line).encode() + b"\n", drained=True), at)
+            machine.feed(machine_events.OutputRead("stdout", json.dumps(line).encode() + b"\n", drained=True), at)
         elif "stderr" in line:
-            machine.feed(on.OutputRead("stderr", line["stderr"].encode() + b"\n", drained=True), at)
+            machine.feed(machine_events.OutputRead("stderr", line["stderr"].encode() + b"\n", drained=True), at)
         elif line.get("event") == "exit":
             status = line["rc"]
-            machine.feed(on.AgentExited(status), at)
-            machine.feed(on.TreeSwept(alone=True), at)
+            machine.feed(machine_events.AgentExited(status), at)
+            machine.feed(machine_events.TreeSwept(alone=True), at)
             break
     assert status is not None
     result = machine.build_result(0)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ENCODER, DECODER = PACKAGE["toy_agent/encoder.py"], PACKAGE["toy_agent/decoder.py"]
-MARKS, TALK = PACKAGE["toy_agent/marks.py"], PACKAGE["toy_agent/talk.py"]
+MARKS, PROTOCOL = PACKAGE["toy_agent/marks.py"], PACKAGE["toy_agent/protocol.py"]
 
 
 @pytest.fixture
@@ -29,10 +29,10 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fix
     name = f"toy_{abs(hash(request.node.name))}"
     monkeypatch.syspath_prepend(tmp_path)
 
-    def make(encoder: str = ENCODER, decoder: str = DECODER, talk: str = "", **more: Any) -> Dialect:
-        if talk:
-            more["session_protocols"] = {"chat": f"{name}.talk:Chat"}
-        for half, text in (("encoder", encoder), ("decoder", decoder), ("marks", MARKS), ("talk", talk)):
+    def make(encoder: str = ENCODER, decoder: str = DECODER, protocol: str = "", **more: Any) -> Dialect:
+        if protocol:
+            more["session_protocols"] = {"chat": f"{name}.protocol:Chat"}
+        for half, text in (("encoder", encoder), ("decoder", decoder), ("marks", MARKS), ("protocol", protocol)):
             file = tmp_path / name / f"{half}.py"
             file.parent.mkdir(exist_ok=True)
             file.write_text(text.replace("toy_agent", name))
@@ -199,17 +199,18 @@ def test_a_half_that_cannot_be_used_is_named_where_the_dialect_is(
     assert message in problem
 
 
-def test_a_talk_that_cannot_be_made_is_named_too(package: Callable[..., Dialect]) -> None:
+def test_a_session_protocol_that_cannot_be_made_is_named_too(package: Callable[..., Dialect]) -> None:
     """A dialect is whole or cannot be used: also its other modes are under suspicion."""
-    language = extend_language(package(session_protocols={"chat": "toy_agent.talk:Chat"}))
+    language = extend_language(package(session_protocols={"chat": "toy_agent.protocol:Chat"}))
     assert list_problems("say: a", language=language)[0].startswith(
-        "2:8: the dialect toy, which the plugin toy adds, cannot be used: its talk toy_agent.talk:Chat cannot be made, "
+        "2:8: the dialect toy, which the plugin toy adds, cannot be used: its session protocol "
+        "toy_agent.protocol:Chat cannot be made, "
     )
 
 
 def test_a_host_is_asked_for_more_than_an_encoder(package: Callable[..., Dialect]) -> None:
     """A session calls methods that a run never calls; its words are heard, asked and waited for."""
-    toy = package(ENCODER.replace("def has_received_prompt", "def had"), talk=TALK)
+    toy = package(ENCODER.replace("def has_received_prompt", "def had"), protocol=PROTOCOL)
     [problem] = list_problems("say: a", language=extend_language(toy))
     assert problem.endswith(
         ".encoder lacks has_received_prompt in mode chat: "
@@ -219,7 +220,7 @@ def test_a_host_is_asked_for_more_than_an_encoder(package: Callable[..., Dialect
 
 def test_a_session_of_a_contributed_dialect_is_one(package: Callable[..., Dialect]) -> None:
     """Its mode stands beside the kit's in every message, and its agent lives on."""
-    language = extend_language(package(talk=TALK))
+    language = extend_language(package(protocol=PROTOCOL))
     able = "claude session, pi rpc, codex app-server, acp session or toy chat"
     assert list_problems("wait_for: prompt 1", language=language) == [
         f"4:15: the dialect toy hears no prompt in mode plain: known by {able}"
@@ -229,12 +230,12 @@ def test_a_session_of_a_contributed_dialect_is_one(package: Callable[..., Dialec
     assert made.bind(Policy()).program["serves"] is True
 
 
-def test_a_talk_may_read_every_part_of_its_setting(package: Callable[..., Dialect]) -> None:
+def test_a_session_protocol_may_read_every_part_of_its_setting(package: Callable[..., Dialect]) -> None:
     """It is made once without a session, from all that a session gives it."""
     names = [field.name for field in fields(Setting)]
-    talk = TALK.replace("        pass\n", f"        [getattr(setting, name) for name in {names}]\n", 1)
-    assert talk != TALK
-    language = extend_language(package(talk=talk))
+    protocol = PROTOCOL.replace("        pass\n", f"        [getattr(setting, name) for name in {names}]\n", 1)
+    assert protocol != PROTOCOL
+    language = extend_language(package(protocol=protocol))
     assert load_scenario("wait_for: prompt 1", agent="{dialect: toy, mode: chat}", language=language).is_session
 
 
@@ -260,8 +261,10 @@ def test_the_model_plays_a_contributed_dialect(package: Callable[..., Dialect]) 
 
 
 def test_the_model_holds_sessions_of_a_contributed_dialect(package: Callable[..., Dialect]) -> None:
-    """The talk is made anew for each agent, in memory as for real."""
-    played = run_in_model(loads(CHAT, language=extend_language(package(talk=TALK), BEAT)), ReferenceSupervisor())
+    """The session protocol is made anew for each agent, in memory as for real."""
+    played = run_in_model(
+        loads(CHAT, language=extend_language(package(protocol=PROTOCOL), BEAT)), ReferenceSupervisor()
+    )
     assert played.answer is not None
     assert [(turn.outcome, turn.text) for turn in played.answer.turns or ()] == [
         ("timed_out", None),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_agentproc.supervisor import ContinuedSession, Policy
-from pytest_agentproc.supervisor import _events as to
+from pytest_agentproc.supervisor import _events as machine_events
 from tests.unit.session_stage import SECOND, Stage
 
 POLICY = Policy(prompt_timeout=60.0, permission_timeout=40.0)
@@ -168,7 +168,9 @@ def test_the_deadline_rests_while_the_caller_owes_an_answer() -> None:
     stage.print_lines(build_question())
     assert list(stage.machine.deadlines) == ["permission_timeout"]
     stage.advance_to(65)
-    stage.send_intents(to.AnswerQuestion("7", allowed=True), to.AnswerQuestion("7", allowed=False))
+    stage.send_intents(
+        machine_events.AnswerQuestion("7", allowed=True), machine_events.AnswerQuestion("7", allowed=False)
+    )
     assert stage.take_sent() == [build_reply(7, {"outcome": {"outcome": "selected", "optionId": "y"}})]
     stage.advance_to(124)
     assert stage.describe_end(1) is None
@@ -192,7 +194,7 @@ def test_a_cancel_answers_every_open_question_first() -> None:
     """The protocol wants it: an agent that waits for an answer does not hear the cancel."""
     stage = begin_first_prompt(handler=True)
     stage.print_lines(build_question())
-    stage.send_intents(to.CancelTurn())
+    stage.send_intents(machine_events.CancelTurn())
     answer, cancel = stage.take_sent()
     assert answer == build_reply(7, {"outcome": {"outcome": "cancelled"}})
     assert cancel["method"] == "session/cancel"

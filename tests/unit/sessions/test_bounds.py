@@ -9,7 +9,7 @@ import anyio
 
 from pytest_agentproc.clock import SystemClock
 from pytest_agentproc.supervisor import Conversation, Outcome, Policy, Session, SessionEvent, SessionTask, TurnResult
-from pytest_agentproc.supervisor import _events as to
+from pytest_agentproc.supervisor import _events as machine_events
 from pytest_agentproc.supervisor._streams import Outbox
 from pytest_agentproc.supervisor._turns import TurnAnswer
 from pytest_agentproc.supervisor.dialects import TurnProgress
@@ -120,7 +120,7 @@ def test_open_questions_have_a_bound() -> None:
     assert len(stage.machine.turns.questions) == 1000
     assert len([line for line in stage.take_sent() if line["type"] == "control_response"]) == 100
     assert len([event for event in stage.events if event.question is not None]) == 1000
-    stage.send_intents(to.AnswerQuestion("0", True))
+    stage.send_intents(machine_events.AnswerQuestion("0", True))
     assert len(stage.machine.turns.questions) == 999
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_agentproc.supervisor import Policy
-from pytest_agentproc.supervisor import _events as to
+from pytest_agentproc.supervisor import _events as machine_events
 from tests.unit.session_stage import SECOND, Stage
 
 POLICY = Policy(prompt_timeout=60.0)
@@ -131,7 +131,7 @@ def test_an_init_near_the_first_prompt_is_that_prompts(place: str, *, echoes: bo
     assert question.turn == 1
     stage.advance_to(300)
     assert stage.describe_end(1) is None, "an open question holds the prompt's deadline"
-    stage.send_intents(to.AnswerQuestion("q", allowed=True))
+    stage.send_intents(machine_events.AnswerQuestion("q", allowed=True))
     stage.print_result(1, "ONE")
     assert stage.describe_end(1) == ("completed", 300.0, "ONE")
     assert stage.list_background_texts() == []
@@ -287,7 +287,7 @@ def test_a_background_result_acknowledges_no_cancel() -> None:
     stage.print_turn(1, "ONE")
     stage.begin_turn()
     stage.ask("two")
-    stage.send_intents(to.CancelTurn())
+    stage.send_intents(machine_events.CancelTurn())
     assert [line["type"] for line in stage.take_sent()] == ["control_request"]
     stage.print_result(None, "", subtype="error_during_execution", is_error=True)
     assert (stage.unacknowledged, stage.describe_end(2)) == (True, None)
@@ -350,7 +350,7 @@ def test_a_question_that_the_agent_withdraws_gets_no_answer() -> None:
     stage.print_lines({"type": "control_request", "request_id": "r", "request": ask})
     stage.advance_to(20)
     stage.print_lines({"type": "control_cancel_request", "request_id": "r"})
-    stage.send_intents(to.AnswerQuestion("r", allowed=True))
+    stage.send_intents(machine_events.AnswerQuestion("r", allowed=True))
     assert stage.take_sent() == []
     stage.advance_to(80)
     assert stage.describe_end(1) == ("timed_out", 80.0, None)
@@ -363,6 +363,6 @@ def test_an_allowed_tool_gets_its_input_back() -> None:
     stage.begin_turn(1)
     ask = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "ls"}}
     stage.print_lines({"type": "control_request", "request_id": "r", "request": ask})
-    stage.send_intents(to.AnswerQuestion("r", allowed=True))
+    stage.send_intents(machine_events.AnswerQuestion("r", allowed=True))
     [line] = stage.take_sent()
     assert line["response"]["response"] == {"behavior": "allow", "updatedInput": {"command": "ls"}}

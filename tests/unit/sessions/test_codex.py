@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_agentproc.supervisor import Policy
-from pytest_agentproc.supervisor import _events as to
+from pytest_agentproc.supervisor import _events as machine_events
 from pytest_agentproc.vocabulary import DIALECTS
 from tests.unit.session_stage import Stage
 
@@ -108,7 +108,7 @@ def test_a_refused_prompt_has_failed_in_the_words_of_the_refusal() -> None:
 def test_an_interrupt_names_its_turn_and_the_end_of_the_turn_acknowledges_it() -> None:
     """The response to the interrupt says nothing: codex gives it at the end of the next turn if it comes too late."""
     stage = begin_first_prompt()
-    stage.send_intents(to.CancelTurn())
+    stage.send_intents(machine_events.CancelTurn())
     [interrupt] = stage.take_sent()
     assert (interrupt["method"], interrupt["params"]) == ("turn/interrupt", {"threadId": "t", "turnId": "a"})
     stage.print_lines(build_reply(interrupt["id"]))
@@ -122,7 +122,7 @@ def test_a_cancel_before_the_turn_has_a_name_goes_out_with_the_name() -> None:
     stage = greet_session()
     stage.prompt("one")
     stage.take_sent()
-    stage.send_intents(to.CancelTurn())
+    stage.send_intents(machine_events.CancelTurn())
     assert stage.take_sent() == []
     stage.print_lines(build_reply(3, turn={"id": "a"}))
     assert [line["method"] for line in stage.take_sent()] == ["turn/interrupt"]
@@ -165,10 +165,10 @@ def test_an_approval_gets_its_decision(kind: str) -> None:
     stage.print_lines(question)
     [seen] = [event for event in stage.events if event.kind == "question"]
     assert (seen.text, seen.turn) == ("rm x", 1)
-    stage.send_intents(to.AnswerQuestion("0", allowed=True))
+    stage.send_intents(machine_events.AnswerQuestion("0", allowed=True))
     assert stage.take_sent() == [{"id": 0, "result": {"decision": "accept"}}]
     stage.print_lines(question)
-    stage.send_intents(to.CancelTurn())
+    stage.send_intents(machine_events.CancelTurn())
     assert [line.get("result", line.get("method")) for line in stage.take_sent()] == [
         {"decision": "cancel"},
         "turn/interrupt",

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_agentproc.clock import SystemClock
 from pytest_agentproc.supervisor import Conversation, Question, Session, SessionEvent, SessionTask
-from pytest_agentproc.supervisor import _events as to
+from pytest_agentproc.supervisor import _events as machine_events
 from tests.unit.session_stage import Stage
 
 if TYPE_CHECKING:
@@ -70,9 +70,9 @@ class _Reports:
     """A driver that remembers the events it was given."""
 
     def __init__(self) -> None:
-        self.intents: list[to.CallerIntent] = []
+        self.intents: list[machine_events.CallerIntent] = []
 
-    def queue_intent(self, intent: to.CallerIntent) -> None:
+    def queue_intent(self, intent: machine_events.CallerIntent) -> None:
         self.intents.append(intent)
 
 
@@ -142,4 +142,4 @@ def test_a_handler_that_breaks_in_any_way_refuses(broken: Callable[[], type[Base
             group.cancel_scope.cancel()
 
     anyio.run(host)
-    assert told.intents == [to.AnswerQuestion("q", allowed=False)]
+    assert told.intents == [machine_events.AnswerQuestion("q", allowed=False)]

@@ -20,7 +20,7 @@ from pytest_agentproc.supervisor import (
     SessionTask,
     open_session,
 )
-from pytest_agentproc.supervisor import _events as to
+from pytest_agentproc.supervisor import _events as machine_events
 from pytest_agentproc.supervisor.dialects import Setting, make_session_protocol
 from tests.unit.session_stage import Stage
 
@@ -70,15 +70,15 @@ def test_a_hook_after_the_fact_is_answered_at_once_and_kept() -> None:
     stage.fire_hook("r")
     assert (stage.take_answers(), stage.list_calls()) == ([("r", {})], [])
     stage.advance_to(42)
-    stage.send_intents(to.RegisterHook("mine"))
-    stage.send_intents(to.RegisterHook("mine"))
+    stage.send_intents(machine_events.RegisterHook("mine"))
+    stage.send_intents(machine_events.RegisterHook("mine"))
     assert (stage.take_answers(), stage.list_calls()) == ([], [("r", 42.0)])
 
 
 def test_a_registered_hook_is_called_at_once() -> None:
     """And answered without waiting for what the callback does."""
     stage = Claude()
-    stage.send_intents(to.RegisterHook("mine"))
+    stage.send_intents(machine_events.RegisterHook("mine"))
     stage.fire_hook("r")
     stage.fire_hook("s", callback="other")
     assert (stage.take_answers(), stage.list_calls()) == ([("r", {}), ("s", {})], [("r", 0.0)])
@@ -89,9 +89,9 @@ def test_several_hooks_are_kept_in_order_and_each_for_its_own_callback() -> None
     stage = Claude()
     for name, callback in (("a", "mine"), ("b", "other"), ("c", "mine")):
         stage.fire_hook(name, callback=callback)
-    stage.send_intents(to.RegisterHook("mine"))
+    stage.send_intents(machine_events.RegisterHook("mine"))
     assert [name for name, _ in stage.list_calls()] == ["a", "c"]
-    stage.send_intents(to.RegisterHook("other"))
+    stage.send_intents(machine_events.RegisterHook("other"))
     assert [name for name, _ in stage.list_calls()] == ["a", "c", "b"]
 
 
@@ -101,7 +101,7 @@ def test_a_hook_that_is_too_old_is_not_called(seconds: float, called: list[Any])
     stage = Claude()
     stage.fire_hook("r")
     stage.advance_to(seconds)
-    stage.send_intents(to.RegisterHook("mine"))
+    stage.send_intents(machine_events.RegisterHook("mine"))
     assert stage.list_calls() == called
 
 
@@ -121,7 +121,7 @@ def test_what_is_kept_has_a_bound() -> None:
     stage = Claude()
     for number in range(1100):
         stage.fire_hook(str(number))
-    stage.send_intents(to.RegisterHook("mine"))
+    stage.send_intents(machine_events.RegisterHook("mine"))
     names = [name for name, _ in stage.list_calls()]
     assert (len(names), names[0]) == (1000, "100")
 
@@ -159,9 +159,9 @@ def test_a_tool_waits_for_its_callback_to_be_registered(allowed: bool, answer: A
     stage.fire_hook("r", "PreToolUse")
     stage.advance_to(59)
     assert (stage.take_answers(), stage.list_calls()) == ([], [])
-    stage.send_intents(to.RegisterHook("mine"))
+    stage.send_intents(machine_events.RegisterHook("mine"))
     assert (stage.take_answers(), stage.list_calls()) == ([], [("r", 59.0)])
-    stage.send_intents(to.DecideTool("r", allowed=allowed))
+    stage.send_intents(machine_events.DecideTool("r", allowed=allowed))
     assert stage.take_answers() == [("r", answer)]
     stage.advance_to(100)
     assert stage.take_answers() == []
@@ -172,14 +172,14 @@ def test_a_tool_is_denied_when_nobody_answers_in_time(*, registered: bool) -> No
     """hook_timeout, whether no callback came or it does not end; its later word is not heard."""
     stage = Claude()
     if registered:
-        stage.send_intents(to.RegisterHook("mine"))
+        stage.send_intents(machine_events.RegisterHook("mine"))
     stage.fire_hook("r", "PreToolUse")
     stage.advance_to(59)
     assert stage.take_answers() == []
     stage.advance_to(60)
     [(name, answer)] = stage.take_answers()
     assert (name, answer["hookSpecificOutput"]["permissionDecision"]) == ("r", "deny")
-    stage.send_intents(to.RegisterHook("mine"), to.DecideTool("r", allowed=True))
+    stage.send_intents(machine_events.RegisterHook("mine"), machine_events.DecideTool("r", allowed=True))
     assert stage.take_answers() == []
     assert len(stage.list_calls()) == registered
     assert [event.hook.id for event in stage.events if event.kind == "withdrawn" and event.hook] == ["r"]
@@ -190,7 +190,7 @@ def test_a_hook_that_the_agent_withdraws_gets_no_answer() -> None:
     stage = Claude()
     stage.fire_hook("r", "PreToolUse")
     stage.print_lines({"type": "control_cancel_request", "request_id": "r"})
-    stage.send_intents(to.RegisterHook("mine"), to.DecideTool("r", allowed=True))
+    stage.send_intents(machine_events.RegisterHook("mine"), machine_events.DecideTool("r", allowed=True))
     stage.advance_to(100)
     assert (stage.take_answers(), stage.list_calls()) == ([], [])
 
@@ -203,7 +203,7 @@ def test_a_tool_that_waits_dies_with_its_agent_and_what_happened_does_not() -> N
     stage.exit_agent(1)
     stage.advance_to(2)
     stage.greet()
-    stage.send_intents(to.RegisterHook("mine"), to.DecideTool("r", allowed=True))
+    stage.send_intents(machine_events.RegisterHook("mine"), machine_events.DecideTool("r", allowed=True))
     stage.fire_hook("t")
     assert (stage.take_answers(), stage.list_calls()) == ([("t", {})], [("s", 2.0), ("t", 2.0)])
 
@@ -262,16 +262,16 @@ class Told:
     """A driver that keeps the events it was given."""
 
     def __init__(self) -> None:
-        self.intents: list[to.CallerIntent] = []
+        self.intents: list[machine_events.CallerIntent] = []
 
-    def queue_intent(self, intent: to.CallerIntent) -> None:
+    def queue_intent(self, intent: machine_events.CallerIntent) -> None:
         """Keep it."""
         self.intents.append(intent)
 
 
 def decide_with_callback(
     callback: Callable[[Hook], Awaitable[bool | None]], event: str = "PreToolUse", *, withdrawn: bool = False
-) -> tuple[list[to.CallerIntent], tuple[str, ...]]:
+) -> tuple[list[machine_events.CallerIntent], tuple[str, ...]]:
     """Have a callback called; give what the session then says, and its warnings."""
     session = Session(Conversation(SessionTask(["agent"], "claude")), SystemClock(), None)
     driver = Told()
@@ -291,7 +291,7 @@ def decide_with_callback(
                 group.cancel_scope.cancel()
 
     anyio.run(host)
-    assert driver.intents.pop(0) == to.RegisterHook("mine")
+    assert driver.intents.pop(0) == machine_events.RegisterHook("mine")
     return driver.intents, session.warnings
 
 
@@ -303,13 +303,13 @@ def test_a_callback_forbids_by_saying_no(said: bool | None, allowed: bool) -> No
         assert hook.id == "r"
         return said
 
-    assert decide_with_callback(callback) == ([to.DecideTool("r", allowed=allowed)], ())
+    assert decide_with_callback(callback) == ([machine_events.DecideTool("r", allowed=allowed)], ())
 
 
 @pytest.mark.parametrize(
-    ("event", "intents"), [("PreToolUse", [to.DecideTool("r", allowed=False)]), ("PostToolUse", [])]
+    ("event", "intents"), [("PreToolUse", [machine_events.DecideTool("r", allowed=False)]), ("PostToolUse", [])]
 )
-def test_a_callback_that_raises_is_a_warning(event: str, intents: list[to.CallerIntent]) -> None:
+def test_a_callback_that_raises_is_a_warning(event: str, intents: list[machine_events.CallerIntent]) -> None:
     """And forbids, where it could have."""
 
     async def callback(_: Hook) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_agentproc.supervisor import _events as to
+from pytest_agentproc.supervisor import _events as machine_events
 from pytest_agentproc.supervisor.dialects import Setting, make_session_protocol
 from tests.unit.session_stage import Stage
 
@@ -93,7 +93,7 @@ def test_no_value_of_a_wrong_type_breaks_a_session(dialect: str) -> None:
                 stage = Stage(dialect)
                 stage.prompt()
                 stage.print_lines(bad)
-                stage.send_intents(to.CancelTurn())
+                stage.send_intents(machine_events.CancelTurn())
 
 
 @pytest.mark.parametrize("name", ["response", "request", "malformed"])

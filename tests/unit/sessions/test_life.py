@@ -10,8 +10,7 @@ import pytest
 
 from pytest_agentproc.supervisor import Policy, SessionStatus
 from pytest_agentproc.supervisor import _agent_lifecycle as _status
-from pytest_agentproc.supervisor import _events as on
-from pytest_agentproc.supervisor import _events as to
+from pytest_agentproc.supervisor import _events as machine_events
 from tests.unit.session_stage import SECOND, Stage
 
 POLICY = Policy(handshake_timeout=30.0, restart_backoff=1.0, close_grace=2.0, kill_grace=3.0)
@@ -96,7 +95,7 @@ def test_a_stop_before_the_first_handshake_brings_a_new_agent() -> None:
     """The caller's word is no failure: the queue waits for the next agent (P3)."""
     stage = Stage(policy=POLICY)
     stage.prompt("one")
-    stage.send_intents(to.StopAgent())
+    stage.send_intents(machine_events.StopAgent())
     assert (stage.status, len(stage.agents)) == ("restarting", 2)
     stage.greet_as_pi()
     assert [line["message"] for line in stage.take_sent()] == ["one"]
@@ -187,7 +186,7 @@ def test_without_restarts_the_end_of_the_agent_is_the_end_of_the_session(is_stop
     stage.prompt("two")
     stage.advance_to(5)
     if is_stopped:
-        stage.send_intents(to.StopAgent())
+        stage.send_intents(machine_events.StopAgent())
     stage.exit_agent(-15 if is_stopped else 3)
     assert stage.describe_end(1) == ("stopped" if is_stopped else "agent_lost", 5.0, None)
     assert (stage.describe_end(2), stage.status) == (("agent_lost", 5.0, None), "failed")
@@ -231,7 +230,7 @@ def test_stop_ends_the_agent_and_the_turn_and_a_new_agent_takes_the_queue() -> N
     stage.prompt("two")
     stage.agent.is_deaf = True
     stage.advance_to(5)
-    stage.send_intents(to.StopAgent())
+    stage.send_intents(machine_events.StopAgent())
     assert (stage.describe_end(1), stage.status) == (("stopped", 5.0, None), "restarting")
     stage.advance_to(8)
     assert stage.agents[0].signals == ["TERM", "KILL"]
@@ -248,7 +247,7 @@ def test_close_ends_stdin_and_waits_before_each_step() -> None:
     stage.prompt("two")
     stage.agent.is_deaf = True
     stage.advance_to(10)
-    stage.send_intents(to.CloseSession())
+    stage.send_intents(machine_events.CloseSession())
     assert (stage.status, stage.agent.has_eof, stage.agent.signals) == ("closed", True, [])
     assert (stage.describe_end(1), stage.describe_end(2)) == (("stopped", 10.0, None), ("stopped", 10.0, None))
     stage.advance_to(12)
@@ -261,7 +260,7 @@ def test_close_ends_stdin_and_waits_before_each_step() -> None:
 def test_an_agent_that_leaves_at_the_end_of_its_input_gets_no_signal() -> None:
     """And its exit at close is no crash."""
     stage = build_ready_session()
-    stage.send_intents(to.CloseSession())
+    stage.send_intents(machine_events.CloseSession())
     stage.exit_agent(0)
     assert (stage.is_over, stage.agent.signals, stage.list_statuses()[-1]) == (True, [], "closed")
 
@@ -269,7 +268,7 @@ def test_an_agent_that_leaves_at_the_end_of_its_input_gets_no_signal() -> None:
 def test_stop_while_it_closes_shortens_the_wait() -> None:
     """The caller need not wait for a grace that it gave."""
     stage = build_ready_session()
-    stage.send_intents(to.CloseSession(), to.StopAgent())
+    stage.send_intents(machine_events.CloseSession(), machine_events.StopAgent())
     assert (stage.agent.signals, stage.is_over, len(stage.starts)) == (["TERM"], True, 1)
 
 
@@ -280,7 +279,7 @@ def test_a_session_without_an_agent_closes_at_once(way: str) -> None:
     if way == "restarting":
         stage.exit_agent(1)
     assert stage.status == way
-    stage.send_intents(to.CloseSession())
+    stage.send_intents(machine_events.CloseSession())
     assert (stage.is_over, stage.status, stage.machine.deadlines) == (True, "closed", {})
 
 
@@ -311,7 +310,7 @@ def test_a_session_that_cannot_cancel_is_not_ready() -> None:
 def test_a_descendant_that_ends_while_the_agent_lives_ends_nothing() -> None:
     """A sweep is for what an agent left; this one is at work."""
     stage = build_ready_session()
-    assert stage.machine.feed(on.TreeSwept(alone=True), 0) == []
+    assert stage.machine.feed(machine_events.TreeSwept(alone=True), 0) == []
     assert stage.status == "ready"
 
 
@@ -342,7 +341,7 @@ def test_what_a_dying_agent_says_reaches_nobody() -> None:
     stage.prompt("one")
     stage.accept_prompt(1)
     stage.agent.is_deaf = True
-    stage.send_intents(to.StopAgent())
+    stage.send_intents(machine_events.StopAgent())
     stage.prompt("two")
     stage.answer_and_settle("too late")
     assert (stage.describe_end(1), stage.describe_end(2)) == (("stopped", 0.0, None), None)

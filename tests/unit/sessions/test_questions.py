@@ -19,7 +19,7 @@ from pytest_agentproc.supervisor import (
     open_session,
     run_once,
 )
-from pytest_agentproc.supervisor import _events as to
+from pytest_agentproc.supervisor import _events as machine_events
 from tests.unit.session_stage import Stage
 
 
@@ -66,10 +66,10 @@ def test_a_cancel_leaves_a_background_turns_questions_open() -> None:
     stage.begin_background_turn()
     stage.ask_permission("own")
     stage.prompt()
-    stage.send_intents(to.CancelTurn(2))
+    stage.send_intents(machine_events.CancelTurn(2))
     [_, interrupt] = stage.take_sent()
     assert interrupt["request"] == {"subtype": "interrupt"}
-    stage.send_intents(to.AnswerQuestion("own", allowed=True))
+    stage.send_intents(machine_events.AnswerQuestion("own", allowed=True))
     [answer] = stage.take_sent()
     assert answer["response"]["response"]["behavior"] == "allow"
     assert stage.list_withdrawn() == []
@@ -81,7 +81,7 @@ def test_a_cancel_withdraws_its_own_turns_questions() -> None:
     stage.prompt()
     stage.begin_last_prompt()
     stage.ask_permission("a")
-    stage.send_intents(to.CancelTurn(1), to.AnswerQuestion("a", allowed=True))
+    stage.send_intents(machine_events.CancelTurn(1), machine_events.AnswerQuestion("a", allowed=True))
     [denied, interrupt] = stage.take_sent()
     assert denied["response"]["response"]["behavior"] == "deny"
     assert interrupt["type"] == "control_request"
@@ -101,7 +101,7 @@ def test_a_background_question_does_not_hold_the_prompts_deadline() -> None:
     stage.ask_permission("a")
     stage.advance_to(50)
     assert stage.describe_end(2) is None
-    stage.send_intents(to.AnswerQuestion("a", allowed=True))
+    stage.send_intents(machine_events.AnswerQuestion("a", allowed=True))
     stage.advance_to(70)
     assert stage.describe_end(2) == ("timed_out", 60.0, None)
 
@@ -127,7 +127,7 @@ def test_a_question_that_needs_no_answer_is_withdrawn(how: str) -> None:
 def test_the_handler_of_a_withdrawn_question_is_cancelled(*, begun: bool) -> None:
     """A dialog on a screen goes away by itself; what it would have said goes nowhere."""
     seen: list[str] = []
-    told: list[to.CallerIntent] = []
+    told: list[machine_events.CallerIntent] = []
 
     class Told:
         tell = told.append

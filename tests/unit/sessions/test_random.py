@@ -21,7 +21,7 @@ from hypothesis.stateful import (
 )
 
 from pytest_agentproc.supervisor import Policy, SessionEvent, SessionStatus, Viewer
-from pytest_agentproc.supervisor import _events as to
+from pytest_agentproc.supervisor import _events as machine_events
 from pytest_agentproc.supervisor._agent_lifecycle import ALLOWED_STATUS_CHANGES
 from tests.unit.session_stage import SECOND, Stage
 from tests.unit.sessions.players import PLAYERS
@@ -66,14 +66,14 @@ class Sessions(RuleBasedStateMachine):
     def cancel(self, back: int) -> None:
         """Cancel the turn in flight, or one of the last three."""
         number = self.asked[-back] if 0 < back <= len(self.asked) else None
-        self.stage.send_intents(to.CancelTurn(number))
+        self.stage.send_intents(machine_events.CancelTurn(number))
         self.player.read_written()
 
     @precondition(lambda self: len(self.asked) > 4)
     @rule()
     def close(self) -> None:
         """End the session."""
-        self.stage.send_intents(to.CloseSession())
+        self.stage.send_intents(machine_events.CloseSession())
         self.player.read_written()
 
     @rule()
@@ -171,7 +171,7 @@ class Sessions(RuleBasedStateMachine):
             self.stage.exit_agent(status)
         elif kind == "stop":
             self.is_stopped.add(len(self.stage.agents))
-            self.stage.send_intents(to.StopAgent())
+            self.stage.send_intents(machine_events.StopAgent())
         self.stage.agent.is_deaf = self.stage.agent.is_deaf or kind == "ignores_signals"
         self.stage.agent.is_reading = self.stage.agent.is_reading and kind != "mute"
         self.player.read_written()
@@ -230,7 +230,7 @@ class Sessions(RuleBasedStateMachine):
     def teardown(self) -> None:
         """Close: no process is left, every turn has its outcome, and every viewer has seen it all."""
         stage = self.stage
-        stage.send_intents(to.CloseSession())
+        stage.send_intents(machine_events.CloseSession())
         stage.advance_to(stage.now / SECOND + 100)
         assert stage.is_over
         assert all(agent.is_reaped for agent in stage.agents)

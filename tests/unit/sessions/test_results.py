@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pytest_agentproc.supervisor import Policy, SessionEvent, TurnResult
-from pytest_agentproc.supervisor import _events as to
+from pytest_agentproc.supervisor import _events as machine_events
 from pytest_agentproc.supervisor._turns import TurnAnswer
 from pytest_agentproc.supervisor.dialects import TurnEnded, TurnProgress
 from tests.unit.session_stage import Stage
@@ -128,7 +128,7 @@ def test_the_status_of_an_agent_that_was_forced_says_so() -> None:
     """And there is none before the first of them has ended."""
     stage = build_greeted_pi()
     before = stage.session.agent_status
-    stage.send_intents(to.StopAgent())
+    stage.send_intents(machine_events.StopAgent())
     assert (before, stage.session.agent_status, stage.session.forced) == (None, -15, True)
 
 

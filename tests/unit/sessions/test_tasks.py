@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_agentproc.supervisor import BackgroundTaskTracker, Policy, SessionDeciders
-from pytest_agentproc.supervisor import _events as to
+from pytest_agentproc.supervisor import _events as machine_events
 from pytest_agentproc.supervisor.dialects import TaskBegun, TaskOver
 from tests.unit.session_stage import Stage
 
@@ -54,7 +54,7 @@ def test_a_task_that_never_ends_is_named_at_close_and_blocks_nothing() -> None:
     stage = Claude()
     stage.begin_task("b", title="sleep 1000")
     stage.begin_task("c")
-    stage.send_intents(to.CloseSession())
+    stage.send_intents(machine_events.CloseSession())
     stage.exit_agent(0)
     assert (stage.is_over, stage.now) == (True, 0)
     assert stage.session.warnings == ("background tasks never ended: b (sleep 1000), c",)

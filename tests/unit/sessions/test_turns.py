@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_agentproc.supervisor import Policy
-from pytest_agentproc.supervisor import _events as on
-from pytest_agentproc.supervisor import _events as to
+from pytest_agentproc.supervisor import _events as machine_events
 from tests.unit.session_stage import SECOND, Stage
 
 MINUTE = Policy(prompt_timeout=60.0, cancel_grace=300.0, kill_grace=2.0)
@@ -60,7 +59,7 @@ def test_a_timeout_tells_which_streams_the_agent_had_closed() -> None:
     stage = begin_first_prompt()
     stage.advance_to(20)
     for stream in ("stdout", "stderr"):
-        stage.machine.feed(on.StreamEnded(stream), 20 * SECOND)
+        stage.machine.feed(machine_events.StreamEnded(stream), 20 * SECOND)
     stage.advance_to(60)
     [error] = [event.text for event in stage.events if event.kind == "error"]
     assert error == ("no progress for 60 s, and stdout and stderr closed: the turn was cancelled, the agent lives on")
@@ -153,7 +152,7 @@ def test_the_callers_cancel_ends_a_turn_as_cancelled_when_it_is_acknowledged() -
     """The turn stays in flight until the agent says how it ended."""
     stage = begin_first_prompt()
     stage.advance_to(1)
-    stage.send_intents(to.CancelTurn(), to.CancelTurn(1))
+    stage.send_intents(machine_events.CancelTurn(), machine_events.CancelTurn(1))
     assert [line["type"] for line in stage.take_sent()] == ["abort"]
     assert (stage.status, stage.unacknowledged) == ("prompting", True)
     stage.advance_to(2)
@@ -166,7 +165,7 @@ def test_the_callers_cancel_ends_a_turn_as_cancelled_when_it_is_acknowledged() -
 def test_a_good_result_that_crosses_the_callers_cancel_is_completed() -> None:
     """It was done; the answer to the abort still has to come before the next prompt goes out."""
     stage = begin_first_prompt()
-    stage.send_intents(to.CancelTurn())
+    stage.send_intents(machine_events.CancelTurn())
     stage.prompt("two")
     stage.answer_and_settle("done")
     assert stage.describe_end(1) == ("completed", 0.0, "done")
@@ -179,7 +178,7 @@ def test_a_callers_cancel_that_nobody_acknowledges_is_cancelled_when_the_agent_i
     """The wait has an end, and the caller's word is the cause."""
     stage = begin_first_prompt()
     stage.advance_to(10)
-    stage.send_intents(to.CancelTurn())
+    stage.send_intents(machine_events.CancelTurn())
     stage.advance_to(310)
     assert stage.describe_end(1) == ("cancelled", 310.0, None)
     assert stage.agent is not stage.agents[0]
@@ -189,7 +188,7 @@ def test_a_queued_prompt_is_cancelled_without_a_word_to_the_agent() -> None:
     """There is nothing that the agent could stop."""
     stage = begin_first_prompt()
     number = stage.prompt("two")
-    stage.send_intents(to.CancelTurn(number))
+    stage.send_intents(machine_events.CancelTurn(number))
     assert stage.describe_end(number) == ("cancelled", 0.0, None)
     assert stage.take_sent() == []
     stage.answer_and_settle("one's")
@@ -200,7 +199,7 @@ def test_a_cancel_that_came_before_the_turn_began_goes_out_again() -> None:
     """An abort of nothing is answered and stops nothing; the run that begins after it must not continue for ever."""
     stage = build_ready_session()
     stage.prompt("one")
-    stage.send_intents(to.CancelTurn())
+    stage.send_intents(machine_events.CancelTurn())
     stage.answer_abort(1)
     assert [line["type"] for line in stage.take_sent()] == ["prompt", "abort"]
     stage.accept_prompt(1)

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_agentproc.harness._supervise import MemoryStore
 from pytest_agentproc.supervisor import Artifacts, FileStore, FolderStore, Result, RunHeader, RunMachine, RunTask
-from pytest_agentproc.supervisor import _events as on
+from pytest_agentproc.supervisor import _events as machine_events
 from pytest_agentproc.supervisor.dialects import Failure, Finished, Line, Meaning, Message, Noise, Other, Resumed
 from pytest_agentproc.vocabulary import ARTIFACT_TEXTS, RESULT_FIELD_TEXTS, Policy
 
@@ -28,21 +28,21 @@ HEADLINE = RunHeader(
 def build_artifacts(store: FileStore) -> tuple[Artifacts, RunMachine]:
     """Make a keeper beside a machine whose agent was started."""
     machine = RunMachine(RunTask("raw", b"", Policy()))
-    machine.feed(on.RunStarted(), HEADLINE.started)
-    machine.feed(on.AgentSpawned(7), HEADLINE.started)
+    machine.feed(machine_events.RunStarted(), HEADLINE.started)
+    machine.feed(machine_events.AgentSpawned(7), HEADLINE.started)
     return Artifacts(store, HEADLINE), machine
 
 
-def build_output_event(data: bytes, stream: str = "stdout") -> on.OutputRead:
+def build_output_event(data: bytes, stream: str = "stdout") -> machine_events.OutputRead:
     """Make the event of bytes."""
-    return on.OutputRead(stream, data, drained=True)
+    return machine_events.OutputRead(stream, data, drained=True)
 
 
-def finish_run(store: FileStore, *events: on.MachineEvent) -> Result:
+def finish_run(store: FileStore, *events: machine_events.MachineEvent) -> Result:
     """Keep a run of events, a second each, that ends with exit code 3."""
     keeper, machine = build_artifacts(store)
     instant = HEADLINE.started
-    for event in (*events, on.AgentExited(3), on.TreeSwept(alone=True)):
+    for event in (*events, machine_events.AgentExited(3), machine_events.TreeSwept(alone=True)):
         instant += SECOND
         machine.feed(event, instant)
         keeper.log_event(event, machine.meanings, instant)
@@ -53,8 +53,8 @@ def write_and_read_events(*meanings: Meaning) -> list[dict[str, Any]]:
     """Write meanings down, and read the lines back."""
     store = MemoryStore()
     keeper, machine = build_artifacts(store)
-    keeper.log_event(on.DeadlineReached(), list(meanings), HEADLINE.started + SECOND // 2)
-    machine.feed(on.AgentExited(0), HEADLINE.started + SECOND)
+    keeper.log_event(machine_events.DeadlineReached(), list(meanings), HEADLINE.started + SECOND // 2)
+    machine.feed(machine_events.AgentExited(0), HEADLINE.started + SECOND)
     keeper.finish(machine.build_result(HEADLINE.started))
     return [json.loads(line) for line in store.files["events.jsonl"].splitlines()]
 
@@ -111,7 +111,7 @@ def test_a_run_may_end_after_the_last_date() -> None:
     """Virtual time knows no year 9999, and a file must not end a run."""
     store = MemoryStore()
     keeper, machine = build_artifacts(store)
-    machine.feed(on.AgentExited(0), HEADLINE.started)
+    machine.feed(machine_events.AgentExited(0), HEADLINE.started)
     keeper.finish(machine.build_result(HEADLINE.started, HEADLINE.started + 10**9 * 86400 * 366 * 9000))
     assert json.loads(store.files["result.json"])["ended_at"] is None
 
@@ -270,16 +270,16 @@ def test_two_stores_in_one_directory_keep_apart(tmp_path: Path) -> None:
 def test_a_run_that_its_caller_gave_up_is_stopped_or_what_it_was() -> None:
     """A result that was there before stands; a kill is forced, an exit that was never seen is the agent's own."""
     stopped = RunMachine(RunTask("raw", b"", Policy()))
-    stopped.feed(on.RunStarted(), 0)
-    stopped.feed(on.AgentSpawned(7), 0)
+    stopped.feed(machine_events.RunStarted(), 0)
+    stopped.feed(machine_events.AgentSpawned(7), 0)
     stopped.stop(SECOND, -9, "given up")
     result = stopped.build_result(0)
     assert (result.outcome, result.exit_code, result.agent_status, result.forced) == ("stopped", 130, -9, True)
     assert (result.error, result.elapsed) == ("given up", SECOND)
 
     completed = RunMachine(RunTask("pi", b"", Policy()))
-    completed.feed(on.RunStarted(), 0)
-    completed.feed(on.AgentSpawned(7), 0)
+    completed.feed(machine_events.RunStarted(), 0)
+    completed.feed(machine_events.AgentSpawned(7), 0)
     event = {"type": "message_end", "message": {"role": "assistant", "content": "done", "stopReason": "stop"}}
     completed.feed(build_output_event(json.dumps(event).encode() + b"\n"), SECOND)
     completed.stop(2 * SECOND, 0, "given up")

@@ -17,7 +17,7 @@ from pytest_agentproc.supervisor import (
     RunTask,
     SendSignal,
 )
-from pytest_agentproc.supervisor import _events as on
+from pytest_agentproc.supervisor import _events as machine_events
 
 SECOND = 1_000_000_000
 STARTED = {"type": "system", "subtype": "task_started", "task_id": "b", "task_type": "local_bash"}
@@ -28,10 +28,10 @@ RESULT = {"type": "result", "subtype": "success", "result": "done"}
 def build_finished_run(*lines: dict[str, Any], grace: float = 60.0, deciders: Deciders | None = None) -> RunMachine:
     """Have an agent print these lines, and its result after a second."""
     machine = RunMachine(RunTask("claude", b"", Policy(background_grace=grace)), deciders)
-    machine.feed(on.RunStarted(), 0)
-    machine.feed(on.AgentSpawned(7), 0)
+    machine.feed(machine_events.RunStarted(), 0)
+    machine.feed(machine_events.AgentSpawned(7), 0)
     for line in (*lines, RESULT):
-        machine.feed(on.OutputRead("stdout", json.dumps(line).encode() + b"\n", drained=True), SECOND)
+        machine.feed(machine_events.OutputRead("stdout", json.dumps(line).encode() + b"\n", drained=True), SECOND)
     return machine
 
 
@@ -55,22 +55,22 @@ def test_the_linger_begins_after_the_grace(lines: list[dict[str, Any]], grace: f
 def test_the_outcome_is_that_of_the_result() -> None:
     """Its instant too: the grace is the agent's, and the caller has what it asked for."""
     machine = build_finished_run(STARTED)
-    machine.feed(on.AgentExited(0), 50 * SECOND)
-    machine.feed(on.TreeSwept(alone=True), 50 * SECOND)
+    machine.feed(machine_events.AgentExited(0), 50 * SECOND)
+    machine.feed(machine_events.TreeSwept(alone=True), 50 * SECOND)
     assert (machine.outcome, machine.outcome_at) == (Outcome.COMPLETED, SECOND)
 
 
 def exit_agent(machine: RunMachine, status: int = 0) -> Result:
     """Have the agent exit, alone, and sum its run up."""
-    machine.feed(on.AgentExited(status), 70 * SECOND)
-    machine.feed(on.TreeSwept(alone=True), 70 * SECOND)
+    machine.feed(machine_events.AgentExited(status), 70 * SECOND)
+    machine.feed(machine_events.TreeSwept(alone=True), 70 * SECOND)
     return machine.build_result(0)
 
 
 def print_after_result(machine: RunMachine, *lines: dict[str, Any]) -> RunMachine:
     """Have the agent print these lines after its result."""
     for line in lines:
-        machine.feed(on.OutputRead("stdout", json.dumps(line).encode() + b"\n", drained=True), 2 * SECOND)
+        machine.feed(machine_events.OutputRead("stdout", json.dumps(line).encode() + b"\n", drained=True), 2 * SECOND)
     return machine
 
 
@@ -104,7 +104,7 @@ def test_a_task_that_begins_after_the_result_is_followed_too() -> None:
 def test_a_task_that_dies_with_the_agent_is_named() -> None:
     """A report that an agent makes while it is being ended counts: it is the last word about the task."""
     machine = build_finished_run(STARTED, grace=0.0)
-    assert machine.feed(on.DeadlineReached(), 5 * SECOND // 4) == [SendSignal("TERM")]
+    assert machine.feed(machine_events.DeadlineReached(), 5 * SECOND // 4) == [SendSignal("TERM")]
     stopped = {**ENDED, "status": "stopped"}
     assert exit_agent(print_after_result(machine, stopped), 143).warnings == ("background tasks were stopped: b",)
 

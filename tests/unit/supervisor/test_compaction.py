@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_agentproc.supervisor import Outcome, Policy, RunMachine, RunTask
-from pytest_agentproc.supervisor import _events as on
+from pytest_agentproc.supervisor import _events as machine_events
 from pytest_agentproc.supervisor.dialects import Compaction, Other, TurnProgress, make_decoder, make_session_protocol
 from tests.unit.session_stage import Stage
 
@@ -29,10 +29,10 @@ def encode_line(event: dict[str, Any]) -> bytes:
 def build_running_machine(dialect: str, *events: dict[str, Any], policy: Policy = LIMITS) -> RunMachine:
     """Have an agent print these events, one each second from its start on."""
     machine = RunMachine(RunTask(dialect, b"", policy))
-    machine.feed(on.RunStarted(), 0)
-    machine.feed(on.AgentSpawned(7), 0)
+    machine.feed(machine_events.RunStarted(), 0)
+    machine.feed(machine_events.AgentSpawned(7), 0)
     for number, event in enumerate(events):
-        machine.feed(on.OutputRead("stdout", encode_line(event) + b"\n", drained=True), number * SECOND)
+        machine.feed(machine_events.OutputRead("stdout", encode_line(event) + b"\n", drained=True), number * SECOND)
     return machine
 
 
@@ -80,7 +80,7 @@ def test_a_run_that_compacts_has_the_longer_limit(dialect: str, begins: dict[str
 def test_a_compaction_without_an_end_ends_the_run_at_the_longer_limit() -> None:
     """The error says what the agent was at."""
     machine = build_running_machine("claude", BEGINS)
-    machine.feed(on.DeadlineReached(), 60 * SECOND)
+    machine.feed(machine_events.DeadlineReached(), 60 * SECOND)
     assert machine.outcome is Outcome.INACTIVE
     assert machine.error.startswith("no output for 60 s while it compacted its context, after ")
 
@@ -90,7 +90,7 @@ def test_a_tool_that_runs_too_is_named_instead() -> None:
     block = {"type": "tool_use", "id": "t", "name": "Bash", "input": {}}
     asks = {"type": "assistant", "message": {"id": "m", "content": [block]}, "parent_tool_use_id": None}
     machine = build_running_machine("claude", BEGINS, asks)
-    machine.feed(on.DeadlineReached(), 61 * SECOND)
+    machine.feed(machine_events.DeadlineReached(), 61 * SECOND)
     assert "while a tool ran" in machine.error
 
 

@@ -13,7 +13,7 @@ from pytest_agentproc.supervisor import (
     StdinFeeder,
     Watchdog,
 )
-from pytest_agentproc.supervisor import _events as on
+from pytest_agentproc.supervisor import _events as machine_events
 from pytest_agentproc.supervisor._ending import EscalationStep
 from pytest_agentproc.supervisor.dialects import Failure, Finished, Line, Meaning, Message, Noise, Other, Resumed
 from pytest_agentproc.vocabulary import Outcome, Policy
@@ -184,7 +184,7 @@ def test_the_ladder_ends_with_the_agent_reaped() -> None:
     """No zombie stays, and no timer (T3)."""
     ladder = Escalation(POLICY)
     ladder.terminate(0)
-    assert ladder.finish() == [on.ReapAgent(), on.FinishRun()]
+    assert ladder.finish() == [machine_events.ReapAgent(), machine_events.FinishRun()]
     assert ladder.deadline is None
 
 

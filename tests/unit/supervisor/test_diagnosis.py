@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_agentproc.supervisor import Policy, RunMachine, RunTask
-from pytest_agentproc.supervisor import _events as on
+from pytest_agentproc.supervisor import _events as machine_events
 from pytest_agentproc.supervisor._ending import append_stderr, explain_exit, explain_start, prefix_command
 from tests.unit.session_stage import Stage
 
@@ -15,21 +15,21 @@ SECOND = 1_000_000_000
 def find_error(dialect: str, *events: object) -> str:
     """Give the error of a run whose agent starts at 1 s; each further event comes a second after the one before."""
     machine = RunMachine(RunTask(dialect, b"", Policy()))
-    machine.feed(on.RunStarted(), SECOND)
-    machine.feed(on.AgentSpawned(7), SECOND)
+    machine.feed(machine_events.RunStarted(), SECOND)
+    machine.feed(machine_events.AgentSpawned(7), SECOND)
     for number, event in enumerate(events, 2):
         machine.feed(event, number * SECOND)  # type: ignore[arg-type]  # the tests give events alone
     return machine.build_result(SECOND).error
 
 
-def build_output_event(text: str, stream: str = "stdout") -> on.OutputRead:
+def build_output_event(text: str, stream: str = "stdout") -> machine_events.OutputRead:
     """Give the event of a text that the agent prints."""
-    return on.OutputRead(stream, text.encode(), drained=True)
+    return machine_events.OutputRead(stream, text.encode(), drained=True)
 
 
 def test_a_run_without_a_result_says_the_code_the_time_and_the_end_of_stderr() -> None:
     """An empty error leaves the reader with a guess."""
-    assert find_error("claude", build_output_event("out of memory\n", "stderr"), on.AgentExited(3)) == (
+    assert find_error("claude", build_output_event("out of memory\n", "stderr"), machine_events.AgentExited(3)) == (
         "the agent exited with code 3, 1 s after its last output: out of memory"
     )
 
@@ -37,7 +37,7 @@ def test_a_run_without_a_result_says_the_code_the_time_and_the_end_of_stderr() -
 def test_a_run_that_a_signal_ended_names_it() -> None:
     """No user should have to look up a number."""
     assert (
-        find_error("claude", build_output_event("{}\n"), on.AgentExited(-15))
+        find_error("claude", build_output_event("{}\n"), machine_events.AgentExited(-15))
         == "SIGTERM ended the agent, 1 s after its last output"
     )
 
@@ -45,14 +45,15 @@ def test_a_run_that_a_signal_ended_names_it() -> None:
 def test_a_run_that_fails_by_its_exit_code_is_explained_too() -> None:
     """Plain output has no other result than the exit."""
     assert (
-        find_error("raw", on.AgentExited(2)) == "the agent exited with code 2, 1 s after its start, without any output"
+        find_error("raw", machine_events.AgentExited(2))
+        == "the agent exited with code 2, 1 s after its start, without any output"
     )
 
 
 def test_the_agents_own_words_come_first() -> None:
     """They say why, and the exit says that nothing came after them."""
     words = build_output_event('{"type": "error", "message": "stream disconnected"}\n')
-    assert find_error("codex", words, on.AgentExited(1)) == (
+    assert find_error("codex", words, machine_events.AgentExited(1)) == (
         "stream disconnected; the agent exited with code 1, 1 s after its last output"
     )
 
@@ -60,13 +61,13 @@ def test_the_agents_own_words_come_first() -> None:
 def test_a_result_is_explained_by_its_own_words_alone() -> None:
     """The exit code after an error result says nothing new."""
     failed = build_output_event('{"type": "turn.failed", "error": {"message": "no credit"}}\n')
-    assert find_error("codex", failed, on.AgentExited(1)) == "no credit"
+    assert find_error("codex", failed, machine_events.AgentExited(1)) == "no credit"
 
 
 @pytest.mark.parametrize(("dialect", "code"), [("raw", 0), ("claude", 0)])
 def test_only_a_bad_ending_is_explained(dialect: str, code: int) -> None:
     """Exit 0 is good where nothing else says so, and bad where a result is missing."""
-    assert bool(find_error(dialect, on.AgentExited(code))) is (dialect == "claude")
+    assert bool(find_error(dialect, machine_events.AgentExited(code))) is (dialect == "claude")
 
 
 def test_a_lost_turn_says_the_same() -> None:
@@ -128,6 +129,6 @@ def test_a_start_without_an_error_number_names_none() -> None:
 def test_a_run_that_cannot_start_names_the_command_and_the_error_number() -> None:
     """As a session does (P6)."""
     machine = RunMachine(RunTask("raw", argv=("pi", "--mode", "json")))
-    machine.feed(on.RunStarted(), 0)
-    machine.feed(on.SpawnFailed(2, "pi: No such file or directory"), 0)
+    machine.feed(machine_events.RunStarted(), 0)
+    machine.feed(machine_events.SpawnFailed(2, "pi: No such file or directory"), 0)
     assert machine.error == "pi --mode json: pi: No such file or directory (errno 2)"

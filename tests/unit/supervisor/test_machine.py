@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.supervisor import Driver, RunMachine, RunTask, SendSignal
-from pytest_agentproc.supervisor import _events as on
+from pytest_agentproc.supervisor import _events as machine_events
 from pytest_agentproc.supervisor._machine import RunState
 from pytest_agentproc.vocabulary import Outcome, Policy
 
@@ -20,26 +20,28 @@ POLICY = Policy(
     inactivity_timeout=10.0, linger_grace=1.0, linger_kill_grace=2.0, leftover_kill_grace=3.0, kill_grace=5.0
 )
 TERM, KILL = SendSignal("TERM"), SendSignal("KILL")
-WATCHES: list[MachineCommand] = [on.WatchStream("stdout", True), on.WatchStream("stderr", True)]
-FINISH: list[MachineCommand] = [on.ReapAgent(), on.FinishRun()]
+WATCHES: list[MachineCommand] = [machine_events.WatchStream("stdout", True), machine_events.WatchStream("stderr", True)]
+FINISH: list[MachineCommand] = [machine_events.ReapAgent(), machine_events.FinishRun()]
 STOP = {"type": "message_end", "message": {"role": "assistant", "content": "done", "stopReason": "stop"}}
 
 
 def build_running_machine(dialect: str = "raw", prompt: bytes = b"") -> RunMachine:
     """Make a machine whose agent was started at zero."""
     machine = RunMachine(RunTask(dialect, prompt, POLICY))
-    assert machine.feed(on.RunStarted(), 0) == [on.SpawnAgent()]
-    stdin: list[MachineCommand] = [on.WatchStream("stdin", True)] if prompt else [on.CloseStdin()]
-    assert machine.feed(on.AgentSpawned(7), 0) == [*WATCHES, *stdin]
+    assert machine.feed(machine_events.RunStarted(), 0) == [machine_events.SpawnAgent()]
+    stdin: list[MachineCommand] = (
+        [machine_events.WatchStream("stdin", True)] if prompt else [machine_events.CloseStdin()]
+    )
+    assert machine.feed(machine_events.AgentSpawned(7), 0) == [*WATCHES, *stdin]
     return machine
 
 
-def build_output_event(data: bytes, stream: str = "stdout") -> on.OutputRead:
+def build_output_event(data: bytes, stream: str = "stdout") -> machine_events.OutputRead:
     """Make the event of bytes with no more bytes waiting."""
-    return on.OutputRead(stream, data, drained=True)
+    return machine_events.OutputRead(stream, data, drained=True)
 
 
-def build_line_event(value: dict[str, Any]) -> on.OutputRead:
+def build_line_event(value: dict[str, Any]) -> machine_events.OutputRead:
     """Make the event of one JSON line."""
     return build_output_event(json.dumps(value).encode() + b"\n")
 
@@ -48,8 +50,8 @@ def test_a_run_that_ends_by_itself_is_swept_and_reaped() -> None:
     """The shortest life: output, exit, no process left."""
     machine = build_running_machine()
     assert machine.feed(build_output_event(b"hello\n"), SECOND) == []
-    assert machine.feed(on.AgentExited(0), 2 * SECOND) == [on.FindSurvivors()]
-    assert machine.feed(on.TreeSwept(alone=True), 2 * SECOND) == FINISH
+    assert machine.feed(machine_events.AgentExited(0), 2 * SECOND) == [machine_events.FindSurvivors()]
+    assert machine.feed(machine_events.TreeSwept(alone=True), 2 * SECOND) == FINISH
     assert (machine.state, machine.deadline) == (RunState.DONE, None)
     result = machine.build_result(0)
     assert (result.outcome, result.exit_code, result.text) == (Outcome.COMPLETED, 0, "hello")
@@ -59,12 +61,12 @@ def test_a_run_that_ends_by_itself_is_swept_and_reaped() -> None:
 def test_leftovers_are_terminated_and_killed_before_the_run_is_over() -> None:
     """The outcome is that of the exit, and the agent stays unreaped as long as anyone is signalled (T2, T6)."""
     machine = build_running_machine()
-    machine.feed(on.AgentExited(0), SECOND)
-    assert machine.feed(on.TreeSwept(alone=False), SECOND) == [TERM]
-    assert machine.feed(on.TreeSwept(alone=False), 2 * SECOND) == []
+    machine.feed(machine_events.AgentExited(0), SECOND)
+    assert machine.feed(machine_events.TreeSwept(alone=False), SECOND) == [TERM]
+    assert machine.feed(machine_events.TreeSwept(alone=False), 2 * SECOND) == []
     assert machine.deadlines == {"leftover_kill_grace": 4 * SECOND}
-    assert machine.feed(on.DeadlineReached(), 4 * SECOND) == [KILL]
-    assert machine.feed(on.TreeSwept(alone=True), 3 * SECOND) == FINISH
+    assert machine.feed(machine_events.DeadlineReached(), 4 * SECOND) == [KILL]
+    assert machine.feed(machine_events.TreeSwept(alone=True), 3 * SECOND) == FINISH
     assert (machine.outcome, machine.outcome_at, machine.forced) == (Outcome.COMPLETED, SECOND, False)
 
 
@@ -73,9 +75,9 @@ def test_a_completion_is_lingered_and_terminated() -> None:
     machine = build_running_machine("pi")
     machine.feed(build_line_event(STOP), SECOND)
     assert (machine.state, machine.deadlines) == (RunState.ENDING, {"linger_grace": 2 * SECOND})
-    assert machine.feed(on.DeadlineReached(), 2 * SECOND) == [TERM]
-    assert machine.feed(on.AgentExited(-15), 3 * SECOND) == [on.FindSurvivors()]
-    assert machine.feed(on.TreeSwept(alone=True), 3 * SECOND) == FINISH
+    assert machine.feed(machine_events.DeadlineReached(), 2 * SECOND) == [TERM]
+    assert machine.feed(machine_events.AgentExited(-15), 3 * SECOND) == [machine_events.FindSurvivors()]
+    assert machine.feed(machine_events.TreeSwept(alone=True), 3 * SECOND) == FINISH
     result = machine.build_result(0)
     assert (result.outcome, result.elapsed, result.forced, result.exit_code) == (Outcome.COMPLETED, SECOND, True, 0)
 
@@ -86,7 +88,7 @@ def test_a_completion_that_is_taken_back_brings_the_limits_back() -> None:
     machine.feed(build_line_event(STOP), SECOND)
     machine.feed(build_line_event({"type": "auto_retry_start"}), 2 * SECOND)
     assert (machine.state, machine.deadlines) == (RunState.RUNNING, {"inactivity_timeout": 12 * SECOND})
-    assert machine.feed(on.AgentExited(0), 3 * SECOND) == [on.FindSurvivors()]
+    assert machine.feed(machine_events.AgentExited(0), 3 * SECOND) == [machine_events.FindSurvivors()]
     assert (machine.outcome, machine.outcome_at) == (Outcome.INCOMPLETE, 3 * SECOND)
 
 
@@ -94,9 +96,9 @@ def test_a_completion_stands_once_the_agent_is_signalled() -> None:
     """The last output of a dying agent cannot take anything back."""
     machine = build_running_machine("pi")
     machine.feed(build_line_event(STOP), SECOND)
-    machine.feed(on.DeadlineReached(), 2 * SECOND)
+    machine.feed(machine_events.DeadlineReached(), 2 * SECOND)
     machine.feed(build_line_event({"type": "turn_start"}), 3 * SECOND)
-    machine.feed(on.AgentExited(0), 3 * SECOND)
+    machine.feed(machine_events.AgentExited(0), 3 * SECOND)
     assert (machine.outcome, machine.outcome_at) == (Outcome.COMPLETED, SECOND)
 
 
@@ -105,12 +107,12 @@ def test_a_silent_agent_is_terminated_and_killed() -> None:
     machine = build_running_machine()
     machine.feed(build_output_event(b".", "stderr"), SECOND)
     assert machine.deadline == 11 * SECOND
-    assert machine.feed(on.DeadlineReached(), 11 * SECOND) == [TERM]
+    assert machine.feed(machine_events.DeadlineReached(), 11 * SECOND) == [TERM]
     assert machine.deadlines == {"kill_grace": 16 * SECOND}
     assert machine.feed(build_output_event(b"wait\n"), 12 * SECOND) == []
-    assert machine.feed(on.DeadlineReached(), 16 * SECOND) == [KILL]
-    machine.feed(on.AgentExited(-9), 16 * SECOND)
-    assert machine.feed(on.TreeSwept(alone=True), 16 * SECOND) == FINISH
+    assert machine.feed(machine_events.DeadlineReached(), 16 * SECOND) == [KILL]
+    machine.feed(machine_events.AgentExited(-9), 16 * SECOND)
+    assert machine.feed(machine_events.TreeSwept(alone=True), 16 * SECOND) == FINISH
     result = machine.build_result(0)
     assert (result.outcome, result.elapsed, result.exit_code) == (Outcome.INACTIVE, 11 * SECOND, 124)
     assert result.error == "no output for 10 s, after 1 bytes"
@@ -120,33 +122,33 @@ def test_output_at_the_instant_of_the_limit_is_in_time() -> None:
     """It is fed first, and then nothing is due."""
     machine = build_running_machine()
     machine.feed(build_output_event(b"."), 10 * SECOND)
-    assert machine.feed(on.DeadlineReached(), 10 * SECOND) == []
+    assert machine.feed(machine_events.DeadlineReached(), 10 * SECOND) == []
     assert (machine.outcome, machine.deadline) == (None, 20 * SECOND)
 
 
 def test_an_exit_at_the_instant_of_the_limit_beats_the_timer() -> None:
     """An agent that made it in time is not told that it was too slow (A4)."""
     machine = build_running_machine()
-    machine.feed(on.AgentExited(0), 10 * SECOND)
-    assert machine.feed(on.DeadlineReached(), 10 * SECOND) == []
+    machine.feed(machine_events.AgentExited(0), 10 * SECOND)
+    assert machine.feed(machine_events.DeadlineReached(), 10 * SECOND) == []
     assert (machine.outcome, machine.forced) == (Outcome.COMPLETED, False)
 
 
 def test_the_end_of_a_stream_is_not_the_exit() -> None:
     """Both pipes may close long before; the limits stand, and no sweep begins (A5, C4)."""
     machine = build_running_machine()
-    assert machine.feed(on.StreamEnded("stdout"), SECOND) == [on.WatchStream("stdout", False)]
-    assert machine.feed(on.StreamEnded("stderr"), SECOND) == [on.WatchStream("stderr", False)]
+    assert machine.feed(machine_events.StreamEnded("stdout"), SECOND) == [machine_events.WatchStream("stdout", False)]
+    assert machine.feed(machine_events.StreamEnded("stderr"), SECOND) == [machine_events.WatchStream("stderr", False)]
     assert (machine.state, machine.outcome, machine.deadline) == (RunState.RUNNING, None, 10 * SECOND)
-    assert machine.feed(on.AgentExited(3), 2 * SECOND) == [on.FindSurvivors()]
+    assert machine.feed(machine_events.AgentExited(3), 2 * SECOND) == [machine_events.FindSurvivors()]
     assert (machine.outcome, machine.status) == (Outcome.FAILED, 3)
 
 
 def test_an_exit_before_the_end_of_the_streams_is_the_exit() -> None:
     """A descendant may hold them for ever; their end sweeps no second time (C4)."""
     machine = build_running_machine()
-    assert machine.feed(on.AgentExited(0), SECOND) == [on.FindSurvivors()]
-    assert machine.feed(on.StreamEnded("stdout"), SECOND) == [on.WatchStream("stdout", False)]
+    assert machine.feed(machine_events.AgentExited(0), SECOND) == [machine_events.FindSurvivors()]
+    assert machine.feed(machine_events.StreamEnded("stdout"), SECOND) == [machine_events.WatchStream("stdout", False)]
 
 
 def test_a_last_line_without_its_end_counts() -> None:
@@ -154,7 +156,7 @@ def test_a_last_line_without_its_end_counts() -> None:
     machine = build_running_machine()
     machine.feed(build_output_event(b"one\ntw"), SECOND)
     machine.feed(build_output_event(b"o"), SECOND)
-    machine.feed(on.AgentExited(0), SECOND)
+    machine.feed(machine_events.AgentExited(0), SECOND)
     assert machine.completion.text == "one\ntwo"
 
 
@@ -162,9 +164,9 @@ def test_a_stream_is_read_until_it_would_block() -> None:
     """Each read is a command of its own, so that the limits see every byte."""
     machine = build_running_machine()
     limit = machine.feeder.READ_LIMIT
-    assert machine.feed(on.StreamReady("stderr"), SECOND) == [on.ReadStream("stderr", limit)]
-    assert machine.feed(on.OutputRead("stderr", b"e" * limit, drained=False), SECOND) == [
-        on.ReadStream("stderr", limit)
+    assert machine.feed(machine_events.StreamReady("stderr"), SECOND) == [machine_events.ReadStream("stderr", limit)]
+    assert machine.feed(machine_events.OutputRead("stderr", b"e" * limit, drained=False), SECOND) == [
+        machine_events.ReadStream("stderr", limit)
     ]
     assert machine.feed(build_output_event(b"the end", "stderr"), SECOND) == []
     assert machine.stderr_tail == b"e" * (limit - 7) + b"the end"
@@ -173,28 +175,34 @@ def test_a_stream_is_read_until_it_would_block() -> None:
 def test_a_prompt_goes_in_piece_by_piece() -> None:
     """As much as the pipe takes; stdin is closed after the last byte and not before (F5)."""
     machine = build_running_machine(prompt=b"prompt")
-    assert machine.feed(on.StreamReady("stdin"), 0) == [on.WriteStdin(memoryview(b"prompt"))]
-    assert machine.feed(on.StdinWritten(4), 0) == []
-    assert machine.feed(on.StreamReady("stdin"), 0) == [on.WriteStdin(memoryview(b"pt"))]
-    assert machine.feed(on.StdinWritten(2), 0) == [on.WatchStream("stdin", False), on.CloseStdin()]
-    assert machine.feed(on.StreamReady("stdin"), 0) == []
+    assert machine.feed(machine_events.StreamReady("stdin"), 0) == [machine_events.WriteStdin(memoryview(b"prompt"))]
+    assert machine.feed(machine_events.StdinWritten(4), 0) == []
+    assert machine.feed(machine_events.StreamReady("stdin"), 0) == [machine_events.WriteStdin(memoryview(b"pt"))]
+    assert machine.feed(machine_events.StdinWritten(2), 0) == [
+        machine_events.WatchStream("stdin", False),
+        machine_events.CloseStdin(),
+    ]
+    assert machine.feed(machine_events.StreamReady("stdin"), 0) == []
 
 
 def test_a_prompt_that_nobody_reads_fails_the_run_once_it_is_silent() -> None:
     """A broken pipe alone ends nothing; with it, the silence has a better name (F5)."""
     machine = build_running_machine(prompt=b"prompt")
-    machine.feed(on.StdinWritten(2), 0)
-    assert machine.feed(on.StdinBroken(), SECOND) == [on.WatchStream("stdin", False), on.CloseStdin()]
+    machine.feed(machine_events.StdinWritten(2), 0)
+    assert machine.feed(machine_events.StdinBroken(), SECOND) == [
+        machine_events.WatchStream("stdin", False),
+        machine_events.CloseStdin(),
+    ]
     assert (machine.outcome, machine.deadline) == (None, 10 * SECOND)
-    assert machine.feed(on.DeadlineReached(), 10 * SECOND) == [TERM]
+    assert machine.feed(machine_events.DeadlineReached(), 10 * SECOND) == [TERM]
     assert (machine.outcome, machine.error) == (Outcome.INPUT_FAILED, "stdin was closed with 4 bytes to write")
 
 
 def test_an_agent_that_needs_no_prompt_may_leave_it() -> None:
     """`head -1` and its kind close their input and succeed (F5)."""
     machine = build_running_machine(prompt=b"prompt")
-    machine.feed(on.StdinBroken(), SECOND)
-    machine.feed(on.AgentExited(0), 2 * SECOND)
+    machine.feed(machine_events.StdinBroken(), SECOND)
+    machine.feed(machine_events.AgentExited(0), 2 * SECOND)
     assert machine.outcome is Outcome.COMPLETED
 
 
@@ -202,8 +210,8 @@ def test_an_agent_that_needs_no_prompt_may_leave_it() -> None:
 def test_an_agent_that_cannot_be_started_ends_the_run(errno: int, code: int) -> None:
     """There is nothing to sweep and nothing to reap (P6)."""
     machine = RunMachine(RunTask("raw", b"prompt", POLICY))
-    machine.feed(on.RunStarted(), 5)
-    assert machine.feed(on.SpawnFailed(errno, "agent: no"), 5) == [on.FinishRun()]
+    machine.feed(machine_events.RunStarted(), 5)
+    assert machine.feed(machine_events.SpawnFailed(errno, "agent: no"), 5) == [machine_events.FinishRun()]
     assert (machine.state, machine.deadline) == (RunState.DONE, None)
     result = machine.build_result(5)
     assert (result.outcome, result.exit_code) == (Outcome.SPAWN_FAILED, code)
@@ -305,33 +313,42 @@ def look_once(answers: dict[type[Any], list[MachineCommand]], *ready: str) -> li
 def test_the_answer_to_a_command_is_fed_before_the_next_command() -> None:
     """And what the answer asks for comes before what was still to do, however deep."""
     answers: dict[type[Any], list[MachineCommand]] = {
-        on.StreamReady: [on.ReadStream("stdout", 9), TERM, on.ReapAgent()],
-        on.OutputRead: [on.FindSurvivors(), on.WatchStream("stdout", False)],
-        on.TreeSwept: [on.CloseStdin()],
+        machine_events.StreamReady: [machine_events.ReadStream("stdout", 9), TERM, machine_events.ReapAgent()],
+        machine_events.OutputRead: [machine_events.FindSurvivors(), machine_events.WatchStream("stdout", False)],
+        machine_events.TreeSwept: [machine_events.CloseStdin()],
     }
     told = [
-        on.StreamReady("stdout"),
+        machine_events.StreamReady("stdout"),
         "read stdout",
-        on.OutputRead("stdout", b"x", drained=True),
+        machine_events.OutputRead("stdout", b"x", drained=True),
         "sweep",
-        on.TreeSwept(alone=True),
+        machine_events.TreeSwept(alone=True),
     ]
-    assert look_once(answers, "stdout") == [*told, "close", "watch stdout", "terminate", on.SignalsSent(), "reap"]
+    assert look_once(answers, "stdout") == [
+        *told,
+        "close",
+        "watch stdout",
+        "terminate",
+        machine_events.SignalsSent(),
+        "reap",
+    ]
 
 
 def test_a_command_without_an_answer_feeds_nothing() -> None:
     """A write that would block is no event."""
-    answers: dict[type[Any], list[MachineCommand]] = {on.StreamReady: [on.WriteStdin(memoryview(b"x")), on.ReapAgent()]}
-    assert look_once(answers, "stdin") == [on.StreamReady("stdin"), "reap"]
+    answers: dict[type[Any], list[MachineCommand]] = {
+        machine_events.StreamReady: [machine_events.WriteStdin(memoryview(b"x")), machine_events.ReapAgent()]
+    }
+    assert look_once(answers, "stdin") == [machine_events.StreamReady("stdin"), "reap"]
 
 
 def test_a_look_takes_the_streams_before_the_exit() -> None:
     """Both are taken again with the exit: the last bytes may have come between the two (C4)."""
-    streams = [on.StreamReady("stdout"), on.StreamReady("stderr")]
+    streams = [machine_events.StreamReady("stdout"), machine_events.StreamReady("stderr")]
     taken = look_once({}, "exit", "stderr", "stdin", "stdout", "members")
-    assert taken == [on.StreamReady("stdin"), *streams, *streams, on.AgentExited(0)]
+    assert taken == [machine_events.StreamReady("stdin"), *streams, *streams, machine_events.AgentExited(0)]
 
 
 def test_dead_descendants_are_a_reason_to_sweep() -> None:
     """Their descriptors say it; a look finds the processes that are left."""
-    assert look_once({}, "members") == ["sweep", on.TreeSwept(alone=True)]
+    assert look_once({}, "members") == ["sweep", machine_events.TreeSwept(alone=True)]

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_agentproc.supervisor import Outcome, Policy, RunMachine, RunTask, _tools
-from pytest_agentproc.supervisor import _events as on
+from pytest_agentproc.supervisor import _events as machine_events
 from pytest_agentproc.supervisor._streams import OutputTail, Transcript
 from pytest_agentproc.supervisor.dialects import Line, Message, Noise, _claude_messages, _gemini, make_decoder
 from pytest_agentproc.supervisor.dialects._raw import RawDecoder
@@ -43,24 +43,24 @@ DELTA = b'{"type":"message","role":"assistant","content":"ab","delta":true}\n'
 def build_running_machine(dialect: str = "raw", mode: str = "", policy: Policy = SMALL) -> RunMachine:
     """Make a machine whose agent was started."""
     machine = RunMachine(RunTask(dialect, policy=policy, mode=mode))
-    machine.feed(on.RunStarted(), 0)
-    machine.feed(on.AgentSpawned(1), 0)
+    machine.feed(machine_events.RunStarted(), 0)
+    machine.feed(machine_events.AgentSpawned(1), 0)
     return machine
 
 
 def exit_agent(machine: RunMachine, status: int = 0) -> Result:
     """Have the agent exit, and give the result."""
-    machine.feed(on.AgentExited(status), 1)
-    machine.feed(on.TreeSwept(alone=True), 1)
+    machine.feed(machine_events.AgentExited(status), 1)
+    machine.feed(machine_events.TreeSwept(alone=True), 1)
     return machine.build_result(0)
 
 
 def feed_repeatedly(machine: RunMachine, stream: str, chunk: bytes, size: int) -> int:
     """Feed a chunk until this number of bytes went in, and give the size of everything that the machine holds."""
-    event = on.OutputRead(stream, chunk, drained=True)
+    event = machine_events.OutputRead(stream, chunk, drained=True)
     for _ in range(size // len(chunk)):
         machine.feed(event, 0)
-    machine.feed(on.StreamReady("stdin"), 0)  # what the last chunk meant is kept until the next event
+    machine.feed(machine_events.StreamReady("stdin"), 0)  # what the last chunk meant is kept until the next event
     return sum_held_sizes(machine)
 
 
@@ -125,11 +125,11 @@ def test_of_tools_and_sub_agents_without_end_so_many_are_followed(
     """An agent that begins and never ends fills no table for ever."""
     monkeypatch.setattr(_tools, "MAX_TOOLS_IN_FLIGHT", 20)
     monkeypatch.setattr(_claude_messages, "MAX_TOOLS_IN_FLIGHT", 20)
-    monkeypatch.setattr(_claude_messages, "_MAX_FOLLOWED_SPEAKERS", 20)
+    monkeypatch.setattr(_claude_messages, "_MAX_FOLLOWED_MESSAGES", 20)
     machine = build_running_machine("claude", "print")
     sizes = []
     for number in range(1000, 3000):
-        machine.feed(on.OutputRead("stdout", line(number), drained=True), 0)
+        machine.feed(machine_events.OutputRead("stdout", line(number), drained=True), 0)
         if number % 1000 in (500, 999):
             sizes.append(sum_held_sizes(machine))
     assert max(sizes) < sizes[0] * 1.5
@@ -154,7 +154,7 @@ def test_neither_long_ids_nor_many_sub_agents_fill_the_memory(
     machine = build_running_machine("claude", "print")
     nothing = sum_held_sizes(machine)
     for number in range(100):
-        machine.feed(on.OutputRead("stdout", line(number), drained=True), 0)
+        machine.feed(machine_events.OutputRead("stdout", line(number), drained=True), 0)
     assert sum_held_sizes(machine) < nothing + 100 * 4 * KIB
 
 
@@ -198,7 +198,7 @@ def test_a_long_text_in_an_object_is_not_held_a_hundred_times() -> None:
 def test_the_end_of_a_transcript_begins_with_a_line() -> None:
     """Half a line would be something that the agent never said."""
     machine = build_running_machine(policy=Policy(max_transcript_bytes=8))
-    machine.feed(on.OutputRead("stdout", b"one\ntwo\nthree\n", drained=True), 0)
+    machine.feed(machine_events.OutputRead("stdout", b"one\ntwo\nthree\n", drained=True), 0)
     result = exit_agent(machine)
     assert (result.text, result.transcript, result.warnings) == ("three", "three", ("transcript_truncated",))
     assert (result.outcome, result.exit_code) == (Outcome.COMPLETED, 0)
@@ -230,7 +230,7 @@ def test_the_final_message_is_whole_however_long_it_is() -> None:
     for text in ("let me see", "a long last message\nof two lines"):
         message = {"role": "assistant", "content": text, "stopReason": "stop"}
         line = json.dumps({"type": "message_end", "message": message}).encode() + b"\n"
-        machine.feed(on.OutputRead("stdout", line, drained=True), 0)
+        machine.feed(machine_events.OutputRead("stdout", line, drained=True), 0)
     result = exit_agent(machine)
     assert result.text == result.transcript == "a long last message\nof two lines"
     assert result.warnings == ("transcript_truncated",)
@@ -239,7 +239,7 @@ def test_the_final_message_is_whole_however_long_it_is() -> None:
 def test_the_warnings_of_an_exit_and_of_a_transcript_stand_side_by_side() -> None:
     """Neither hides the other."""
     machine = build_running_machine("pi", "json", Policy(max_transcript_bytes=1))
-    machine.feed(on.OutputRead("stdout", TURN + TURN.replace(b"toolUse", b"stop"), drained=True), 0)
+    machine.feed(machine_events.OutputRead("stdout", TURN + TURN.replace(b"toolUse", b"stop"), drained=True), 0)
     assert exit_agent(machine, 3).warnings == ("exit_contradicts_result", "transcript_truncated")
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.supervisor import Completion, OutcomeRules, RunMachine, RunTask, SendSignal, ToolTracker, Watchdog
-from pytest_agentproc.supervisor import _events as on
+from pytest_agentproc.supervisor import _events as machine_events
 from pytest_agentproc.supervisor._machine import RunState
 from pytest_agentproc.supervisor.dialects import Asked, Failure, Message, Nested, ToolEnded, ToolStarted
 from pytest_agentproc.vocabulary import Outcome, Policy
@@ -38,14 +38,16 @@ def build_watchdog(short: float | None, long: float | None) -> Watchdog:
 def build_running_machine(**limits: Any) -> RunMachine:
     """Make a machine whose claude was started at zero."""
     machine = RunMachine(RunTask("claude", b"", Policy(inactivity_timeout=10.0, internal_tool_timeout=60.0, **limits)))
-    machine.feed(on.RunStarted(), 0)
-    machine.feed(on.AgentSpawned(7), 0)
+    machine.feed(machine_events.RunStarted(), 0)
+    machine.feed(machine_events.AgentSpawned(7), 0)
     return machine
 
 
-def build_output_event(*events: dict[str, Any], end: bytes = b"\n") -> on.OutputRead:
+def build_output_event(*events: dict[str, Any], end: bytes = b"\n") -> machine_events.OutputRead:
     """Make the event of JSON lines."""
-    return on.OutputRead("stdout", b"\n".join(json.dumps(event).encode() for event in events) + end, drained=True)
+    return machine_events.OutputRead(
+        "stdout", b"\n".join(json.dumps(event).encode() for event in events) + end, drained=True
+    )
 
 
 def build_tool_line(number: str, name: str, parent: str | None = None) -> dict[str, Any]:
@@ -158,8 +160,8 @@ def test_a_run_that_is_handed_over_is_terminated_and_hears_no_more() -> None:
     told = build_output_event(build_tool_line("a", "Read"), NEXT, DONE, {"no": "event"})
     assert machine.feed(told, SECOND) == [SendSignal("TERM")]
     assert machine.deadlines == {"kill_grace": 6 * SECOND}
-    assert machine.feed(on.AgentExited(143), 2 * SECOND) == [on.FindSurvivors()]
-    machine.feed(on.TreeSwept(alone=True), 2 * SECOND)
+    assert machine.feed(machine_events.AgentExited(143), 2 * SECOND) == [machine_events.FindSurvivors()]
+    machine.feed(machine_events.TreeSwept(alone=True), 2 * SECOND)
     result = machine.build_result(0)
     assert (result.outcome, result.exit_code, result.elapsed) == (Outcome.TOOL_USE, 0, SECOND)
     assert (result.text, result.noise, result.forced, result.warnings) == (None, 0, True, ())
@@ -169,7 +171,7 @@ def test_a_last_message_that_asks_the_host_is_heard_when_the_agent_is_gone() -> 
     """Without partial messages only the end of the run shows that it is complete; no process is signalled then."""
     machine = build_running_machine(host_tools=("Read",))
     machine.feed(build_output_event(build_tool_line("a", "Read"), end=b""), SECOND)
-    assert machine.feed(on.AgentExited(0), 2 * SECOND) == [on.FindSurvivors()]
+    assert machine.feed(machine_events.AgentExited(0), 2 * SECOND) == [machine_events.FindSurvivors()]
     assert (machine.outcome, machine.outcome_at, machine.state) == (Outcome.TOOL_USE, 2 * SECOND, RunState.SWEEPING)
     assert not machine.forced
 
