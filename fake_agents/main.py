@@ -84,10 +84,10 @@ def _report_own_fault(baked: dict[str, Any], error: Exception) -> str:
         entry = f"{line}\t{step}\t{is_endless:d}\t{' '.join(words.split())}\n"
         posix.write(number, entry.encode("utf-8", "replace"))
         posix.close(number)
-    told = f"line {line}, step {step}: {words}" if line else words
+    text = f"line {line}, step {step}: {words}" if line else words
     if "faults" not in baked:
-        posix.write(2, f"agentproc: the fake agent itself failed: {told}\n".encode("utf-8", "replace"))
-    return told
+        posix.write(2, f"agentproc: the fake agent itself failed: {text}\n".encode("utf-8", "replace"))
+    return text
 
 
 def _begin_root_agent(baked: dict[str, Any], path: str) -> ProcessOrigin:
@@ -170,7 +170,7 @@ def _resume_descendant_after_exec(baked: dict[str, Any], state: tuple[Any, ...])
         from pytest_agentproc.fake_agents import realtime
 
         baked["hub"] = b""
-        realtime.restore_clock_position(position, baked)
+        realtime.restore_fake_clock_position(position, baked)
     return parent, index, fields, program
 
 
@@ -210,7 +210,7 @@ def _reexecute_descendant(baked: dict[str, Any], born: ProcessOrigin) -> None:
     if not baked["hub"]:
         from pytest_agentproc.fake_agents import realtime
 
-        position = realtime.read_clock_position()
+        position = realtime.read_fake_clock_position()
     birth.reexecute_without_environment((*born, lifeline, position, guarded))
 
 

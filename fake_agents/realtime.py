@@ -215,12 +215,12 @@ def play_program_in_real_time(
             posix.close(book)
 
 
-def read_clock_position() -> tuple[int, int, int]:
+def read_fake_clock_position() -> tuple[int, int, int]:
     """Give the instant on the machine's clock from which this fake counts, its present instant, and the offset."""
     return _fake_clocks[0].zero, _fake_clocks[0].now, _fake_clocks[0].offset
 
 
-def restore_clock_position(position: tuple[int, int, int], baked: dict[str, Any]) -> None:
+def restore_fake_clock_position(position: tuple[int, int, int], baked: dict[str, Any]) -> None:
     """Count on from where another image of this process had come to."""
     zero, now, offset = position
     times = _FakeClock(zero, baked.get("scale", 1), offset)

@@ -114,8 +114,10 @@ class ToolServer:
         if "id" in message:
             results = {"ping": {}, "roots/list": {"roots": [{"uri": f"file://{posix.getcwd()}"}]}}
             result = results.get(str(message["method"]))
-            told = {"error": {"code": -32601, "message": "Method not found"}} if result is None else {"result": result}
-            self._send_message({"jsonrpc": "2.0", "id": message["id"], **told})
+            fields = (
+                {"error": {"code": -32601, "message": "Method not found"}} if result is None else {"result": result}
+            )
+            self._send_message({"jsonrpc": "2.0", "id": message["id"], **fields})
 
 
 def _expand_variables(text: str) -> bytes:

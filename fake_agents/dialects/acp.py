@@ -144,8 +144,8 @@ class Encoder(JsonRpcEncoder):
     def encode_plan(self, entries: list[str | dict[str, Any]], now: int) -> bytes:
         """Give the whole plan, yet to be done where it does not say; it replaces an earlier one."""
         known = [entry if isinstance(entry, dict) else {"content": entry} for entry in entries]
-        told = [{"content": "", "priority": "medium", "status": "pending", **entry} for entry in known]
-        return self._join_lines([self._encode_session_update({"sessionUpdate": "plan", "entries": told})])
+        lines = [{"content": "", "priority": "medium", "status": "pending", **entry} for entry in known]
+        return self._join_lines([self._encode_session_update({"sessionUpdate": "plan", "entries": lines})])
 
     def encode_tool_start(self, fields: dict[str, Any], now: int) -> bytes:
         """Give a tool call in progress."""
@@ -188,21 +188,26 @@ class Encoder(JsonRpcEncoder):
         session = f"{self._prefix}{len(self._sessions) + 1}" if is_new else str(params["sessionId"])
         self._sessions.append(session)
         past = self.history if method == "session/load" else ()
-        told = (said if who == "event" else _build_text_chunk(_HISTORY_CHUNK_KINDS[who], said) for who, said in past)
+        reported = (
+            said if who == "event" else _build_text_chunk(_HISTORY_CHUNK_KINDS[who], said) for who, said in past
+        )
         own = {"sessionId": session} if is_new else {}
         return [
-            *(self._encode_session_update(update, session) for update in told),
+            *(self._encode_session_update(update, session) for update in reported),
             self._encode_response(number, {**own, **self._describe_session_settings(session)}),
         ]
 
     def _describe_session_settings(self, session: str) -> dict[str, Any]:
         """Give the modes and the options of a session, as far as the script has some."""
-        told: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         if self.modes:
             modes = [{"id": mode, "name": mode} for mode in self.modes]
-            told["modes"] = {"currentModeId": self._set.get((session, "mode"), self.modes[0]), "availableModes": modes}
+            fields["modes"] = {
+                "currentModeId": self._set.get((session, "mode"), self.modes[0]),
+                "availableModes": modes,
+            }
         if self.options:
-            told["configOptions"] = [
+            fields["configOptions"] = [
                 {
                     "id": name,
                     "name": name,
@@ -212,7 +217,7 @@ class Encoder(JsonRpcEncoder):
                 }
                 for name, values in self.options.items()
             ]
-        return told
+        return fields
 
     def _set_session_option(self, number: Any, method: str, params: dict[str, Any]) -> bytes:
         """Set a mode or an option, if the session, the option and the value are known."""
@@ -222,8 +227,8 @@ class Encoder(JsonRpcEncoder):
         if session not in self._sessions or value not in (self.modes if is_mode else self.options.get(name, ())):
             return self._encode_error_response(number, INVALID_PARAMS_CODE, "Invalid params")
         self._set[session, "mode" if is_mode else f"option {name}"] = value
-        told = {} if is_mode else {"configOptions": self._describe_session_settings(session)["configOptions"]}
-        return self._encode_response(number, told)
+        fields = {} if is_mode else {"configOptions": self._describe_session_settings(session)["configOptions"]}
+        return self._encode_response(number, fields)
 
     def _settle_permission_question(self, question: ClientQuestion, result: dict[str, Any]) -> None:
         """Take an answer; an error, or an option that was not offered, is none of allowing."""

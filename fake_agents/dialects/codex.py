@@ -70,9 +70,9 @@ class Encoder:
             return self._encode_turn_events(
                 error, *self._end_open_plan(), {"type": "turn.failed", "error": {"message": message}}
             )
-        said = [] if text is None else [self._build_item_event("completed", {"type": "agent_message", "text": text})]
+        lines = [] if text is None else [self._build_item_event("completed", {"type": "agent_message", "text": text})]
         end = {"type": "turn.completed", "usage": {**_TURN_TOKEN_USAGE, **(fields["usage"] or {})}}
-        return self._encode_turn_events(*said, *self._end_open_plan(), end)
+        return self._encode_turn_events(*lines, *self._end_open_plan(), end)
 
     def encode_run_opening(self, what: str, now: int) -> bytes:
         """Give the start of the thread and of the turn, if they are still to come."""
@@ -106,11 +106,11 @@ class Encoder:
         """Give the start of a tool of the agent's own."""
         if fields["name"] == _COMMAND_TOOL_NAME:
             command = fields["input"].get("command", "")
-            told = {"type": _COMMAND_TOOL_NAME, "command": command, "aggregated_output": "", "exit_code": None}
+            details = {"type": _COMMAND_TOOL_NAME, "command": command, "aggregated_output": "", "exit_code": None}
         else:
             about = {"server": "fake", "tool": fields["name"], "arguments": fields["input"]}
-            told = {"type": "mcp_tool_call", **about, "result": None, "error": None}
-        started = self._build_item_event("started", {**told, "status": "in_progress"})
+            details = {"type": "mcp_tool_call", **about, "result": None, "error": None}
+        started = self._build_item_event("started", {**details, "status": "in_progress"})
         self._tools[fields["id"]] = started["item"]
         return self._encode_turn_events(started)
 
@@ -145,10 +145,10 @@ class Encoder:
         opened, is_new, self._has_turn = self._encode_thread_start(), not self._has_turn, True
         return [*opened, encode_json_line({"type": "turn.started"})] if is_new else opened
 
-    def _build_item_event(self, kind: str, told: dict[str, Any]) -> dict[str, Any]:
+    def _build_item_event(self, kind: str, response: dict[str, Any]) -> dict[str, Any]:
         number = f"item_{self._count}"
         self._count += 1
-        return {"type": f"item.{kind}", "item": {"id": number, **told}}
+        return {"type": f"item.{kind}", "item": {"id": number, **response}}
 
 
 def _find_resumed_thread(argv: Sequence[str]) -> str:

@@ -118,8 +118,8 @@ class Encoder(JsonRpcEncoder):
         if turn is None and not expected:
             return [self._encode_response(number, {})], ""
         if expected not in ("", turn):
-            told = f"expected active turn id {expected} but found {turn}" if turn else "no active turn to interrupt"
-            return [self._encode_error_response(number, INVALID_REQUEST_CODE, told)], ""
+            text = f"expected active turn id {expected} but found {turn}" if turn else "no active turn to interrupt"
+            return [self._encode_error_response(number, INVALID_REQUEST_CODE, text)], ""
         self._interrupts.append((str(turn), number))
         return [], self._note_turn_cancel()
 
@@ -128,8 +128,8 @@ class Encoder(JsonRpcEncoder):
         thread, text = params["threadId"], join_prompt_text(params.get("input"))
         turn, expected = self._open.get(thread), params.get("expectedTurnId")
         if method == "turn/steer" and turn != expected:
-            told = f"expected active turn id `{expected}` but found `{turn}`" if turn else "no active turn to steer"
-            return [self._encode_error_response(number, INVALID_REQUEST_CODE, told)]
+            message = f"expected active turn id `{expected}` but found `{turn}`" if turn else "no active turn to steer"
+            return [self._encode_error_response(number, INVALID_REQUEST_CODE, message)]
         if turn is None:
             turn = _format_turn_id(len(self.prompts) + 1)
             if not self._open:
@@ -165,7 +165,7 @@ class Encoder(JsonRpcEncoder):
             None,
         )
         events = [self._encode_item_event(kind, item, now) for kind in ("started", "completed")]
-        told = [
+        lines = [
             self._encode_response(number, {}),
             *ended,
             *self._encode_turn_start(now),
@@ -173,7 +173,7 @@ class Encoder(JsonRpcEncoder):
             *self._encode_turn_end("completed", now),
         ]
         self._hand, self._turn, self._begun, self._final = hand
-        return told
+        return lines
 
     def _answer_client_request(self, number: Any, method: str, params: dict[str, Any], now: int) -> list[bytes]:
         name = params.get("threadId")
@@ -291,15 +291,15 @@ class Encoder(JsonRpcEncoder):
         if fields["is_error"]:
             error = {"message": text or "error", "codexErrorInfo": "other"}
             error = {**error, "additionalDetails": None, "misalignment": None}
-            told = self._add_turn_id({"error": error, "willRetry": False})
+            details = self._add_turn_id({"error": error, "willRetry": False})
             events = [
                 self._encode_thread_status("systemError", now),
-                self._encode_dated_notification("error", told, now),
+                self._encode_dated_notification("error", details, now),
             ]
             return self._join_lines([*events, *self._end_turn("failed", now, error)])
-        said = [] if text is None and self._said is None else self._encode_agent_message(text or "", now)
+        lines = [] if text is None and self._said is None else self._encode_agent_message(text or "", now)
         self._is_due = self._is_due or bool(usage)
-        return self._join_lines([*said, *self._encode_token_usage(now, usage), *self._end_turn("completed", now)])
+        return self._join_lines([*lines, *self._encode_token_usage(now, usage), *self._end_turn("completed", now)])
 
     def _end_turn(self, status: str, now: int, error: dict[str, Any] | None = None) -> list[bytes]:
         answers = [self._encode_response(number, {}) for turn, number in self._interrupts if turn == self._turn]
@@ -309,9 +309,9 @@ class Encoder(JsonRpcEncoder):
         return [*answers, *self._encode_turn_end(status, now, error)]
 
     def _encode_turn_end(self, status: str, now: int, error: dict[str, Any] | None = None) -> list[bytes]:
-        told = self._add_thread_id({"turn": self._describe_turn(status, now, error)})
+        fields = self._add_thread_id({"turn": self._describe_turn(status, now, error)})
         idle = [] if error else [self._encode_thread_status("idle", now)]
-        return [*idle, self._encode_dated_notification("turn/completed", told, now)]
+        return [*idle, self._encode_dated_notification("turn/completed", fields, now)]
 
     def _describe_turn(
         self, status: str, now: int | None = None, error: dict[str, Any] | None = None
@@ -336,8 +336,8 @@ class Encoder(JsonRpcEncoder):
         self._is_due = False
         self._requests += 1
         total = {name: count * self._requests for name, count in _ANSWER_TOKEN_USAGE.items()} | (usage or {})
-        told = {"tokenUsage": {"total": total, "last": _ANSWER_TOKEN_USAGE, "modelContextWindow": 258400}}
-        return [self._encode_dated_notification("thread/tokenUsage/updated", self._add_turn_id(told), now)]
+        fields = {"tokenUsage": {"total": total, "last": _ANSWER_TOKEN_USAGE, "modelContextWindow": 258400}}
+        return [self._encode_dated_notification("thread/tokenUsage/updated", self._add_turn_id(fields), now)]
 
     # Items.
 
@@ -351,8 +351,8 @@ class Encoder(JsonRpcEncoder):
             self._said = self._build_message_item("")
             begun = [self._encode_item_event("started", self._said, now)]
         self._said = {**self._said, "text": self._said["text"] + text}
-        told = self._add_turn_id({"itemId": self._said["id"], "delta": text})
-        return [*begun, self._encode_dated_notification("item/agentMessage/delta", told, now)]
+        fields = self._add_turn_id({"itemId": self._said["id"], "delta": text})
+        return [*begun, self._encode_dated_notification("item/agentMessage/delta", fields, now)]
 
     def _encode_agent_message(self, text: str, now: int) -> list[bytes]:
         self._is_due = True
@@ -502,11 +502,11 @@ class Encoder(JsonRpcEncoder):
     def _encode_dated_notification(self, method: str, params: dict[str, Any], now: int) -> bytes:
         return encode_json_line({"method": method, "params": params, "emittedAtMs": _convert_to_unix_ms(now)})
 
-    def _add_thread_id(self, told: dict[str, Any]) -> dict[str, Any]:
-        return {"threadId": self._hand, **told}
+    def _add_thread_id(self, response: dict[str, Any]) -> dict[str, Any]:
+        return {"threadId": self._hand, **response}
 
-    def _add_turn_id(self, told: dict[str, Any]) -> dict[str, Any]:
-        return {**self._add_thread_id({}), "turnId": self._turn, **told}
+    def _add_turn_id(self, response: dict[str, Any]) -> dict[str, Any]:
+        return {**self._add_thread_id({}), "turnId": self._turn, **response}
 
     def _make_item_id(self, kind: str) -> str:
         self._count += 1

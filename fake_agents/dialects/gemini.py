@@ -126,8 +126,8 @@ class _StreamJsonEncoder:
 
     def encode_run_opening(self, what: str, now: int) -> bytes:
         """Give init and the user's message, if they are still to come."""
-        begun = self._encode_opening_events(now)
-        return self._lines.join(begun) if begun else b""
+        opening = self._encode_opening_events(now)
+        return self._lines.join(opening) if opening else b""
 
     def encode_text_delta(self, text: str, now: int) -> bytes:
         """Give a delta of the assistant's message, whose end nothing marks."""
@@ -157,15 +157,17 @@ class _StreamJsonEncoder:
     def encode_tool_start(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the start of a tool of the agent's own."""
         self._tools += 1
-        told = {"tool_name": fields["name"], "tool_id": fields["id"], "parameters": fields["input"]}
-        return self._lines.join([*self._encode_opening_events(now), self._encode_timed_event("tool_use", now, told)])
+        details = {"tool_name": fields["name"], "tool_id": fields["id"], "parameters": fields["input"]}
+        return self._lines.join([*self._encode_opening_events(now), self._encode_timed_event("tool_use", now, details)])
 
     def encode_tool_end(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the end of a tool."""
-        told = {"tool_id": fields["id"], "status": "success", "output": fields["output"]}
+        details = {"tool_id": fields["id"], "status": "success", "output": fields["output"]}
         if fields["error"] is not None:
-            told |= {"status": "error", "error": {"type": "unknown", "message": fields["error"]}}
-        return self._lines.join([*self._encode_opening_events(now), self._encode_timed_event("tool_result", now, told)])
+            details |= {"status": "error", "error": {"type": "unknown", "message": fields["error"]}}
+        return self._lines.join(
+            [*self._encode_opening_events(now), self._encode_timed_event("tool_result", now, details)]
+        )
 
     def encode_raw_event(self, value: dict[str, Any], now: int) -> bytes:
         """Give an event as it stands."""

@@ -58,9 +58,9 @@ class Encoder:
         if fields["is_error"]:
             error = {"name": "UnknownError", "data": {"message": text or "error"}}
             return self._lines.join([self._encode_event_line("error", now, error=error)])
-        said = [] if text is None else [self._encode_text_part(text, now)]
+        lines = [] if text is None else [self._encode_text_part(text, now)]
         return self._lines.join(
-            [*self._encode_step_start(now), *said, self._encode_step_end("stop", now, fields["usage"])]
+            [*self._encode_step_start(now), *lines, self._encode_step_end("stop", now, fields["usage"])]
         )
 
     def encode_run_opening(self, what: str, now: int) -> bytes:
@@ -70,8 +70,8 @@ class Encoder:
     def encode_thought(self, text: str, now: int) -> bytes:
         """Give a thought, or the start of the step alone."""
         part = {"type": "reasoning", "text": text, "time": _build_time_span(now, now)}
-        told = [self._encode_message_part("reasoning", now, **part)] if self._thinks else []
-        return self._lines.join([*self._encode_step_start(now), *told])
+        lines = [self._encode_message_part("reasoning", now, **part)] if self._thinks else []
+        return self._lines.join([*self._encode_step_start(now), *lines])
 
     def encode_tool_start(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the start of the step, if it is still to come: a tool that runs is silent."""
@@ -112,14 +112,14 @@ class Encoder:
         tokens = {**_STEP_TOKEN_COUNTS, **(usage or {})}
         return self._encode_message_part("step_finish", now, reason=reason, type="step-finish", tokens=tokens, cost=0)
 
-    def _encode_message_part(self, kind: str, now: int, **told: Any) -> bytes:
+    def _encode_message_part(self, kind: str, now: int, **reported: Any) -> bytes:
         self._parts += 1
         ids = {"id": f"prt_{self._parts:026}", "messageID": f"msg_{self._messages:026}", "sessionID": self._session}
-        return self._encode_event_line(kind, now, part={**ids, **told})
+        return self._encode_event_line(kind, now, part={**ids, **reported})
 
-    def _encode_event_line(self, kind: str, now: int, **told: Any) -> bytes:
+    def _encode_event_line(self, kind: str, now: int, **reported: Any) -> bytes:
         return encode_json_line(
-            {"type": kind, "timestamp": _convert_to_unix_ms(now), "sessionID": self._session, **told}
+            {"type": kind, "timestamp": _convert_to_unix_ms(now), "sessionID": self._session, **reported}
         )
 
 

@@ -63,8 +63,8 @@ class Encoder:
 
     def encode_run_opening(self, what: str, now: int) -> bytes:
         """Give the header, the agent's start and the prompt's message, if they are still to come."""
-        begun = self._encode_opening_events(now)
-        return self._lines.join(begun) if begun else b""
+        opening = self._encode_opening_events(now)
+        return self._lines.join(opening) if opening else b""
 
     def encode_text(self, text: str, stop: str | None, now: int) -> bytes:
         """Give the events of one assistant message; without a stop reason it asks for a tool."""
@@ -170,8 +170,8 @@ class Encoder:
         asked = [message for message in self._messages if message["role"] == "assistant"][-1:]
         self._messages.append(result)
         self._results.append(result)
-        told = [{"type": kind, "message": result} for kind in ("message_start", "message_end")]
-        events = [encode_json_line(event) for event in (end, *told)]
+        lines = [{"type": kind, "message": result} for kind in ("message_start", "message_end")]
+        events = [encode_json_line(event) for event in (end, *lines)]
         if not failed and fields["output"] and about["toolName"] in _TOOLS_WITH_PROGRESS:
             events.insert(0, self._encode_tool_progress(about, content, asked))
         if not self._tools:

@@ -43,7 +43,7 @@ class Encoder(pi.Encoder):
     def __init__(self, program: Program) -> None:
         super().__init__(program)
         self.questions = ClientQuestions()
-        self.events = {name: told for name, told in self.events.items() if name != "begin"}
+        self.events = {name: reported for name, reported in self.events.items() if name != "begin"}
         self._begun = True  # what is told before the first prompt belongs to none
         self._past: list[dict[str, Any]] = []
         self._prompts = 0
@@ -105,7 +105,7 @@ class Encoder(pi.Encoder):
             made = [
                 self._end_running_tool({"id": number, "error": "Command aborted"}, now) for number in list(self._tools)
             ]
-            events += [event for told in made for event in told]
+            events += [event for reported in made for event in reported]
         events += self._encode_assistant_message("", "aborted", now, {"errorMessage": error})
         return self._lines.join([*events, *self._end_agent_run(now)])
 
@@ -113,8 +113,8 @@ class Encoder(pi.Encoder):
         """Open a question; give what an extension sends that wants a yes or a no."""
         name, own = fields["name"], f"00000000-0000-4000-8000-{len(self.questions.asked) + 1:012}"
         question = self.questions.open_question(own if fields["id"] is None else fields["id"], fields)
-        told = {"type": "extension_ui_request", "id": question.key, "method": "confirm"}
-        return question, self._lines.join([encode_json_line({**told, "title": name, "message": f"Allow {name}?"})])
+        details = {"type": "extension_ui_request", "id": question.key, "method": "confirm"}
+        return question, self._lines.join([encode_json_line({**details, "title": name, "message": f"Allow {name}?"})])
 
     def _handle_extension_answer(self, command: dict[str, Any]) -> None:
         question = self.questions.find_open_question(command.get("id"))

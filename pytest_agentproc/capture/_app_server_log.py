@@ -82,8 +82,8 @@ def _read_turn_end(turn: Any) -> EventMeaning:
     if status == "interrupted":
         return EventMeaning("steps", (DraftStep("acknowledge", "cancel"),), is_sure=True, ends="cancelled")
     if status == "failed":
-        told = {"is_error": True, "text": str(get_nested(turn, "error", "message") or "error")}
-        return EventMeaning("steps", (DraftStep("result", told),), is_sure=True, ends="failed")
+        fields = {"is_error": True, "text": str(get_nested(turn, "error", "message") or "error")}
+        return EventMeaning("steps", (DraftStep("result", fields),), is_sure=True, ends="failed")
     return EventMeaning("steps", (DraftStep("result", {}),), is_sure=True, ends="completed")
 
 
@@ -99,14 +99,14 @@ def _read_thread_item(item: dict[str, Any], *, is_over: bool) -> EventMeaning:
         name, given = item.get("tool"), item.get("arguments")
         if kind == "commandExecution":
             name, given = "command_execution", {"command": item.get("command", "")}
-        told = {"id": number, "name": str(name), "input": given if isinstance(given, dict) else {}}
-        return EventMeaning("steps", (DraftStep("tool", told),), is_sure=True)
+        fields = {"id": number, "name": str(name), "input": given if isinstance(given, dict) else {}}
+        return EventMeaning("steps", (DraftStep("tool", fields),), is_sure=True)
     output = item.get("aggregatedOutput") or read_content_text(get_nested(item, "result", "content") or "")
     failed = item.get("status") in ("failed", "declined")
-    said = (
+    details = (
         {"error": get_nested(item, "error", "message") or output} if failed else ({"output": output} if output else {})
     )
-    return EventMeaning("steps", (DraftStep("tool_done", {"id": number, **said}),), is_sure=True)
+    return EventMeaning("steps", (DraftStep("tool_done", {"id": number, **details}),), is_sure=True)
 
 
 _READER_BY_METHOD: dict[str, Callable[[Any], EventMeaning]] = {

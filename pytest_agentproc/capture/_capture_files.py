@@ -125,17 +125,17 @@ def write_capture_files(
     printed = b"".join(event.data["bytes"] for event in events if _is_stream_chunk(event, "o"))
     sent = b"".join(event.data["bytes"] for event in events if _is_stream_chunk(event, "i"))
     identity = identify_agent(words, printed, dialect, mode, stdin=sent)
-    told = [
+    text = [
         f"recorded: {_format_printable_line(' '.join(words))}",
         *(f"redacted: {secret}" for secret in redactor.redacted_secrets),
     ]
     if count:
-        told.append(f"shortened: {count} texts to {shorten} characters")
+        text.append(f"shortened: {count} texts to {shorten} characters")
     cut = [clean.header["cut"]] if "cut" in clean.header else []
-    told += cut
+    text += cut
     claim = f"{PurePath(words[0]).name} as it was recorded"
-    made: ScenarioDraft = draft_scenario_from_recording(out, events, identity, told, claim)
-    return CaptureResult(out, kept, redactor.redacted_secrets, redactor.too_short, [*cut, *made.notes], count)
+    draft: ScenarioDraft = draft_scenario_from_recording(out, events, identity, text, claim)
+    return CaptureResult(out, kept, redactor.redacted_secrets, redactor.too_short, [*cut, *draft.notes], count)
 
 
 def _format_printable_line(words: str) -> str:

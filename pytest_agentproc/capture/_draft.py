@@ -246,14 +246,14 @@ def _find_descendant_exit_times(found: Sequence[RecordedMoment]) -> dict[str, in
 def _add_descendant_exit_times(events: Sequence[Event]) -> list[Event]:
     """Put to each descendant when it was gone."""
     gone = {event.data["process"]: event.at for event in events if event.code == "p" and "gone" in event.data}
-    told = []
+    lines = []
     for event in events:
         name = event.data.get("process")
         if event.code == "p" and "seen" in event.data and name in gone:
-            told.append(event._replace(data={**event.data, "gone_at": gone[name]}))
+            lines.append(event._replace(data={**event.data, "gone_at": gone[name]}))
         else:
-            told.append(event)
-    return told
+            lines.append(event)
+    return lines
 
 
 def convert_recording_to_steps(
@@ -392,21 +392,21 @@ def draft_scenario_from_recording(
         comments: what stands above it.
         claim: the sentence behind `scenario:`.
     """
-    made = _write_and_check_draft(path, events, identity, comments, claim)
-    if made.notes and identity.dialect != "raw":
+    draft = _write_and_check_draft(path, events, identity, comments, claim)
+    if draft.notes and identity.dialect != "raw":
         plain = AgentIdentity("raw", "text", identity.argv, identity.prompt)
         in_bytes = _write_and_check_draft(path, events, plain, comments, claim)
-        if len(in_bytes.notes) < len(made.notes):
+        if len(in_bytes.notes) < len(draft.notes):
             reason = (
-                f"the fake of {identity.dialect} cannot tell it: {made.notes[0]}; so it is told in bytes (agent: raw)"
+                f"the fake of {identity.dialect} cannot tell it: {draft.notes[0]}; so it is told in bytes (agent: raw)"
             )
             in_bytes.notes.insert(0, reason)
-            made = in_bytes
-    made.text = made.text.replace(
-        _NOTES_PLACEHOLDER_LINE, "".join(f"# not faithful: {note}\n" for note in made.notes), 1
+            draft = in_bytes
+    draft.text = draft.text.replace(
+        _NOTES_PLACEHOLDER_LINE, "".join(f"# not faithful: {note}\n" for note in draft.notes), 1
     )
-    made.write_files()
-    return made
+    draft.write_files()
+    return draft
 
 
 _NOTES_PLACEHOLDER_LINE = "# (notes)\n"
@@ -415,12 +415,12 @@ _NOTES_PLACEHOLDER_LINE = "# (notes)\n"
 def _write_and_check_draft(
     path: Path, events: Sequence[Event], identity: AgentIdentity, comments: Sequence[str], claim: str
 ) -> ScenarioDraft:
-    made = ScenarioDraft(path)
+    draft = ScenarioDraft(path)
     try:
-        steps = convert_recording_to_steps(events, identity, made.add_file)
+        steps = convert_recording_to_steps(events, identity, draft.add_file)
     except FakeReplyMismatch:
-        made.notes.append("it answers what it hears with other words")
-        return made
+        draft.notes.append("it answers what it hears with other words")
+        return draft
     head = [
         *(f"# {line}" for line in comments),
         _NOTES_PLACEHOLDER_LINE.rstrip("\n"),
@@ -429,16 +429,16 @@ def _write_and_check_draft(
     ]
     drive = _format_drive_section(events, identity)
     body = [*drive, "script:" if steps else "script: []", *(f"  - {step}" for step in steps)]
-    made.text = "\n".join([*head, *body]) + "\n"
-    made.write_files()
+    draft.text = "\n".join([*head, *body]) + "\n"
+    draft.write_files()
     try:
         scenario = load(path)
     except ScenarioError as error:
-        made.notes.append(f"the file is refused: {error.problems[0].message}")
-        return made
-    made.notes += _find_replay_differences(scenario, events, identity)
-    made.text += _format_expect_section(scenario)
-    return made
+        draft.notes.append(f"the file is refused: {error.problems[0].message}")
+        return draft
+    draft.notes += _find_replay_differences(scenario, events, identity)
+    draft.text += _format_expect_section(scenario)
+    return draft
 
 
 def _format_drive_section(events: Sequence[Event], identity: AgentIdentity) -> list[str]:

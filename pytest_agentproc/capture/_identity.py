@@ -53,18 +53,18 @@ class AgentIdentity:
     @property
     def agent_yaml(self) -> str:
         """Give the value of `agent:`."""
-        said: dict[str, Any] = {"dialect": self.dialect}
+        fields: dict[str, Any] = {"dialect": self.dialect}
         if self.mode != DIALECTS[self.dialect].default_mode:
-            said["mode"] = self.mode
+            fields["mode"] = self.mode
         if self.model:
-            said["model"] = self.model
+            fields["model"] = self.model
         if not self.partials:
-            said["partials"] = False
+            fields["partials"] = False
         if self.states:
-            said["states"] = True
+            fields["states"] = True
         if self.by_stdin:
-            said["prompt"] = "stdin"
-        return format_yaml_text(self.dialect) if len(said) == 1 else format_inline_yaml(said)
+            fields["prompt"] = "stdin"
+        return format_yaml_text(self.dialect) if len(fields) == 1 else format_inline_yaml(fields)
 
 
 def identify_agent(
@@ -90,7 +90,7 @@ def identify_agent(
     words = list(argv[1:])
     if not mode:
         mode = next(
-            (mode for mode, told in record.told_by.items() if _has_command_line_option(told, words)),
+            (mode for mode, reported in record.told_by.items() if _has_command_line_option(reported, words)),
             record.default_mode,
         )
     if mode not in record.modes:
@@ -110,9 +110,9 @@ def identify_agent(
     )
 
 
-def _has_command_line_option(told: str, words: list[str]) -> bool:
+def _has_command_line_option(reported: str, words: list[str]) -> bool:
     """Say whether a command line has a word, or an option and its value, in either form."""
-    option, _, value = told.partition(" ")
+    option, _, value = reported.partition(" ")
     if not value:
         return option in words
     return f"{option}={value}" in words or (option, value) in itertools.pairwise(words)

@@ -171,8 +171,8 @@ def _read_acp_answer(event: Any) -> EventMeaning:
         name = DraftStep("result", {}) if stop == "end_turn" else DraftStep("turn_said", {"text": "", "stop": stop})
         return EventMeaning("steps", (name,), is_sure=True, ends="failed" if stop == "refusal" else "completed")
     if isinstance(error, dict):
-        told = {"is_error": True, "text": str(error.get("message") or "error")}
-        return EventMeaning("steps", (DraftStep("result", told),), is_sure=True, ends="failed")
+        fields = {"is_error": True, "text": str(error.get("message") or "error")}
+        return EventMeaning("steps", (DraftStep("result", fields),), is_sure=True, ends="failed")
     return REPEATED_EVENT_MEANING if get_nested(event, "jsonrpc") or "result" in event else EventMeaning("foreign")
 
 
@@ -187,15 +187,15 @@ def _read_acp_update(update: Any) -> EventMeaning:
         return REPEATED_EVENT_MEANING
     if kind == "tool_call" and isinstance(number, str):
         given, about = get_nested(update, "rawInput"), get_nested(update, "kind")
-        told = {"id": number, "name": str(update.get("title") or number), "input": given or {}}
+        fields = {"id": number, "name": str(update.get("title") or number), "input": given or {}}
         return EventMeaning(
-            "steps", (DraftStep("tool", told | ({"kind": about} if about in _ACP_TOOL_KINDS else {})),), is_sure=True
+            "steps", (DraftStep("tool", fields | ({"kind": about} if about in _ACP_TOOL_KINDS else {})),), is_sure=True
         )
     if kind == "tool_call_update" and isinstance(number, str) and update.get("status") in ("completed", "failed"):
-        said = read_content_text(update.get("content") or "")
+        words = read_content_text(update.get("content") or "")
         failed = update["status"] == "failed"
-        told = {"id": number, **({"error": said} if failed else ({"output": said} if said else {}))}
-        return EventMeaning("steps", (DraftStep("tool_done", told),), is_sure=True)
+        fields = {"id": number, **({"error": words} if failed else ({"output": words} if words else {}))}
+        return EventMeaning("steps", (DraftStep("tool_done", fields),), is_sure=True)
     return UNTRANSLATED_EVENT_MEANING
 
 
@@ -289,8 +289,8 @@ def _read_claude_assistant_message(event: Any, later: LaterEvents) -> EventMeani
             steps.append(DraftStep("think", {"text": part["thinking"], **about} if parent else part["thinking"]))
         elif kind == "tool_use" and isinstance(part.get("id"), str) and isinstance(part.get("name"), str):
             more = {"more": True} if goes_on or part is not uses[-1] else {}
-            told = {"id": part["id"], "name": part["name"], "input": part.get("input") or {}, **about, **more}
-            steps.append(DraftStep("tool", told))
+            fields = {"id": part["id"], "name": part["name"], "input": part.get("input") or {}, **about, **more}
+            steps.append(DraftStep("tool", fields))
         else:
             return UNTRANSLATED_EVENT_MEANING
     return EventMeaning("steps", tuple(steps)) if steps else UNTRANSLATED_EVENT_MEANING
@@ -330,9 +330,9 @@ def _read_claude_user_message(event: Any, _later: LaterEvents) -> EventMeaning:
     for part in get_nested_mappings(event, "message", "content"):
         if part.get("type") != "tool_result" or not isinstance(part.get("tool_use_id"), str):
             return UNTRANSLATED_EVENT_MEANING
-        said = read_content_text(part.get("content") or "")
-        told = {"error": said} if part.get("is_error") else ({"output": said} if said else {})
-        steps.append(DraftStep("tool_done", {"id": part["tool_use_id"], **told}))
+        text = read_content_text(part.get("content") or "")
+        fields = {"error": text} if part.get("is_error") else ({"output": text} if text else {})
+        steps.append(DraftStep("tool_done", {"id": part["tool_use_id"], **fields}))
     return EventMeaning("steps", tuple(steps)) if steps else UNTRANSLATED_EVENT_MEANING
 
 
@@ -343,14 +343,14 @@ def _read_claude_result(event: Any, _later: LaterEvents) -> EventMeaning:
     if subtype != "success":
         errors = event.get("errors")
         words = errors[0] if isinstance(errors, list) and errors and isinstance(errors[0], str) else text
-        told = {"subtype": subtype, "is_error": True, **({"text": words} if words else {})}
+        fields = {"subtype": subtype, "is_error": True, **({"text": words} if words else {})}
         is_cut = subtype == "error_during_execution"
-        return EventMeaning("steps", (DraftStep("result", told),), ends="failed", is_cut=is_cut)
+        return EventMeaning("steps", (DraftStep("result", fields),), ends="failed", is_cut=is_cut)
     if event.get("is_error"):
-        told = {"is_error": True, **({"text": text} if text else {})}
-        return EventMeaning("steps", (DraftStep("result", told),), ends="failed")
-    said = {"text": text} if isinstance(text, str) else {}
-    return EventMeaning("steps", (DraftStep("result", said),), ends="completed", final=said.get("text"))
+        fields = {"is_error": True, **({"text": text} if text else {})}
+        return EventMeaning("steps", (DraftStep("result", fields),), ends="failed")
+    details = {"text": text} if isinstance(text, str) else {}
+    return EventMeaning("steps", (DraftStep("result", details),), ends="completed", final=details.get("text"))
 
 
 def _read_claude_control_request(event: Any, _later: LaterEvents) -> EventMeaning:
@@ -406,8 +406,8 @@ def read_codex_event(event: Any, later: LaterEvents, _mode: str) -> EventMeaning
         is_told_again = later.has_event_with_trait(_is_codex_turn_failure)
         if kind == "error" and not is_told_again:
             return UNTRANSLATED_EVENT_MEANING
-        told = {"is_error": True, **({"text": words} if isinstance(words, str) and words else {})}
-        return EventMeaning("steps", (DraftStep("result", told),), ends="failed")
+        fields = {"is_error": True, **({"text": words} if isinstance(words, str) and words else {})}
+        return EventMeaning("steps", (DraftStep("result", fields),), ends="failed")
     return _read_codex_item(kind, item) if isinstance(item, dict) else UNTRANSLATED_EVENT_MEANING
 
 
@@ -430,10 +430,10 @@ def _read_codex_item(kind: str, item: dict[str, Any]) -> EventMeaning:
         return UNTRANSLATED_EVENT_MEANING
     output = item.get("aggregated_output") or read_content_text(get_nested(item, "result", "content") or "")
     failed = item.get("status") == "failed" or item.get("exit_code") not in (None, 0)
-    said = (
+    fields = (
         {"error": get_nested(item, "error", "message") or output} if failed else ({"output": output} if output else {})
     )
-    return EventMeaning("steps", (DraftStep("tool_done", {"id": number, **said}),))
+    return EventMeaning("steps", (DraftStep("tool_done", {"id": number, **fields}),))
 
 
 def read_gemini_event(event: Any, later: LaterEvents, _mode: str) -> EventMeaning:
@@ -461,9 +461,9 @@ def _read_gemini_tool_start(event: Any, _later: LaterEvents) -> EventMeaning:
 def _read_gemini_tool_end(event: Any, _later: LaterEvents) -> EventMeaning:
     number, output, error = event.get("tool_id"), event.get("output"), get_nested(event, "error", "message")
     failed = event.get("status") == "error"
-    said = {"error": error or output or ""} if failed else ({"output": output} if output else {})
+    fields = {"error": error or output or ""} if failed else ({"output": output} if output else {})
     return (
-        EventMeaning("steps", (DraftStep("tool_done", {"id": number, **said}),))
+        EventMeaning("steps", (DraftStep("tool_done", {"id": number, **fields}),))
         if isinstance(number, str)
         else UNTRANSLATED_EVENT_MEANING
     )
@@ -472,8 +472,8 @@ def _read_gemini_tool_end(event: Any, _later: LaterEvents) -> EventMeaning:
 def _read_gemini_result(event: Any, _later: LaterEvents) -> EventMeaning:
     words = get_nested(event, "error", "message")
     if event.get("status") == "error":
-        told = {"is_error": True, **({"text": words} if words else {})}
-        return EventMeaning("steps", (DraftStep("result", told),), ends="failed")
+        fields = {"is_error": True, **({"text": words} if words else {})}
+        return EventMeaning("steps", (DraftStep("result", fields),), ends="failed")
     return EventMeaning("steps", (DraftStep("result", {}),), ends="completed")
 
 
@@ -535,9 +535,9 @@ def _read_pi_message_end(event: Any, later: LaterEvents) -> EventMeaning:
 
 
 def _read_pi_tool_end(event: Any, _later: LaterEvents) -> EventMeaning:
-    said = read_content_text(get_nested(event, "result", "content") or "")
-    told = {"error": said} if event.get("isError") else ({"output": said} if said else {})
-    return EventMeaning("steps", (DraftStep("tool_done", {"id": str(event.get("toolCallId")), **told}),))
+    text = read_content_text(get_nested(event, "result", "content") or "")
+    fields = {"error": text} if event.get("isError") else ({"output": text} if text else {})
+    return EventMeaning("steps", (DraftStep("tool_done", {"id": str(event.get("toolCallId")), **fields}),))
 
 
 def _read_pi_assistant_message(message: dict[str, Any], later: LaterEvents) -> EventMeaning:
@@ -553,8 +553,8 @@ def _read_pi_assistant_message(message: dict[str, Any], later: LaterEvents) -> E
     if stop == "error":
         if later.has_event_with_trait(_is_pi_assistant_message_end):
             return UNTRANSLATED_EVENT_MEANING  # it tries again
-        told = {"is_error": True, "text": str(message.get("errorMessage") or "error")}
-        return EventMeaning("steps", (DraftStep("result", told),), ends="failed")
+        fields = {"is_error": True, "text": str(message.get("errorMessage") or "error")}
+        return EventMeaning("steps", (DraftStep("result", fields),), ends="failed")
     calls = [part for part in get_nested_mappings(message, "content") if part.get("type") == "toolCall"]
     if calls:
         if text:

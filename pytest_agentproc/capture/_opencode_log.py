@@ -26,8 +26,8 @@ def read_opencode_event(event: Any, later: LaterEvents, _mode: str) -> EventMean
     kind, part = get_nested(event, "type"), get_nested(event, "part")
     if kind == "error" and isinstance(event.get("error"), dict):
         words = get_nested(event, "error", "data", "message") or get_nested(event, "error", "name")
-        told = {"is_error": True, "text": str(words or "error")}
-        return EventMeaning("steps", (DraftStep("result", told),), ends="failed")
+        fields = {"is_error": True, "text": str(words or "error")}
+        return EventMeaning("steps", (DraftStep("result", fields),), ends="failed")
     if not isinstance(part, dict) or kind not in _READER_BY_EVENT_TYPE:
         return EventMeaning("foreign")
     return _READER_BY_EVENT_TYPE[kind](part, later)
@@ -50,10 +50,10 @@ def _read_tool_part(part: dict[str, Any], later: LaterEvents) -> EventMeaning:
     if not later.has_event_with_trait(_is_tool_step_end):
         return UNTRANSLATED_EVENT_MEANING
     given, output = state.get("input"), state.get("output")
-    said = {"error": str(state.get("error") or "error")} if state.get("status") == "error" else {}
-    said |= {"output": output} if isinstance(output, str) and output and not said else {}
+    fields = {"error": str(state.get("error") or "error")} if state.get("status") == "error" else {}
+    fields |= {"output": output} if isinstance(output, str) and output and not fields else {}
     tool = DraftStep("tool", {"id": number, "name": name, "input": given if isinstance(given, dict) else {}})
-    return EventMeaning("steps", (tool, DraftStep("tool_done", {"id": number, **said})), is_sure=True)
+    return EventMeaning("steps", (tool, DraftStep("tool_done", {"id": number, **fields})), is_sure=True)
 
 
 def _is_tool_step_end(event: Any) -> bool:

@@ -162,9 +162,9 @@ def _describe_read_counts(parsed: ParsedAgentLog) -> str:
 
 def _choose_scenario_name(words: list[PastedLogItem], name: str) -> str:
     for item in words:
-        said = re.sub(r"^[#*\s>-]+|[*\s]+$", "", item.text)
-        if re.search(r"[A-Za-z]{3}", said) and not (_URL_PATTERN.match(said) or said.startswith("$ ")):
-            return shorten(format_comment_text(said), _MAX_SCENARIO_NAME_CHARACTERS, placeholder="...")
+        text = re.sub(r"^[#*\s>-]+|[*\s]+$", "", item.text)
+        if re.search(r"[A-Za-z]{3}", text) and not (_URL_PATTERN.match(text) or text.startswith("$ ")):
+            return shorten(format_comment_text(text), _MAX_SCENARIO_NAME_CHARACTERS, placeholder="...")
     return f"what {format_comment_text(PurePath(name).name)} reports"
 
 

@@ -253,14 +253,14 @@ class _RecordedRun:
 
     def _spawn_program(self, argv: Sequence[str], env: Mapping[str, str] | None) -> subprocess.Popen[bytes]:
         pipe = self.terminal.slave if self.terminal else subprocess.PIPE
-        told: dict[str, Any] = {"process_group": 0}
+        fields: dict[str, Any] = {"process_group": 0}
         if self.terminal:
-            told = {
+            fields = {
                 "start_new_session": True,
                 "preexec_fn": self.terminal.set_controlling_terminal,
             }  # one thread: nothing is locked
         try:
-            return subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, env=env, bufsize=0, **told)
+            return subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, env=env, bufsize=0, **fields)
         except OSError as error:
             code = _NOT_FOUND_EXIT_CODE if isinstance(error, FileNotFoundError) else _NOT_EXECUTABLE_EXIT_CODE
             raise ProgramStartError(argv[0], error.strerror or str(error), code) from error

@@ -66,13 +66,13 @@ class TreeWatcher:
         known.name, known.told = self._choose_process_name(sighted.command), True
         parent = self._known.get(sighted.parent)
         above = "agent" if sighted.parent == self._agent else "nobody" if sighted.parent == os.getpid() else "unknown"
-        told = {"seen": True, "pid": pid, "parent": parent.name or "unknown" if parent else above, "line": 0}
+        fields = {"seen": True, "pid": pid, "parent": parent.name or "unknown" if parent else above, "line": 0}
         how = {
             "how": self._describe_detachment(pid, sighted),
             "since": known.first,
             "inherits": self._has_program_pipe(pid),
         }
-        self._tell(now, "p", {"process": known.name, **told, **how, "argv": sighted.command})
+        self._tell(now, "p", {"process": known.name, **fields, **how, "argv": sighted.command})
 
     def _choose_process_name(self, command: str) -> str:
         base = os.path.basename(command.split(" ", maxsplit=1)[0]).strip("[]") or "process"  # noqa: PTH119  # no path of this host

@@ -106,7 +106,7 @@ def list_unescaped_views(view: TextView) -> list[TextView]:
     found = [view]
     while (
         len(found) <= _MAX_ESCAPE_LAYERS
-        and (deeper := _replace_in_view(found[-1], _ESCAPE_SEQUENCE_PATTERN, _unescape_sequence)) is not None
+        and (deeper := _replace_in_text_view(found[-1], _ESCAPE_SEQUENCE_PATTERN, _unescape_sequence)) is not None
     ):
         found.append(deeper)
     return found
@@ -114,12 +114,12 @@ def list_unescaped_views(view: TextView) -> list[TextView]:
 
 def strip_colours_and_line_breaks(view: TextView, *, joins_lines: bool) -> TextView | None:
     """Read a view without colours, and without line breaks and what indents the next line; None: it has none."""
-    return _replace_in_view(
+    return _replace_in_text_view(
         view, _COLOUR_OR_LINE_BREAK_PATTERN if joins_lines else _COLOUR_SEQUENCE_PATTERN, lambda _found: b""
     )
 
 
-def _replace_in_view(
+def _replace_in_text_view(
     view: TextView, look: re.Pattern[bytes], read: Callable[[re.Match[bytes]], bytes]
 ) -> TextView | None:
     text = view.text

@@ -140,11 +140,11 @@ def _judge_with_pytest(options: argparse.Namespace, folder: Path) -> str:
     argv += ["-p", "xdist", "-n", str(options.j)] if options.j > 1 else []
     path = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH", "")]))
     env = {**os.environ, "PYTHONPATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}
-    done = subprocess.run(argv, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
-    if done.returncode == _NO_SCENARIO_EXIT_CODE:
+    completed = subprocess.run(argv, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    if completed.returncode == _NO_SCENARIO_EXIT_CODE:
         raise UsageError("no scenario is like that", "agentproc list shows them all")
-    if done.returncode not in _JUDGED_EXIT_CODES or not results.exists():
-        raise _make_error_from_pytest_output(done)
+    if completed.returncode not in _JUDGED_EXIT_CODES or not results.exists():
+        raise _make_error_from_pytest_output(completed)
     told = results.read_text("utf-8")
     for result in json.loads(told)["results"]:
         if result["rerun"]:  # it is the command of a pytest that nobody sees

@@ -93,8 +93,8 @@ def run_command(options: argparse.Namespace) -> int:
             write_missing_cli_stub(path.parent / other)
     except OSError as error:
         raise UsageError(f"--dir {options.dir}: {error.strerror}", "name a folder to write to") from error
-    told = {"path": str(path), "name": name, "dialect": scenario.dialect, "mode": scenario.mode, "refused": refused}
-    sys.stdout.write(f"{json.dumps(told) if options.json else path}\n")
+    fields = {"path": str(path), "name": name, "dialect": scenario.dialect, "mode": scenario.mode, "refused": refused}
+    sys.stdout.write(f"{json.dumps(fields) if options.json else path}\n")
     return 0
 
 

@@ -106,11 +106,11 @@ def _rank_scenario(scenario: Scenario, words: list[str]) -> int:
     if not words:
         return 0
     used = (text for use in find_key_uses(scenario.text) for text in (use.key.name, *use.words))
-    said = " ".join((scenario.claim, *used)).lower()
+    text = " ".join((scenario.claim, *used)).lower()
     phrase = " ".join(words).lower()
     is_known = any({phrase, phrase.removesuffix("s")} & {*group} for group in _SYNONYM_GROUPS)
     wanted = [phrase] if is_known else [word.lower() for word in words]
-    return max(_rank_scenario_by_word(word, scenario.id, said) for word in wanted)
+    return max(_rank_scenario_by_word(word, scenario.id, text) for word in wanted)
 
 
 def _rank_scenario_by_word(word: str, name: str, said: str) -> int:

@@ -67,12 +67,16 @@ def run_command(options: argparse.Namespace) -> int:
     return code
 
 
-def _describe_capture(told: capture.CaptureResult) -> list[str]:
+def _describe_capture(reported: capture.CaptureResult) -> list[str]:
     """Put into words what was written."""
-    lines = [f"wrote {told.scenario} and {told.record}"]
-    lines += [f"redacted {secret}" for secret in told.redacted] or ["redacted nothing: no secret was found"]
-    if told.too_short:
-        lines.append(f"not looked for: {', '.join(told.too_short)} (too short, or a common word)")
-    if told.shortened:
-        lines.append(f"shortened {told.shortened} texts in the scenario; the record has them whole")
-    return lines + [f"not faithful: {note}" for note in told.notes] + ([] if told.notes else ["played again: the same"])
+    lines = [f"wrote {reported.scenario} and {reported.record}"]
+    lines += [f"redacted {secret}" for secret in reported.redacted] or ["redacted nothing: no secret was found"]
+    if reported.too_short:
+        lines.append(f"not looked for: {', '.join(reported.too_short)} (too short, or a common word)")
+    if reported.shortened:
+        lines.append(f"shortened {reported.shortened} texts in the scenario; the record has them whole")
+    return (
+        lines
+        + [f"not faithful: {note}" for note in reported.notes]
+        + ([] if reported.notes else ["played again: the same"])
+    )

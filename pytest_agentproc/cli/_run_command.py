@@ -76,14 +76,14 @@ class _RunSettings(NamedTuple):
     scale: float | None
     say: Callable[[str], None]
 
-    def play(self, lab: ScenarioRunner) -> PlayResult:
+    def play(self, runner: ScenarioRunner) -> PlayResult:
         """Run the scenario once."""
         if self.clock == "model":
             assert isinstance(self.subject, ReferenceSupervisor), "others were refused"
             return run_in_model(self.scenario, self.subject)
         if self.clock == "real":
-            return lab.play_real(self.scenario, self.subject, backend=self.backend, scale=self.scale)
-        return lab.play(self.scenario, self.subject, backend=self.backend)
+            return runner.play_real(self.scenario, self.subject, backend=self.backend, scale=self.scale)
+        return runner.play(self.scenario, self.subject, backend=self.backend)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -116,12 +116,12 @@ def run_command(options: argparse.Namespace) -> int:
     apart = ", in a process of its own" if clock == "virtual" and explain_real_time_only(subject) else ""
     where = "in the model" if clock == "model" else f"{clock} time{apart}, {backend}"
     way.say(f"supervisor {subject.name}, {where}\n")
-    begun = perf_counter()
+    start = perf_counter()
     with told:
         judgement = _play_and_judge_run(way)
     if options.json:
         how = {"subject": subject.name, "clock": clock, "backend": backend}
-        _print_line_now(build_judged_scenario(judgement, scenario, **how, real=perf_counter() - begun).to_json_line())
+        _print_line_now(build_judged_scenario(judgement, scenario, **how, real=perf_counter() - start).to_json_line())
     because = f": {judgement.reason}" if judgement.reason else ""
     record = f", record {judgement.played.record.digest()}" if judgement.played is not None else ""
     way.say(f"{judgement.verdict}{because}{record}")
@@ -145,8 +145,8 @@ def _play_and_judge_run(way: _RunSettings) -> Judgement:
     """Play and judge; what cannot be played says why."""
     try:
         live = _LinePrinter(way.say)
-        with ScenarioRunner(partial(LiveRecord, tell=live.print_line, scenario=way.scenario)) as lab:
-            return _play_until_judged(way, lab, live)
+        with ScenarioRunner(partial(LiveRecord, tell=live.print_line, scenario=way.scenario)) as runner:
+            return _play_until_judged(way, runner, live)
     except AdapterError as error:
         return Judgement(Verdict.ADAPTER_ERROR, reason=str(error))
     except NotForRealTime as error:
@@ -180,9 +180,9 @@ class _LinePrinter:
             raise self._error
 
 
-def _play_until_judged(way: _RunSettings, lab: ScenarioRunner, live: _LinePrinter) -> Judgement:
+def _play_until_judged(way: _RunSettings, runner: ScenarioRunner, live: _LinePrinter) -> Judgement:
     for _ in range(_MAX_PLAY_ATTEMPTS):
-        played = way.play(lab)
+        played = way.play(runner)
         live.raise_print_error()
         if isinstance(played.record, LiveRecord):
             played.record.flush()
@@ -191,8 +191,8 @@ def _play_until_judged(way: _RunSettings, lab: ScenarioRunner, live: _LinePrinte
             way.say("\nthe machine was too slow for that: once more\n")
             continue
         if judgement.is_red and played.is_virtual and not isinstance(way.subject, ReferenceSupervisor):
-            lab.new_record = Record
-            judgement = confirm_red_judgement(judgement, partial(way.play, lab))
+            runner.new_record = Record
+            judgement = confirm_red_judgement(judgement, partial(way.play, runner))
         if reason := played.record.header.get("out_of_reach"):
             way.say(f"\nit was played in real time: {reason}")
         if played.pace is not None:

@@ -95,15 +95,15 @@ def run_command(options: argparse.Namespace) -> int:
     scenarios = _load_searchable_scenarios(options.pattern, explored=options.explore)
     code = 0
     if min(jobs, len(scenarios)) > 1:
-        for came, told in run_command_for_each_scenario(
+        for came, reported in run_command_for_each_scenario(
             _make_search_command(options), [scenario.command_argument for scenario in scenarios], jobs
         ):
-            _print_lines_now(told.removesuffix("\n"))
+            _print_lines_now(reported.removesuffix("\n"))
             code = max(code, came)
         return code
-    with ScenarioRunner() as lab:
+    with ScenarioRunner() as runner:
         for scenario in scenarios:
-            code = max(code, _search_and_report_scenario(scenario, subject, options, lab))
+            code = max(code, _search_and_report_scenario(scenario, subject, options, runner))
     return code
 
 
@@ -152,12 +152,12 @@ def _find_scenario_files(pattern: str) -> list[str]:
 
 
 def _search_and_report_scenario(
-    scenario: Scenario, subject: Subject, options: argparse.Namespace, lab: ScenarioRunner
+    scenario: Scenario, subject: Subject, options: argparse.Namespace, runner: ScenarioRunner
 ) -> int:
     """Search one; give its exit code."""
     try:
         look = explore if options.explore else search
-        how = {"lab": lab, "backend": options.backend}
+        how = {"runner": runner, "backend": options.backend}
         came = look(scenario, subject, runs=options.runs, seed=options.seed, seconds=options.seconds, **how)
     except NotApplicable as limit:
         _print_lines_now(f"{scenario.id}: not applicable: {limit.reason('supervisor')}")
@@ -168,20 +168,20 @@ def _search_and_report_scenario(
     if came.counted == 0 and came.find is None:
         _print_lines_now(f"{scenario.id}: {_NOT_EXPLORED_MESSAGE if options.explore else _NOT_SEARCHED_MESSAGE}")
         return 0
-    told = f"{scenario.id}: {_describe_setting_counts(came, explored=options.explore)} in {came.seconds:.1f} s"
+    text = f"{scenario.id}: {_describe_setting_counts(came, explored=options.explore)} in {came.seconds:.1f} s"
     if came.find is None:
-        _print_lines_now(f"{told}, seed {options.seed}: nothing found")
+        _print_lines_now(f"{text}, seed {options.seed}: nothing found")
         return 0
-    confirmed = confirm_failure(came.find, subject, lab, backend=options.backend)
+    confirmed = confirm_failure(came.find, subject, runner, backend=options.backend)
     if not confirmed.repeats:
         _print_lines_now(
-            f"{told}: setting {came.first} broke a promise in the model, and real processes do not repeat it"
+            f"{text}: setting {came.first} broke a promise in the model, and real processes do not repeat it"
         )
         _print_lines_now(
             f"{confirmed.difference}\nthis is a mistake of the kit, not of the supervisor: please report it"
         )
         return 3
-    return _write_found_scenario(came, scenario, subject, options, told)
+    return _write_found_scenario(came, scenario, subject, options, text)
 
 
 def _describe_setting_counts(came: SearchResult, *, explored: bool) -> str:
@@ -197,7 +197,7 @@ def _write_found_scenario(
     scenario: Scenario,
     subject: Subject,
     options: argparse.Namespace,
-    told: str,
+    reported: str,
 ) -> int:
     assert came.find is not None
     name = "".join(letter if letter.isalnum() else "-" for letter in subject.name)
@@ -218,7 +218,7 @@ def _write_found_scenario(
         explored=options.explore,
     )
     file.write_text(text, "utf-8")
-    _print_lines_now(f"{told}: setting {came.first} breaks a promise, three times of three with real processes")
+    _print_lines_now(f"{reported}: setting {came.first} breaks a promise, three times of three with real processes")
     _print_lines_now(f"  {came.find.reason}\n  {replay}")
     return 1
 

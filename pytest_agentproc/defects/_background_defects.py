@@ -52,11 +52,11 @@ class AnswersWithEarlierWordsDefect(OpenTurns):
                 return b""
             return super().handle_turn_meaning(heard, now)
         mine, (unread, self._unread) = (self.flight.number,), (self._unread, [])
-        told = [
+        lines = [
             super(AnswersWithEarlierWordsDefect, self).handle_turn_meaning(replace(old, marks=mine), now)
             for old in unread
         ]
-        return b"".join(told) + super().handle_turn_meaning(heard, now)
+        return b"".join(lines) + super().handle_turn_meaning(heard, now)
 
 
 class MergesBackgroundAfterBadResultDefect(AnswersWithEarlierWordsDefect):
@@ -100,10 +100,10 @@ class MergesBackgroundIntoPromptDefect(OpenTurns):
             self._owed += 1
         return super().handle_work(worked, now)
 
-    def _handle_progress(self, said: TurnProgress, number: int, now: int) -> None:
-        super()._handle_progress(said, number, now)
+    def _handle_progress(self, progress: TurnProgress, number: int, now: int) -> None:
+        super()._handle_progress(progress, number, now)
         if number == BACKGROUND_TURN_MARK and self._held is not None and self.flight is not None:
-            self.flight.answered.add_progress(said)
+            self.flight.answered.add_progress(progress)
 
     def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
         if number != BACKGROUND_TURN_MARK and self._owed:
@@ -124,15 +124,15 @@ class ShowsBackgroundWordsInPromptDefect(OpenTurns):
         super().__init__(*args, **more)
         self._stale: list[TurnProgress] = []
 
-    def _handle_progress(self, said: TurnProgress, number: int, now: int) -> None:
+    def _handle_progress(self, progress: TurnProgress, number: int, now: int) -> None:
         turn = self.flight
         if number == BACKGROUND_TURN_MARK:
-            self._stale.append(said)
+            self._stale.append(progress)
         elif turn is not None and turn.number == number:
             stale, self._stale = self._stale, []
             for old in stale:
                 turn.answered.add_progress(old)
-        super()._handle_progress(said, number, now)
+        super()._handle_progress(progress, number, now)
 
 
 class BackgroundResultEndsPromptDefect(OpenTurns):
@@ -183,8 +183,8 @@ class BackgroundToolEndsPromptDefect(OpenTurns):
 class BackgroundWordsAreProgressDefect(OpenTurns):
     """Counts a background turn's words as progress of the prompt (B1)."""
 
-    def _handle_progress(self, said: TurnProgress, number: int, now: int) -> None:
-        super()._handle_progress(said, number, now)
+    def _handle_progress(self, progress: TurnProgress, number: int, now: int) -> None:
+        super()._handle_progress(progress, number, now)
         if number == BACKGROUND_TURN_MARK and self.flight is not None:
             self.watchdog.note_progress(now)
 

@@ -54,10 +54,10 @@ class LeavesPromptsWithoutOutcomeDefect(OpenTurns):
 class LateWordsGoToNextTurnDefect(OpenTurns):
     """Adds a cancelled turn's late words to the next turn (P5)."""
 
-    def _handle_progress(self, said: TurnProgress, number: int, now: int) -> None:
+    def _handle_progress(self, progress: TurnProgress, number: int, now: int) -> None:
         if self.flight is None and self.queue:
-            self.queue[0].answered.add_progress(said)
-        super()._handle_progress(said, number, now)
+            self.queue[0].answered.add_progress(progress)
+        super()._handle_progress(progress, number, now)
 
 
 class HistoryAnswersNextPromptDefect(OpenTurns):

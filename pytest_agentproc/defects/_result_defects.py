@@ -48,10 +48,12 @@ class ExitOverridesTurnResultDefect(OpenTurns):
 class FirstStopEndsTurnDefect(OpenTurns):
     """Takes the first message that stops for the turn's last, and its stop for the turn's end (C1)."""
 
-    def _handle_progress(self, said: TurnProgress, number: int, now: int) -> None:
-        super()._handle_progress(said, number, now)
-        if said.kind == "message" and said.stop_reason in ("stop", "error"):
-            super()._handle_end(TurnEnded(said.stop_reason == "stop", stop_reason=said.stop_reason), number, now)
+    def _handle_progress(self, progress: TurnProgress, number: int, now: int) -> None:
+        super()._handle_progress(progress, number, now)
+        if progress.kind == "message" and progress.stop_reason in ("stop", "error"):
+            super()._handle_end(
+                TurnEnded(progress.stop_reason == "stop", stop_reason=progress.stop_reason), number, now
+            )
 
 
 class ExitZeroCompletesTurnDefect(OpenTurns):

@@ -48,7 +48,7 @@ _RUN_DEFECT_CLASSES: dict[str, dict[str, type]] = {
         "background-agent-forgotten": _tool_defects.LaunchEndsBackgroundAgentDefect,
         "compaction-is-silence": _tool_defects.CompactionKeepsShortLimitDefect,
         "compaction-never-ends": _tool_defects.LimitStaysLongAfterCompactionDefect,
-        "long-limit-stays": _tool_defects.LimitStaysLongAfterToolDefect,
+        "long-limit-stays": _tool_defects.LongLimitOutlivesToolDefect,
         "any-tool-is-hosts": _tool_defects.AnyToolGoesToHostDefect,
         "host-tool-waits": _tool_defects.HostToolNeverEndsRunDefect,
         "subagent-asks-host": _tool_defects.SubagentToolGoesToHostDefect,

@@ -85,7 +85,7 @@ _SESSION_DEFECT_CLASSES: dict[str, dict[str, type]] = {
         "deadline-rests-for-ever": _watchdog_defects.QuestionRemovesDeadlineDefect,
         "closed-output-loses-the-turn": _watchdog_defects.StdoutEndIsAgentExitDefect,
         "words-alone-are-activity": _watchdog_defects.NoiseIsNoActivityDefect,
-        "session-silence-has-a-default": _watchdog_defects.SessionKeepsRunSilenceLimitDefect,
+        "session-silence-has-a-default": _watchdog_defects.SessionUsesRunSilenceLimitDefect,
         "idle-time-counts": _watchdog_defects.SilenceCountsBeforeTurnDefect,
         "silent-turns-go-on": _watchdog_defects.TurnSilenceHasNoLimitDefect,
         "turns-have-no-cap": _watchdog_defects.TurnHasNoMaxRuntimeDefect,

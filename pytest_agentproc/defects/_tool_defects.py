@@ -52,7 +52,7 @@ class LaunchEndsBackgroundAgentDefect(ToolTracker):
             super().feed(meaning)
 
 
-class LimitStaysLongAfterToolDefect(ToolTracker):
+class LongLimitOutlivesToolDefect(ToolTracker):
     """Keeps the long limit when the tool has ended (A6)."""
 
     def feed(self, meaning: Meaning) -> None:

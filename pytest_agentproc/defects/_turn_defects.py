@@ -231,10 +231,10 @@ class ToolsAreNoProgressDefect(OpenTurns):
 
     _no_progress = "tool"
 
-    def _handle_progress(self, said: TurnProgress, number: int, now: int) -> None:
+    def _handle_progress(self, progress: TurnProgress, number: int, now: int) -> None:
         before = self.watchdog.deadlines.copy()
-        super()._handle_progress(said, number, now)
-        if said.kind == self._no_progress:
+        super()._handle_progress(progress, number, now)
+        if progress.kind == self._no_progress:
             self.watchdog.deadlines = before
 
 

@@ -256,7 +256,7 @@ class NoiseIsNoActivityDefect(TurnWatchdog):
         super().note_activity(now, "", 0)
 
 
-class SessionKeepsRunSilenceLimitDefect(TurnWatchdog):
+class SessionUsesRunSilenceLimitDefect(TurnWatchdog):
     """Keeps a run's limit on silence in sessions (A1)."""
 
     def __init__(self, policy: Policy) -> None:

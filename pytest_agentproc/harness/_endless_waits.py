@@ -32,7 +32,7 @@ async def cancel_endless_run(
     A process that has outlived a signal and all graces will not be killed any more. So a supervisor that still looks
     for its end is given up before all its other limits are over.
     """
-    begun = anyio.current_time()
+    start = anyio.current_time()
 
     def is_hopeless() -> bool:
         logs = (fake.watch for fake in fakes)
@@ -41,13 +41,13 @@ async def cancel_endless_run(
 
     async def cancel_after_limit() -> None:
         limit = pace.least_of_looks
-        await anyio.sleep_until(begun + limit)
+        await anyio.sleep_until(start + limit)
         while limit < pace.limit_of_looks and not is_hopeless():
             limit = min(limit + _LIMIT_EXTENSION_SECONDS, pace.limit_of_looks)
-            await anyio.sleep_until(begun + limit)
+            await anyio.sleep_until(start + limit)
         if not limit or wakes is None or wakes.count_wakes() < _LEAST_LOOKS_OF_POLLING:
             limit = pace.limit
-        await anyio.sleep_until(begun + limit)
+        await anyio.sleep_until(start + limit)
         if not is_debugged():
             limits.append(limit)
             group.cancel_scope.cancel()

@@ -38,8 +38,8 @@ START_PROBE_ARGUMENT = "--agentproc-start"
 def map_probe_answers(dialect: Dialect) -> dict[tuple[str, ...], tuple[int, bytes]]:
     """Give what a dialect's CLI prints, and on which descriptor, by all the arguments that ask for it."""
     stream = 2 if dialect.tells_on_stderr else 1
-    told = {tuple(asked.split()): (stream, f"{told}\n".encode()) for asked, told in dialect.probes.items()}
-    return {(START_PROBE_ARGUMENT,): (1, b""), **told}
+    fields = {tuple(asked.split()): (stream, f"{reported}\n".encode()) for asked, reported in dialect.probes.items()}
+    return {(START_PROBE_ARGUMENT,): (1, b""), **fields}
 
 
 _LEAST_DESCRIPTOR_LIMIT = 256

@@ -94,14 +94,16 @@ def choose_pace(foreseen: RunForecast, scale: float | None, lifetime: float, *, 
         apart = f"{format_duration(margin)} apart" if margin else "at the same time"
         needed = format_duration(round(LEAST_INSTANT_MARGIN_NS * (scale or 1)))
         raise NotForRealTime(
-            f"two of its competing instants are {apart}, and {needed} are needed{_format_scale(scale)}"
+            f"two of its competing instants are {apart}, and {needed} are needed{_format_time_scale(scale)}"
         )
     chosen = scale or (_choose_scale(foreseen.duration / 1e9, margin) if is_scaled else 1)
     seconds = foreseen.duration / 1e9 / chosen
     longest = lifetime / 2 if scale else _MAX_RUN_SECONDS
     if seconds > longest:
         fixed = "" if is_scaled else ", and the limits in its code do not follow {scale}"
-        raise NotForRealTime(f"it takes {seconds:.0f} s{_format_scale(chosen)}, and {longest:g} s are allowed{fixed}")
+        raise NotForRealTime(
+            f"it takes {seconds:.0f} s{_format_time_scale(chosen)}, and {longest:g} s are allowed{fixed}"
+        )
     left = None if margin is None else round(margin / chosen)
     return RealTimePace(chosen, left, round(_ALLOWED_DELAY_NS * chosen), seconds + _SECONDS_AFTER_EXPECTED_END)
 
@@ -146,7 +148,7 @@ def _choose_scale(seconds: float, margin: int | None) -> float:
     return max(easy, min(most, seconds / _PREFERRED_RUN_SECONDS))
 
 
-def _format_scale(scale: float | None) -> str:
+def _format_time_scale(scale: float | None) -> str:
     return "" if scale in (None, 1) else f" at scale {scale:g}"
 
 

@@ -83,13 +83,13 @@ class PreloadRunner:
         with contextlib.suppress(BrokenPipeError):  # that it has ended is seen where it is listened to
             self._line.send_bytes(task)
         try:
-            came = self._receive_result(self._line)
+            result = self._receive_result(self._line)
         except BaseException:
             self.close()  # else its result would be taken for the next play's
             raise
-        if isinstance(came, BaseException):
-            raise came
-        played: PlayResult = came
+        if isinstance(result, BaseException):
+            raise result
+        played: PlayResult = result
         return played
 
     def close(self) -> None:
@@ -123,22 +123,22 @@ class PreloadRunner:
 
     def _receive_result(self, line: Connection) -> Any:
         """Give what comes back; end the process if time passes there as on the machine."""
-        begun = monotonic()
+        start = monotonic()
         while not line.poll(_RESULT_POLL_SECONDS):
             self._require_all_in_virtual_time()
-            if monotonic() - begun > _PLAY_TIMEOUT_SECONDS:
+            if monotonic() - start > _PLAY_TIMEOUT_SECONDS:
                 raise KitError(
                     f"a play in virtual time took more than {_PLAY_TIMEOUT_SECONDS} s of the machine; "
                     f"{self._read_coordinator_notes()}"
                 )
         try:
-            came = pickle.loads(line.recv_bytes())  # noqa: S301  # from the process that was started here
+            result = pickle.loads(line.recv_bytes())  # noqa: S301  # from the process that was started here
         except EOFError:
             raise KitError(
                 f"the process below the coordinator ended by itself; {self._read_coordinator_notes()}"
             ) from None
         self._require_all_in_virtual_time()
-        return came
+        return result
 
     def _require_all_in_virtual_time(self) -> None:
         reasons = [
@@ -166,20 +166,20 @@ def serve_play_requests(make_runner: Callable[[], AbstractContextManager[_PlayRu
     tempfile.tempdir = sys.argv[2]  # not by TMPDIR, which is the supervisor's, too
     os.set_inheritable(line.fileno(), False)
     Thread(target=_exit_when_peer_closes, args=(line.fileno(),), daemon=True).start()
-    with make_runner() as lab, contextlib.suppress(EOFError, BrokenPipeError):
+    with make_runner() as runner, contextlib.suppress(EOFError, BrokenPipeError):
         while True:
-            came = _play_task(lab, line.recv_bytes())
-            line.send_bytes(pickle.dumps(came))
+            result = _play_task(runner, line.recv_bytes())
+            line.send_bytes(pickle.dumps(result))
 
 
-def _play_task(lab: _PlayRunner, task: bytes) -> PlayResult | Exception:
+def _play_task(runner: _PlayRunner, task: bytes) -> PlayResult | Exception:
     try:
         scenario, subject, backend = pickle.loads(task)  # noqa: S301  # from the harness
     except Exception as error:  # noqa: BLE001  # whatever an import of somebody else's module raises
         return UnreachableSupervisor(f"it cannot be found by another process: {error}")
     _wait_for_exact_float_instant()
     try:
-        return lab.play(scenario, subject, backend=backend)
+        return runner.play(scenario, subject, backend=backend)
     except Exception as error:  # noqa: BLE001  # it is raised where the play was asked for
         return _make_picklable(error)
 

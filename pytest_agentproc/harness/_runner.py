@@ -243,8 +243,8 @@ class ScenarioRunner:
                 supervise_in_real_time(subject, bound, fakes, pace, backend, room, wakes), fakes
             )
             for hit in self._decoys.collect_hits():
-                told = {"stray": hit.signal, "to": "decoy", "who": hit.decoy, "origin": hit.origin}
-                record.add(clock.instant(), "m", {"process": "supervisor", **told})
+                fields = {"stray": hit.signal, "to": "decoy", "who": hit.decoy, "origin": hit.origin}
+                record.add(clock.instant(), "m", {"process": "supervisor", **fields})
             self._require_broker()
             return played, None if wakes is None else wakes.build_polling_detector(record, clock)
         finally:

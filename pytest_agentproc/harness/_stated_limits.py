@@ -263,9 +263,9 @@ def _require_capabilities(bound: BoundScenario, deeds: tuple[str, ...] | None) -
         needed |= ({"permission": 1} if part.handler else {}) | ({"hook": 1} if part.hooks else {})
         needed |= {part.continues.how: 1} if part.continues else {}
     needed |= {"several": 1} if bound.parts else {}
-    for deed, line in needed.items():
-        if deeds is not None and deed not in deeds:
-            raise NotApplicable(f"sessions with {deed}", line)
+    for action, line in needed.items():
+        if deeds is not None and action not in deeds:
+            raise NotApplicable(f"sessions with {action}", line)
 
 
 def _require_abilities(bound: BoundScenario, cannot: Sequence[str]) -> None:
@@ -283,18 +283,18 @@ def _find_needed_abilities(bound: BoundScenario) -> Iterator[tuple[str, tuple[in
             yield "stdin", (1, "a prompt on stdin")
         if _needs_denial(part):
             yield "deny", (1, "a caller that denies, or that takes time to answer")
-    sessions = dict.fromkeys(deed.session for deed in bound.drive)
-    for line in (_find_long_pause([deed for deed in bound.drive if deed.session == name]) for name in sessions):
+    sessions = dict.fromkeys(action.session for action in bound.drive)
+    for line in (_find_long_pause([action for action in bound.drive if action.session == name]) for name in sessions):
         if line is not None:
             yield "pause", (line, "a pause between two prompts")
 
 
 def _find_long_pause(drive: Sequence[CallerAction]) -> int | None:
     """Give the line where the caller of a session waits, between two prompts, for more than the turn before."""
-    prompts = [place for place, deed in enumerate(drive) if deed.kind == "prompt"]
+    prompts = [place for place, action in enumerate(drive) if action.kind == "prompt"]
     between = drive[prompts[0] + 1 : prompts[-1] + 1] if prompts else []
     waits = ("wait", "status", "background")
-    return next((deed.line for deed in between if deed.kind in waits or deed.at or deed.after), None)
+    return next((action.line for action in between if action.kind in waits or action.at or action.after), None)
 
 
 def _needs_denial(bound: BoundScenario) -> bool:

@@ -219,19 +219,19 @@ def compute_aftermath_seconds(bound: BoundScenario, subject: Subject) -> float:
 
 
 async def _run_and_block_loop(
-    deed: CallerAction, ask: AskSubject, block: Callable[[CallerAction], None]
+    action: CallerAction, ask: AskSubject, block: Callable[[CallerAction], None]
 ) -> SubjectResult:
     """Let a supervisor work, and have other code block its event loop at the instant of the action."""
 
     async def block_at_instant() -> None:
-        await anyio.sleep((deed.at or 0) / NANOSECONDS_PER_SECOND)
-        block(deed)
+        await anyio.sleep((action.at or 0) / NANOSECONDS_PER_SECOND)
+        block(action)
 
     async with anyio.create_task_group() as group:
         group.start_soon(block_at_instant)
-        said = await ask()
+        subject_result = await ask()
         group.cancel_scope.cancel()
-    return said
+    return subject_result
 
 
 async def _run_and_cancel_task(seconds: float, ask: AskSubject, leave: Callable[[], None]) -> SubjectResult:
@@ -247,19 +247,19 @@ async def _run_and_cancel_task(seconds: float, ask: AskSubject, leave: Callable[
 
     timer = loop.call_at(loop.time() + seconds, leave_and_cancel)
     try:
-        said = await task
+        subject_result = await task
     except asyncio.CancelledError:
         if not has_left or not task.cancelled():
             raise
         return EMPTY_REPORT
     finally:
         timer.cancel()
-    return EMPTY_REPORT if has_left and isinstance(said, SubjectError | Declined) else said
+    return EMPTY_REPORT if has_left and isinstance(subject_result, SubjectError | Declined) else subject_result
 
 
 async def _run_and_cancel_scope(seconds: float, ask: AskSubject, leave: Callable[[], None]) -> SubjectResult:
     has_left = False
-    said: SubjectResult = EMPTY_REPORT
+    subject_result: SubjectResult = EMPTY_REPORT
     async with anyio.create_task_group() as group:
 
         async def leave_and_cancel() -> None:
@@ -271,9 +271,9 @@ async def _run_and_cancel_scope(seconds: float, ask: AskSubject, leave: Callable
 
         group.start_soon(leave_and_cancel)
         with anyio.CancelScope() as scope:
-            said = await ask()
+            subject_result = await ask()
         group.cancel_scope.cancel()
-    return EMPTY_REPORT if has_left and isinstance(said, SubjectError | Declined) else said
+    return EMPTY_REPORT if has_left and isinstance(subject_result, SubjectError | Declined) else subject_result
 
 
 def needs_keeper(subject: Subject) -> bool:
@@ -329,16 +329,16 @@ def supervise_in_virtual_time(
 
     async def run() -> SubjectResult:
         with guard_signals(_make_signal_recorder(record, clock), make_participant_finder(clock)):
-            said = await (
+            subject_result = await (
                 run_subject()
                 if bound.blocked is None
                 else _run_and_block_loop(bound.blocked, run_subject, block_or_suspend)
             )
-            _record_subject_end(record, clock, said)
+            _record_subject_end(record, clock, subject_result)
             if rest := compute_aftermath_seconds(bound, subject):
                 await anyio.sleep(rest)
             await pipes.count_dead_pipes()
-        return said
+        return subject_result
 
     def record_clock_error(error: ClockError) -> None:
         record.add(clock.instant(), "m", {"process": "supervisor", "fault": error.reason, "message": str(error)})
@@ -405,7 +405,7 @@ def supervise_in_real_time(
     order = _build_request_for_fakes(bound, fakes, clock, record.add)
     sessions = tuple(replace(session, scale=pace.scale) for session in order.sessions)
     order = replace(order, artifacts=room.path, disk=room.disk, scale=pace.scale, sessions=sessions)
-    said: list[SubjectResult] = []
+    subject_result: list[SubjectResult] = []
     limits: list[float] = []
 
     async def run() -> None:
@@ -416,7 +416,7 @@ def supervise_in_real_time(
             with guard_signals(_make_signal_recorder(record, clock)):
                 ended = await _run_subject(subject, order, bound.abandoned, backend)
                 if not (scope.cancel_called and isinstance(ended, SubjectError | Declined)):
-                    said.append(ended)
+                    subject_result.append(ended)
                     _record_subject_end(record, clock, ended)
                     if rest := compute_aftermath_seconds(bound, subject):
                         await anyio.sleep(rest / pace.scale)
@@ -433,15 +433,17 @@ def supervise_in_real_time(
         anyio.run(kept.run_guarded, run, backend=backend)
         kind = "virtual" if pace.is_exact else "real"
         answer = (
-            said[0] if said else EndlessWait(f"the supervisor did not return within {limits[0]:.0f} {kind} seconds")
+            subject_result[0]
+            if subject_result
+            else EndlessWait(f"the supervisor did not return within {limits[0]:.0f} {kind} seconds")
         )
         lateness = max(*(fake.watch.collect(record) for fake in fakes), _find_largest_timer_delay(record))
         answer = answer if isinstance(answer, EndlessWait) else _interpret_result(answer, bound, record)
         kept.record_leftovers(record, clock.instant())
         others.record_leftovers(record, clock.instant())
     if isinstance(answer, EndlessWait):
-        told = {"process": "supervisor", "fault": answer.reason, "message": str(answer)}
-        record.add(clock.instant(), "m", told)
+        fields = {"process": "supervisor", "fault": answer.reason, "message": str(answer)}
+        record.add(clock.instant(), "m", fields)
     if isinstance(answer, SubjectError | EndlessWait):
         return PlayResult(bound, record, None, answer, room.read_files(), pace, lateness)
     return PlayResult(bound, record, answer, None, room.read_files(), pace, lateness)
@@ -465,7 +467,7 @@ async def _run_subject(subject: Subject, order: RunRequest, left: CallerAction |
     )
 
 
-def _interpret_result(said: SubjectResult, bound: BoundScenario, record: Record) -> RunReport | SubjectError:
+def _interpret_result(subject_result: SubjectResult, bound: BoundScenario, record: Record) -> RunReport | SubjectError:
     """Read what a subject gave in the light of the record.
 
     A decline that came after the start of an agent is an adapter error. So is an exception out of the adapter alone, if
@@ -475,30 +477,30 @@ def _interpret_result(said: SubjectResult, bound: BoundScenario, record: Record)
         Declined: no agent was started, or the kit itself found that the session cannot be opened.
     """
     was_started = any(event.code == "p" and "seen" in event.data and "by" not in event.data for event in record.events)
-    if isinstance(said, SupervisorCrash) and said.is_in_adapter and not was_started:
-        is_failed_start = bound.scenario.cannot_spawn is not None and isinstance(said.__cause__, OSError)
-        return said if is_failed_start else AdapterError(str(said))
-    if not isinstance(said, Declined):
-        return said
-    if was_started and not isinstance(said, CannotContinue):
-        reason = said.reason()
+    if isinstance(subject_result, SupervisorCrash) and subject_result.is_in_adapter and not was_started:
+        is_failed_start = bound.scenario.cannot_spawn is not None and isinstance(subject_result.__cause__, OSError)
+        return subject_result if is_failed_start else AdapterError(str(subject_result))
+    if not isinstance(subject_result, Declined):
+        return subject_result
+    if was_started and not isinstance(subject_result, CannotContinue):
+        reason = subject_result.reason()
         return AdapterError(f"it declined the order after it had started an agent: {reason}\n{_DECLINE_EARLIER_REMEDY}")
-    raise said
+    raise subject_result
 
 
 _DECLINE_EARLIER_REMEDY = "raise Declined before an agent is started, or give an answer"
 
 
-def _record_subject_end(record: Record, clock: Clock, said: SubjectResult) -> None:
+def _record_subject_end(record: Record, clock: Clock, subject_result: SubjectResult) -> None:
     """Note that a subject was done, that it broke, or that it declined."""
     end: dict[str, Any] = {"returned": True}
-    if isinstance(said, Declined):
-        end = {"fault": "decline", "message": said.reason()}
-    if isinstance(said, SubjectError):
+    if isinstance(subject_result, Declined):
+        end = {"fault": "decline", "message": subject_result.reason()}
+    if isinstance(subject_result, SubjectError):
         reason = (
-            "exception" if isinstance(said, SupervisorCrash) else said.reason
+            "exception" if isinstance(subject_result, SupervisorCrash) else subject_result.reason
         )  # whose it is follows from the record
-        end = {"fault": reason, "message": str(said).partition("\n")[0]}
+        end = {"fault": reason, "message": str(subject_result).partition("\n")[0]}
     record.add(clock.instant(), "m", {"process": "supervisor", **end})
 
 

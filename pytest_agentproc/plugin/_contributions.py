@@ -313,22 +313,22 @@ _RUNNER_STASH_KEY: pytest.StashKey[ScenarioRunner] = pytest.StashKey()
 
 def is_fake_command(config: pytest.Config, command: str) -> bool:
     """Say whether a command line is that of one of the session's fakes; makes no runner."""
-    lab = config.stash.get(_RUNNER_STASH_KEY, None)
-    return lab is not None and lab.is_fake(command)
+    runner = config.stash.get(_RUNNER_STASH_KEY, None)
+    return runner is not None and runner.is_fake(command)
 
 
 def get_runner(config: pytest.Config) -> ScenarioRunner:
     """Give the session's scenario runner; the first to ask makes it."""
-    lab = config.stash.get(_RUNNER_STASH_KEY, None)
-    if lab is None:
+    runner = config.stash.get(_RUNNER_STASH_KEY, None)
+    if runner is None:
         from pytest_agentproc.harness import ScenarioRunner
 
         added = get_language(config).dialects.values()
-        lab = config.stash[_RUNNER_STASH_KEY] = ScenarioRunner(
+        runner = config.stash[_RUNNER_STASH_KEY] = ScenarioRunner(
             commands=[addition.dialect.command for addition in added]
         )
-        config.add_cleanup(lab.close)  # and with it every fake that may be left
-    return lab
+        config.add_cleanup(runner.close)  # and with it every fake that may be left
+    return runner
 
 
 class ScenarioTest(pytest.Item):

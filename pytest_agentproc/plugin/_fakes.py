@@ -137,8 +137,8 @@ class Fakes:
         is_new = began is None and scale not in self._clocks
         real = self._clocks.setdefault(scale, SystemClock(scale, began or 0))
         outside = RealTimeLifetime(real, FAKE_LIFETIME_SECONDS, make_wait_notice(self._request, scenario))
-        lab = get_runner(self._request.config)
-        fake = lab.make_fake(scenario, clock=self.virtual_clock, tells=True, outside=outside, **options)
+        runner = get_runner(self._request.config)
+        fake = runner.make_fake(scenario, clock=self.virtual_clock, tells=True, outside=outside, **options)
         if is_new:
             real.start()
         self._made.append((fake, scenario))
@@ -295,18 +295,18 @@ class FakeAgents:
 @cache
 def _get_shared_runner() -> ScenarioRunner:
     """Give the runner of all blocks of this process: to begin one takes a while, and Hypothesis has many examples."""
-    lab = ScenarioRunner()
-    atexit.register(lab.close)
-    return lab
+    runner = ScenarioRunner()
+    atexit.register(runner.close)
+    return runner
 
 
 class _OwnClockFakes:
     """Fakes with a clock of their own, for a block outside of any test."""
 
     def __init__(self) -> None:
-        self._lab = _get_shared_runner()
-        self.virtual_clock = self._lab.virtual_clock()
-        self.make_refusal_folder = self._lab.make_refusal_folder
+        self._runner = _get_shared_runner()
+        self.virtual_clock = self._runner.virtual_clock()
+        self.make_refusal_folder = self._runner.make_refusal_folder
         began = machine.read_virtual_start()
         self._real = SystemClock(1, time.monotonic_ns() if began is None else began)
         self._made: list[tuple[FakeAgent, Scenario]] = []
@@ -320,7 +320,7 @@ class _OwnClockFakes:
         outside = RealTimeLifetime(
             self._real, FAKE_LIFETIME_SECONDS, format_wait_notice(_STDERR_DESCRIPTOR, "", scenario)
         )
-        fake = self._lab.make_fake(scenario, clock=self.virtual_clock, tells=True, outside=outside, **options)
+        fake = self._runner.make_fake(scenario, clock=self.virtual_clock, tells=True, outside=outside, **options)
         self._made.append((fake, scenario))
         return fake
 

@@ -149,11 +149,13 @@ def search_other_settings(node: pytest.Item, scenario: Scenario, backend: str, s
 
     if is_open:
         require_hypothesis()
-    lab = get_runner(node.config)
-    came = (search if is_open else explore)(scenario, subject, runs=runs, seed=_SEARCH_SEED, lab=lab, backend=backend)
-    if came.find is None:
+    runner = get_runner(node.config)
+    result = (search if is_open else explore)(
+        scenario, subject, runs=runs, seed=_SEARCH_SEED, runner=runner, backend=backend
+    )
+    if result.find is None:
         return
-    confirmed = confirm_failure(came.find, subject, lab, backend=backend)
+    confirmed = confirm_failure(result.find, subject, runner, backend=backend)
     if not confirmed.repeats:
         raise ScenarioFailed(
             f"{scenario.path}: the search broke a promise, and real processes do not repeat it: "
@@ -161,16 +163,17 @@ def search_other_settings(node: pytest.Item, scenario: Scenario, backend: str, s
         )
     file = f"found-{scenario.id.replace('[', '-').rstrip(']')}.scenario.yaml"
     text = format_failure_scenario(
-        came.find,
+        result.find,
         subject=subject.name,
         seed=_SEARCH_SEED,
-        run=came.first,
+        run=result.first,
         replay=format_rerun_command(node, file),
         is_defect=False,
         explored=not is_open,
     )
     raise ScenarioFailed(
-        f"{scenario.path}: the search broke a promise in setting {came.first} of {came.runs}: {came.find.reason}\n"
+        f"{scenario.path}: the search broke a promise in setting {result.first} of {result.runs}: "
+        f"{result.find.reason}\n"
         f"this is the scenario that shows it; keep it as {file}:\n\n{text}"
     )
 
@@ -190,9 +193,9 @@ def play_and_judge(item: ScenarioTest) -> None:
     forget_earlier_pages(item)
     record_judgement(item, Judgement(Verdict.KIT_ERROR))
     for _ in range(_MAX_REAL_TIME_PLAYS):
-        begun = perf_counter()
+        start = perf_counter()
         item.played = played = _play_and_record_problem(item)
-        real = perf_counter() - begun
+        real = perf_counter() - start
         record_play_figures(item, played, real)
         is_reference = is_reference_supervisor(item.subject)
         judgement = judge_play(played, partial(apply_baseline, item), is_reference=is_reference)

@@ -39,10 +39,10 @@ _MAX_SOURCE_HTML_BYTES = 160_000
 def select_shown_lines(text: str, marked: Sequence[int]) -> list[int]:
     """List the lines that are on the page: all from the first line with content, and the marked ones."""
     lines = text.splitlines()
-    said = [number for number, line in enumerate(lines, 1) if line.strip()]
-    if not said:
+    words = [number for number, line in enumerate(lines, 1) if line.strip()]
+    if not words:
         return []
-    begin, end = said[0], said[-1]
+    begin, end = words[0], words[-1]
     far = {number for number in marked if begin + _MAX_SOURCE_LINES <= number <= end}
     return [*range(begin, min(end, begin + _MAX_SOURCE_LINES - 1) + 1), *sorted(far)]
 
@@ -202,11 +202,11 @@ def render_document(title: str, body: str) -> str:
 
 
 def _render_page_head(scenario: _PageScenario, judged: PageVerdict, facts: Iterable[tuple[str, str]]) -> str:
-    said = "".join(f"<div><dt>{name}</dt><dd>{escape_html(value)}</dd></div>" for name, value in facts)
+    text = "".join(f"<div><dt>{name}</dt><dd>{escape_html(value)}</dd></div>" for name, value in facts)
     kind = "bad" if judged.failed else "good"
     return (
         f'<h1>{escape_html(clip_text(scenario.claim, 400))}</h1>\n<dl class="facts">'
-        f'<div><dt>verdict</dt><dd><b class="verdict {kind}">{escape_html(judged.verdict)}</b></dd></div>{said}</dl>'
+        f'<div><dt>verdict</dt><dd><b class="verdict {kind}">{escape_html(judged.verdict)}</b></dd></div>{text}</dl>'
     )
 
 
@@ -228,20 +228,20 @@ def _render_failure_banners(scenario: _PageScenario, judged: PageVerdict, lines:
     if len(judged.failed) > _MAX_FAILURE_BANNERS:
         written.append(f"<p>{len(judged.failed) - _MAX_FAILURE_BANNERS} more are marked in the source.</p>")
     kinds = dict.fromkeys(str(row.verdict) for row in judged.others)
-    said = [f"{sum(row.verdict == kind for row in judged.others)} {kind}" for kind in kinds]
-    if said:
+    notes = [f"{sum(row.verdict == kind for row in judged.others)} {kind}" for kind in kinds]
+    if notes:
         keys = ", ".join(f"{row.key} ({row.verdict})" for row in judged.others)
         names = escape_html(clip_text(keys, 4 * _MAX_CHECK_TEXT_CHARS))
-        written.append(f'<details class="others"><summary>checks: {", ".join(said)}</summary><p>{names}</p></details>')
+        written.append(f'<details class="others"><summary>checks: {", ".join(notes)}</summary><p>{names}</p></details>')
     return f'<section class="checks" aria-label="checks">{"".join(written)}</section>'
 
 
 def _render_failure_banner(scenario: _PageScenario, row: _PageCheck, lines: frozenset[int]) -> str:
     place = f"{escape_html(clip_text(str(scenario.path), 160))}:{row.line}" if row.line else ""
     where = f'<a href="#L{row.line}">{place}</a>' if row.line in lines else place
-    said = [("expected", row.wanted), ("seen", row.seen), *([("", f"({row.hint})")] if row.hint else [])]
+    notes = [("expected", row.wanted), ("seen", row.seen), *([("", f"({row.hint})")] if row.hint else [])]
     words = "".join(
-        f"<dt>{name}</dt><dd>{escape_html(clip_text(text, _MAX_CHECK_TEXT_CHARS))}</dd>" for name, text in said
+        f"<dt>{name}</dt><dd>{escape_html(clip_text(text, _MAX_CHECK_TEXT_CHARS))}</dd>" for name, text in notes
     )
     return (
         f'<article class="banner"><h2><b>{escape_html(row.verdict)}</b> '

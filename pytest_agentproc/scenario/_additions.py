@@ -286,8 +286,8 @@ class _ExpandedStepType(_AddedStep):
         steps = ScriptStepsType().read_node(made, what, check)
         check.expanding = outside
         for index, problem in enumerate(check.problems[before:], before):
-            told = f"{about}is wrong: {problem.message}"
-            check.problems[index] = replace(problem, line=node.line, column=node.column, message=told)
+            text = f"{about}is wrong: {problem.message}"
+            check.problems[index] = replace(problem, line=node.line, column=node.column, message=text)
         return steps
 
     def _prepare_for_expand(self, value: Any) -> Any:

@@ -160,14 +160,14 @@ def _make_limit_key(name: str) -> Key:
     may_be_off = name in LIMITS_THAT_MAY_BE_OFF
     kind: Any = TimeType(("off",) if may_be_off else ())
     if name in LIMITS_THAT_ARE_LISTS:
-        kind, told = ListOfType(TextType("NAME", may_be_empty=False), unique=True), "none"
+        kind, text = ListOfType(TextType("NAME", may_be_empty=False), unique=True), "none"
     elif name in LIMITS_THAT_ARE_WORDS:
-        kind, told = ChoiceType(CONTAINMENT_NAMES), default
+        kind, text = ChoiceType(CONTAINMENT_NAMES), default
     elif name in LIMITS_IN_BYTES:
-        kind, told = AnyOfType((SizeType(low=1), *([ChoiceType(("off",))] if may_be_off else []))), f"{default} B"
+        kind, text = AnyOfType((SizeType(low=1), *([ChoiceType(("off",))] if may_be_off else []))), f"{default} B"
     else:
-        told = "off" if default is None else f"{default:g} s"
-    return Key(name, kind, f"a limit; of most dialects the reference supervisor's is {told}")
+        text = "off" if default is None else f"{default:g} s"
+    return Key(name, kind, f"a limit; of most dialects the reference supervisor's is {text}")
 
 
 class PolicyLimitsType:

@@ -88,7 +88,7 @@ class OpenValue:
         low, high = (_evaluate_choice_text(text, self.kind, limits) for text in self.options)
         return None if low is None or high is None or low > high else (low, high)
 
-    def evaluate_choice(self, text: str, limits: Mapping[str, int | None]) -> int | None:
+    def evaluate_choice_text(self, text: str, limits: Mapping[str, int | None]) -> int | None:
         """Evaluate the text of a choice of a `between`; None: it is no value under these limits."""
         return _evaluate_choice_text(text, self.kind, limits)
 
@@ -279,15 +279,15 @@ def _render_span(
     for (first, last), (opening, choice) in made.items():
         if first < at or last > stop:
             continue
-        before, told = text[at:first], _render_choice(text, opening, choice, made)
+        before, reported = text[at:first], _render_choice(text, opening, choice, made)
         if opening.word in ("any_order", "some_of"):
             head = re.search(r"[ ]*- $", before)
             assert head is not None, "the loader saw to it"
             before = before[: head.start()]
-            lines = [f"{head[0]}{line}" for line in told] or [f"{head[0][:-2]}# nothing here"]
+            lines = [f"{head[0]}{line}" for line in reported] or [f"{head[0][:-2]}# nothing here"]
             parts += [before, _detect_newline(text).join(lines)]
         else:
-            parts += [before, *told]
+            parts += [before, *reported]
         at = last
     return "".join([*parts, text[at:stop]])
 

@@ -382,11 +382,11 @@ class _AcknowledgedEventWordType(ChoiceType):
             _report_unreceivable_event(node, word, check)
         elif word and check.mode and (check.depth or not (check.is_session and check.has_dialect_key(word))):
             who = "a spawned process" if check.depth else f"the dialect {check.dialect} in mode {check.mode}"
-            told = "nothing of a signal" if word == "signal" else "no receipt of a cancel"
+            text = "nothing of a signal" if word == "signal" else "no receipt of a cancel"
             able = check.language.list_dialect_modes_with(
                 lambda record, mode: word in record.keys and mode in record.session_protocols
             )
-            check.report_at(node, f"{who} tells {told}: known by {join_choices(able)}")
+            check.report_at(node, f"{who} tells {text}: known by {join_choices(able)}")
         return word
 
 
@@ -541,8 +541,8 @@ def compile_background_turn_step(step: WrittenStep, scope: CompileContext) -> li
     """Compile to the turn's beginning and the words in it."""
     value = step.value
     begin = {"task": value["task"], "empty_result_first": value["empty_result_first"]}
-    told = [(step.line, "answer", (value["answer"],))] if "answer" in value else scope.compile_steps(value["do"])
-    return [(step.line, "event", (step.name, begin)), *told]
+    lines = [(step.line, "answer", (value["answer"],))] if "answer" in value else scope.compile_steps(value["do"])
+    return [(step.line, "event", (step.name, begin)), *lines]
 
 
 TASK_STEP_TYPE = EitherType(

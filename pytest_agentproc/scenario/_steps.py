@@ -331,7 +331,7 @@ _SAY_FIELDS = FieldsType(
     ),
     finish=_validate_say,
 )
-_RESULT_FIELDS = FieldsType(
+_RESULT_STEP_FIELDS = FieldsType(
     (
         Key("text", TextType(), "the text of the result"),
         Key("is_error", FlagType(), "whether it reports an error; if absent only if the subtype is one"),
@@ -383,7 +383,7 @@ _STEP_ENTRIES = (
     StepEntry("answer", TextType(), "prints a text, and completes the turn", build=_compile_answer_step),
     StepEntry(
         "result",
-        EitherType(TextType(), _RESULT_FIELDS, "text"),
+        EitherType(TextType(), _RESULT_STEP_FIELDS, "text"),
         "completes the turn without another text",
         build=_compile_result_step,
     ),

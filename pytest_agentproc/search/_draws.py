@@ -65,7 +65,7 @@ def list_candidates(opening: OpenValue, limits: Mapping[str, int | None], names:
     texts.append(opening.options[1])
     found: dict[int, str] = {}
     for text in texts:
-        worth = opening.evaluate_choice(text, limits)
+        worth = opening.evaluate_choice_text(text, limits)
         if worth is not None and bounds[0] <= worth <= bounds[1]:
             found.setdefault(worth, text)
     return list(found.values())
@@ -124,7 +124,7 @@ class _RandomTimeDrawer:
         elif way >= _FIRST_DRAW_NEAR_LIMIT_END:
             text = self._draw_near_limit_end(bounds, now)
         text = text or self._draw(st.sampled_from(near))
-        self._now[track] = now + (opening.evaluate_choice(text, self._limits) or 0)
+        self._now[track] = now + (opening.evaluate_choice_text(text, self._limits) or 0)
         self._instants.append(self._now[track])
         return text
 

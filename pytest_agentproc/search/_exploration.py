@@ -63,9 +63,9 @@ class MovedSettings(ScenarioSettings[PieceTexts]):
     """
 
     def __init__(
-        self, scenario: Scenario, subject: Subject, lab: ScenarioRunner | None = None, backend: str = "asyncio"
+        self, scenario: Scenario, subject: Subject, runner: ScenarioRunner | None = None, backend: str = "asyncio"
     ) -> None:
-        super().__init__(scenario, subject, lab, backend)
+        super().__init__(scenario, subject, runner, backend)
         self.limits, self.names = self.get_limits_and_time_names()
         self.scenario = self._load_text(scenario, remove_file_keys(scenario.text, ("catches",)))
         self.movables = find_movable_pieces(self.scenario)

@@ -76,19 +76,19 @@ class RealProcessConfirmation:
 
 
 def confirm_failure(
-    find: FailingSetting, subject: Subject, lab: ScenarioRunner, *, backend: str = "asyncio"
+    find: FailingSetting, subject: Subject, runner: ScenarioRunner, *, backend: str = "asyncio"
 ) -> RealProcessConfirmation:
     """Play a find with real processes, three times, and compare each whole timeline with that of the find.
 
     Args:
         find: what was found.
         subject: the supervisor in which it was.
-        lab: where processes are started.
+        runner: where processes are started.
         backend: the event loop on which the supervisor is, "asyncio" or "trio".
     """
     foretold = compute_normal_form(find.played.record)
     for number in range(1, _REAL_PLAYS_PER_CONFIRMATION + 1):
-        played = lab.play(find.scenario, subject, backend=backend)
+        played = runner.play(find.scenario, subject, backend=backend)
         is_same = compute_normal_form(played.record) == foretold or are_plays_alike(find.played, played)
         difference = "" if is_same else find_first_difference(find.played, played)
         if difference:

@@ -48,7 +48,7 @@ def _check_one_outcome_each(played: PlayResult) -> str:
     if answer.turns is None:
         is_told = answer.outcome is not None or played.bound.abandoned is not None
         return "" if is_told else "the run has no outcome"
-    prompts = sum(deed.kind == "prompt" for deed in played.bound.drive)
+    prompts = sum(action.kind == "prompt" for action in played.bound.drive)
     asked = sum(
         event.data.get("does") == "prompt" for event in played.record.events if event.data.get("process") == "caller"
     )

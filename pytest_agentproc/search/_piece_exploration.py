@@ -44,7 +44,7 @@ def explore(
     seed: int,
     seconds: float = 3600.0,
     shrinking: float = 20.0,
-    lab: ScenarioRunner | None = None,
+    runner: ScenarioRunner | None = None,
     backend: str = "asyncio",
 ) -> SearchResult:
     """Move the times, cuts and orders of a scenario as far as its expectations allow, and see who breaks one of them.
@@ -54,7 +54,7 @@ def explore(
     Raises:
         NotApplicable: the supervisor lacks a limit without which the scenario has no meaning.
     """
-    trials = _ExplorationTrials(MovedSettings(scenario, subject, lab, backend), seconds, shrinking)
+    trials = _ExplorationTrials(MovedSettings(scenario, subject, runner, backend), seconds, shrinking)
     with suppress(SearchTimeOver):
         _run_exploration(trials, runs, Random(seed))  # noqa: S311  # no secret
     return trials.make_search_result()

@@ -94,7 +94,7 @@ def search(
     seed: int,
     seconds: float = 3600.0,
     shrinking: float = 20.0,
-    lab: ScenarioRunner | None = None,
+    runner: ScenarioRunner | None = None,
     backend: str = "asyncio",
     clock: Callable[[], float] = monotonic,
 ) -> SearchResult:
@@ -107,7 +107,7 @@ def search(
         seed: the same seed draws the same settings.
         seconds: after this real time the search ends.
         shrinking: the real time for making a find smaller.
-        lab: the runner of every supervisor but the reference supervisor.
+        runner: the runner of every supervisor but the reference supervisor.
         backend: its event loop, "asyncio" or "trio".
         clock: gives the seconds. `time.process_time` does not count the seconds of other programs.
 
@@ -115,7 +115,7 @@ def search(
         NotApplicable: the supervisor lacks a limit without which the scenario has no meaning; or in no setting it can
             play it.
     """
-    looked = OpenValueSettings(scenario, subject, lab, backend)
+    looked = OpenValueSettings(scenario, subject, runner, backend)
     trials = TrialsWithinTime(looked, seconds, shrinking, clock)
     best = find_smallest_failure(
         scenario.openings,

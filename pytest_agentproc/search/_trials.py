@@ -50,18 +50,18 @@ class ScenarioSettings(ABC, Generic[SettingType]):
     Args:
         scenario: the scenario.
         subject: the supervisor. The reference and its defects run in the model, all others with real processes.
-        lab: the runner of all others. None: there is only the model.
+        runner: the runner of all others. None: there is only the model.
         backend: their event loop.
     """
 
     def __init__(
-        self, scenario: Scenario, subject: Subject, lab: ScenarioRunner | None = None, backend: str = "asyncio"
+        self, scenario: Scenario, subject: Subject, runner: ScenarioRunner | None = None, backend: str = "asyncio"
     ) -> None:
         self.scenario = scenario
         self.runs = 0
         self.counted = 0
         self._subject = subject
-        self._lab = lab
+        self._runner = runner
         self._backend = backend
         self._is_of_kit = isinstance(subject, ReferenceSupervisor)
         self._is_reference = type(subject) is ReferenceSupervisor and subject.name == "reference"
@@ -84,8 +84,8 @@ class ScenarioSettings(ABC, Generic[SettingType]):
     def _play(self, scenario: Scenario) -> PlayResult:
         if isinstance(self._subject, ReferenceSupervisor):
             return run_in_model(scenario, self._subject)
-        assert self._lab is not None, "a supervisor that the model cannot play has a runner"
-        return self._lab.play(scenario, self._subject, backend=self._backend)
+        assert self._runner is not None, "a supervisor that the model cannot play has a runner"
+        return self._runner.play(scenario, self._subject, backend=self._backend)
 
 
 class _ReferenceWithSubjectLimits(ReferenceSupervisor):

@@ -167,10 +167,10 @@ def is_spawn_error(error: BaseException) -> bool:
 def _describe_error(error: BaseException) -> str:
     """Describe what was raised, and where in their code: the last lines of the traceback, the innermost at the end."""
     inner, traces = _unwrap_groups(error)
-    said = "".join(traceback.format_exception_only(inner)).strip()
+    text = "".join(traceback.format_exception_only(inner)).strip()
     found = traceback.StackSummary.extract(iter(_list_adapter_frames(traces)))
     where = [f"  {shorten_path(frame.filename)}:{frame.lineno} in {frame.name}: {frame.line}" for frame in found]
-    return "\n".join([f"raised {said}", *where[-_MAX_SHOWN_TRACEBACK_FRAMES:]])
+    return "\n".join([f"raised {text}", *where[-_MAX_SHOWN_TRACEBACK_FRAMES:]])
 
 
 def _unwrap_groups(error: BaseException) -> tuple[BaseException, list[Any]]:

@@ -75,10 +75,10 @@ class Driven(Function):
             limits = _set_backoff_to_zero(require_limits_function(limits))
         else:
             limits = {"restart_backoff": 0, **require_limits({} if limits is None else limits)}
-        said: dict[str, Any] = {"name": name or client.__name__, "limits": limits, "dialects": dialects}
-        said |= {"cannot": cannot, "outcomes": outcomes, "first_signal": first_signal}
+        fields: dict[str, Any] = {"name": name or client.__name__, "limits": limits, "dialects": dialects}
+        fields |= {"cannot": cannot, "outcomes": outcomes, "first_signal": first_signal}
         super().__init__(
-            self._run_session, sessions=(*ACTIONS_OF_DRIVEN_CLIENTS, *client.continues), runs=False, **said
+            self._run_session, sessions=(*ACTIONS_OF_DRIVEN_CLIENTS, *client.continues), runs=False, **fields
         )
         self._module = find_adapter_module(client)
 
@@ -116,8 +116,8 @@ class SessionDriver:
         async with anyio.create_task_group() as group:
             group.start_soon(self._keep_session_open)
             while True:
-                for deed in self._caller.act(self._read_clock()):
-                    self._do_action(deed, group)
+                for action in self._caller.act(self._read_clock()):
+                    self._do_action(action, group)
                 if self._caller.is_done:
                     break
                 due = self._caller.deadline
@@ -130,15 +130,15 @@ class SessionDriver:
 
     # Actions of the caller.
 
-    def _do_action(self, deed: CallerAction, group: TaskGroup) -> None:
-        if deed.kind == "prompt":
-            self._prompts.append(deed.value)
-        elif deed.kind == "answer":
-            self._answers[deed.value].set()
-        elif deed.kind == "close":
+    def _do_action(self, action: CallerAction, group: TaskGroup) -> None:
+        if action.kind == "prompt":
+            self._prompts.append(action.value)
+        elif action.kind == "answer":
+            self._answers[action.value].set()
+        elif action.kind == "close":
             self._is_closed = True
-        elif deed.kind == "cancel":
-            self._cancel(deed.value, group)
+        elif action.kind == "cancel":
+            self._cancel(action.value, group)
         self._wake_waiting_tasks()
 
     def _cancel(self, number: int | None, group: TaskGroup) -> None:
@@ -214,17 +214,17 @@ class SessionDriver:
     async def _run_turn(self, number: int) -> None:
         start = self._read_clock()
         self._notify_caller("status", None, "prompting")
-        said: dict[str, Any] = {"outcome": "stopped"}
+        fields: dict[str, Any] = {"outcome": "stopped"}
 
         async def send_prompt() -> None:
             try:
                 given = await self._client.prompt(self._prompts[number - 1])
-                said.update(_require_answer_mapping(given))
+                fields.update(_require_answer_mapping(given))
             except Exception as raised:  # noqa: BLE001  # which of them are an outcome, the client says
                 if (refusal := unwrap_adapter_error(raised)) is not None:
                     raise refusal from None
                 error = _unwrap_exception_group(raised)
-                said.update(outcome=self._client.outcome_of_prompt_error(error), error=str(error))
+                fields.update(outcome=self._client.outcome_of_prompt_error(error), error=str(error))
             turn.cancel_scope.cancel()
 
         async with anyio.create_task_group() as turn:
@@ -232,19 +232,19 @@ class SessionDriver:
             while not self._is_closed:
                 await self._news.wait()
             turn.cancel_scope.cancel()
-        if said["outcome"] == "failed" and number in self._cancelled:
-            said["outcome"] = "cancelled"
+        if fields["outcome"] == "failed" and number in self._cancelled:
+            fields["outcome"] = "cancelled"
         self._finish_turn(
-            number, {"elapsed": (self._read_clock() - start) / NANOSECONDS_PER_SECOND / self._order.scale, **said}
+            number, {"elapsed": (self._read_clock() - start) / NANOSECONDS_PER_SECOND / self._order.scale, **fields}
         )
-        self._notify_caller("status", None, "failed" if said["outcome"] in _OUTCOMES_THAT_FAIL_SESSION else "ready")
+        self._notify_caller("status", None, "failed" if fields["outcome"] in _OUTCOMES_THAT_FAIL_SESSION else "ready")
 
     # Reports to the caller and the record.
 
     def _finish_turn(self, number: int, said: dict[str, Any]) -> None:
         self._turns[number] = said
-        told = {"process": "supervisor", "event": "outcome", "turn": number, "text": str(said["outcome"])}
-        self._order.trace(self._read_clock(), "m", told)
+        fields = {"process": "supervisor", "event": "outcome", "turn": number, "text": str(said["outcome"])}
+        self._order.trace(self._read_clock(), "m", fields)
         self._notify_caller("outcome", number, str(said["outcome"]))
 
     def _notify_caller(self, kind: str, turn: int | None, text: str) -> None:
@@ -258,8 +258,8 @@ class SessionDriver:
     def _read_clock(self) -> int:
         return int(self._order.clock.instant())
 
-    def _record_action(self, deed: CallerAction) -> None:
-        self._order.trace(self._read_clock(), "m", deed.show())
+    def _record_action(self, action: CallerAction) -> None:
+        self._order.trace(self._read_clock(), "m", action.show())
 
 
 def _require_answer_mapping(given: Any) -> Mapping[str, Any]:

@@ -117,7 +117,7 @@ class Function:
         self.outcomes = require_outcomes(outcomes)
         self.first_signal = require_first_signal(first_signal)
         deeds = CAPABILITIES if isinstance(sessions, bool) else require_actions(sessions)
-        self.deeds = tuple(deed for deed in deeds if deed not in self.cannot)
+        self.deeds = tuple(action for action in deeds if action not in self.cannot)
         self.holds_sessions = bool(sessions)
         self.takes_runs = runs
         self.keeps_artifacts = artifacts

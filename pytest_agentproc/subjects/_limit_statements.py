@@ -113,8 +113,8 @@ def require_actions(deeds: Iterable[str]) -> tuple[str, ...]:
         UsageError: there is no such deed.
     """
     listed = tuple([deeds] if isinstance(deeds, str) else deeds)
-    for deed in listed:
-        _require_known_name("deed", deed, CAPABILITIES)
+    for action in listed:
+        _require_known_name("deed", action, CAPABILITIES)
     return listed
 
 

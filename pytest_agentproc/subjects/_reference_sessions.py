@@ -45,10 +45,10 @@ class SessionGroup:
     async def _drive_sessions(self) -> None:
         clock = self._order.clock
         while True:
-            for deed in self._caller.act(clock.instant()):
-                if deed.kind == "detach":
+            for action in self._caller.act(clock.instant()):
+                if action.kind == "detach":
                     await anyio.lowlevel.checkpoint()  # the viewer reads what is there
-                self._held[deed.session].do_action(deed)
+                self._held[action.session].do_action(action)
             if self._caller.is_done:
                 return
             due = self._caller.deadline
@@ -60,8 +60,8 @@ class SessionGroup:
     def _wake(self) -> None:
         self._news.set()
 
-    def _record_action(self, deed: CallerAction) -> None:
-        self._order.trace(self._order.clock.instant(), "m", deed.show())
+    def _record_action(self, action: CallerAction) -> None:
+        self._order.trace(self._order.clock.instant(), "m", action.show())
 
 
 class _DrivenSession:
@@ -159,8 +159,8 @@ class _DrivenSession:
         self._seen[name] = []
         self._group.start_soon(self._collect_viewer_events, viewer, self._seen[name])
 
-    async def _collect_viewer_events(self, viewer: Viewer, seen: list[SessionEvent]) -> None:
-        seen.extend([event async for event in viewer])
+    async def _collect_viewer_events(self, viewer: Viewer, observed: list[SessionEvent]) -> None:
+        observed.extend([event async for event in viewer])
 
 
 async def _wait_for(coroutine: Coroutine[Any, Any, None]) -> None:

@@ -81,12 +81,12 @@ class UsesSubprocessRun(NeverStartsAgent):
     async def _run_agent(self, order: RunRequest) -> RunReport:
         start = order.clock.instant()
         prompt = order.prompt if order.prompt_by == "stdin" else ""
-        prompt += "".join(f"{deed.value}\n" for deed in order.drive if deed.kind == "prompt")
-        told: dict[str, Any] = {"cwd": order.cwd, "env": order.env, "start_new_session": True}
+        prompt += "".join(f"{action.value}\n" for action in order.drive if action.kind == "prompt")
+        fields: dict[str, Any] = {"cwd": order.cwd, "env": order.env, "start_new_session": True}
         try:
             limit = order.policy.inactivity_timeout
             with anyio.fail_after(None if limit is None else limit / order.scale):
-                done = await anyio.run_process(order.argv, input=prompt.encode(), check=False, **told)
+                completed = await anyio.run_process(order.argv, input=prompt.encode(), check=False, **fields)
         except TimeoutError:
             elapsed = order.clock.instant() - start
             return RunReport(outcome="inactive", exit_code=124, elapsed=elapsed, error="it timed out", warnings=())
@@ -96,19 +96,19 @@ class UsesSubprocessRun(NeverStartsAgent):
             if error.split(anyio.BrokenResourceError)[1] is not None:
                 raise
             return RunReport(outcome="failed", exit_code=1, error="stdin broke", warnings=())
-        outcome = Outcome.FAILED if done.returncode > 0 else Outcome.INCOMPLETE
-        outcome = outcome if done.returncode else Outcome.COMPLETED
+        outcome = Outcome.FAILED if completed.returncode > 0 else Outcome.INCOMPLETE
+        outcome = outcome if completed.returncode else Outcome.COMPLETED
         return RunReport(
             outcome=outcome.value,
-            exit_code=compute_exit_code(outcome, done.returncode),
-            text=done.stdout.decode(errors="replace").strip(),
+            exit_code=compute_exit_code(outcome, completed.returncode),
+            text=completed.stdout.decode(errors="replace").strip(),
             elapsed=order.clock.instant() - start,
-            agent_status=done.returncode,
+            agent_status=completed.returncode,
             forced=False,
             error="",
             warnings=(),
             noise=0,
-            stderr_tail=done.stderr,
+            stderr_tail=completed.stderr,
         )
 
 
@@ -145,9 +145,9 @@ def _repeat_for_turns(answer: RunReport, order: RunRequest) -> RunReport:
     """Repeat the answer for every turn, if the order is for a session."""
     if not order.drive and not order.name:
         return answer
-    prompts = sum(deed.kind == "prompt" for deed in order.drive)
+    prompts = sum(action.kind == "prompt" for action in order.drive)
     statuses = ("starting", *("ready", "prompting") * prompts, "ready", "closed")
-    views = {deed.value: View("ready", "") for deed in order.drive if deed.kind == "attach"}
+    views = {action.value: View("ready", "") for action in order.drive if action.kind == "attach"}
     return replace(answer, turns=(answer,) * prompts, background=(), statuses=statuses, viewers=views)
 
 

@@ -185,16 +185,18 @@ class AgentLifecycle(ProcessMachine):
     session_id: str | None
 
     def __init__(self, task: SessionTask, deciders: SessionDeciders | None = None) -> None:
-        made = self._made = deciders or SessionDeciders()
+        chosen_deciders = self._made = deciders or SessionDeciders()
         self.task = task
         self.policy = task.policy.adapt_to_session()
         self.limits = self.policy.nanoseconds()
         self.failure: tuple[Outcome, str] | None = None
         self.agent_status: int | None = None
         self.was_forced = False
-        self.turns = made.turns(self.policy, made.watchdog(self.policy), self._publish, has_handler=task.has_handler)
-        self.hooks = made.hooks(self.policy, self._publish)
-        self.restarts = made.restarts(self.policy)
+        self.turns = chosen_deciders.turns(
+            self.policy, chosen_deciders.watchdog(self.policy), self._publish, has_handler=task.has_handler
+        )
+        self.hooks = chosen_deciders.hooks(self.policy, self._publish)
+        self.restarts = chosen_deciders.restarts(self.policy)
         self._was_ready = self._was_ended = self._is_greeted = self.has_agent = False
         self._is_closing = self._is_stopped = self._is_sweeping = False
         self._start_at: int | None = None

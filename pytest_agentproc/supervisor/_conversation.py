@@ -133,8 +133,8 @@ class Conversation(AgentLifecycle):
             self._update_status()
         if not self._news:
             return commands
-        told, self._news = self._news, []
-        return [*map(machine_events.PublishSessionEvent, told), *commands]
+        reported, self._news = self._news, []
+        return [*map(machine_events.PublishSessionEvent, reported), *commands]
 
     def _update_status(self) -> None:
         status = self._standing.judge_status(

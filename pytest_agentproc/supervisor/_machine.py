@@ -102,17 +102,20 @@ class RunMachine(ProcessMachine):
     """Supervise one run."""
 
     def __init__(self, task: RunTask, deciders: Deciders | None = None) -> None:
-        made = deciders or Deciders()
+        chosen_deciders = deciders or Deciders()
         self.state = RunState.STARTING
         self.task = task
-        self.watchdog = made.watchdog(task.policy)
-        self.tools = made.tools(task.policy)
-        self.tasks = made.tasks()
-        self.completion = made.completion()
+        self.watchdog = chosen_deciders.watchdog(task.policy)
+        self.tools = chosen_deciders.tools(task.policy)
+        self.tasks = chosen_deciders.tasks()
+        self.completion = chosen_deciders.completion()
         self.completion.limit_transcript(task.policy.max_transcript_bytes)
-        self.ending = made.ending()
+        self.ending = chosen_deciders.ending()
         self.prepare_process(
-            made.feeder(task.prompt), made.framing(), made.ladder(task.policy), task.policy.max_line_bytes
+            chosen_deciders.feeder(task.prompt),
+            chosen_deciders.framing(),
+            chosen_deciders.ladder(task.policy),
+            task.policy.max_line_bytes,
         )
         self.decoder = make_decoder(task.dialect, task.mode)
         self.decoder.limit = task.policy.max_transcript_bytes
@@ -187,9 +190,9 @@ class RunMachine(ProcessMachine):
         return [*self._watch_open_streams(), *self._handle_agent_gone(now)]
 
     def _note_output(self, event: machine_events.OutputRead, now: int) -> None:
-        stream, data, dog = event.stream, event.data, self.watchdog
-        if self.state is _STATE_RUNNING and dog.is_armed and dog.is_activity(stream, data):
-            dog.note_activity(now, stream, len(data))
+        stream, data, watchdog = event.stream, event.data, self.watchdog
+        if self.state is _STATE_RUNNING and watchdog.is_armed and watchdog.is_activity(stream, data):
+            watchdog.note_activity(now, stream, len(data))
         elif self.state is RunState.ENDING:
             self.ladder.note_output(now)
 
@@ -215,12 +218,12 @@ class RunMachine(ProcessMachine):
         """Follow the completion: it begins the linger, and ends it if it is taken back."""
         if self.outcome is _OUTCOME_TOOL_USE:
             return []
-        completion, dog = self.completion, self.watchdog
+        completion, watchdog = self.completion, self.watchdog
         before, is_of_work = completion.at, type(meaning) in MEANINGS_OF_WORK
         self.meanings.append(meaning)
         completion.feed(meaning, now)
-        if dog.last_progress != now and dog.is_progress(meaning):
-            dog.note_progress(now)
+        if watchdog.last_progress != now and watchdog.is_progress(meaning):
+            watchdog.note_progress(now)
         if is_of_work:
             self.tasks.feed(meaning)  # also what an agent says of them as it is ended
         if (
@@ -231,18 +234,18 @@ class RunMachine(ProcessMachine):
             return []
         if is_of_work:
             self.tools.feed(meaning)
-            dog.note_work(busy=self.tools.is_busy, doing=self.tools.current_work_text)
+            watchdog.note_work(busy=self.tools.is_busy, doing=self.tools.current_work_text)
             if self.state is _STATE_RUNNING and self.tools.is_handed_over(meaning):
                 return self._hand_tool_over_to_host(now)
         if before is None and completion.at is not None:
             self.state = RunState.ENDING
-            dog.disarm()
+            watchdog.disarm()
             self.ladder.start_linger_grace(now, is_working=bool(self.tasks.running))
         elif before is not None and completion.at is None:
             self.state = _STATE_RUNNING
             self.ladder.stop_waiting()
-            dog.last_activity = now
-            dog.arm(now)
+            watchdog.last_activity = now
+            watchdog.arm(now)
         return []
 
     def _hand_tool_over_to_host(self, now: int) -> list[MachineCommand]:

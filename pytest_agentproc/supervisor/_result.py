@@ -102,8 +102,8 @@ def report_session(
 def summarize_view(events: Collection[SessionEvent]) -> View:
     """Say what a viewer makes of the events that it saw."""
     statuses = [event.text for event in events if event.kind == "status"]
-    told = [event.text for event in events if event.kind in _EVENT_KINDS_IN_TRANSCRIPT]
-    return View(statuses[-1] if statuses else "starting", "\n".join(told))
+    lines = [event.text for event in events if event.kind in _EVENT_KINDS_IN_TRANSCRIPT]
+    return View(statuses[-1] if statuses else "starting", "\n".join(lines))
 
 
 def _build_common_report(result: Result | TurnResult | None) -> RunReport:
@@ -111,5 +111,5 @@ def _build_common_report(result: Result | TurnResult | None) -> RunReport:
     if result is None:
         return RunReport()
     shared = {part.name for part in fields(result)} & {part.name for part in fields(RunReport)}
-    told = {name: getattr(result, name) for name in shared}
-    return RunReport(**(told | {"outcome": result.outcome.value}))
+    details = {name: getattr(result, name) for name in shared}
+    return RunReport(**(details | {"outcome": result.outcome.value}))

@@ -69,19 +69,19 @@ async def run_once(
         UsageError: no command or one that no process can be given, an unknown dialect or mode, both a timeout and a
             policy, or a /proc that shows another pid namespace.
     """
-    made = deciders or Deciders()
+    chosen_deciders = deciders or Deciders()
     check_command(argv, cwd, env, 'run_once(["pi", "--mode", "json"])')
-    policy = _make_run_policy(dialect, policy, timeout, made)
+    policy = _make_run_policy(dialect, policy, timeout, chosen_deciders)
     clock = clock or current_clock() or SystemClock()
     data = prompt.encode() if isinstance(prompt, str) else prompt
-    machine = RunMachine(RunTask(dialect, data, policy, mode, argv), made)
+    machine = RunMachine(RunTask(dialect, data, policy, mode, argv), chosen_deciders)
     kept = None
     if artifacts is not None:
         store = FolderStore(artifacts) if isinstance(artifacts, (str, os.PathLike)) else artifacts
-        kept = made.artifacts(store, _build_header(argv, cwd, run_id, model, clock.instant()))
+        kept = chosen_deciders.artifacts(store, _build_header(argv, cwd, run_id, model, clock.instant()))
     spawn = make_spawner(argv, cwd, env, clock)
     driver = Driver(machine, spawn, clock.instant, trace, kept.log_event if kept else None)
-    return await _supervise(driver, machine, clock, kept, made.abandonment())
+    return await _supervise(driver, machine, clock, kept, chosen_deciders.abandonment())
 
 
 async def _supervise(

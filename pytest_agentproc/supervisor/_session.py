@@ -460,9 +460,9 @@ async def open_session(
     setting = Setting(str(Path.cwd() / (cwd or "")), own, tuple((hooks or {}).items()), continues=continues)
     limits = policy or Policy.for_dialect(name)
     task = SessionTask(argv, dialect, mode, limits, setting, has_handler=permission is not None)
-    made = deciders or SessionDeciders()
-    machine = Conversation(task, made)
-    session = Session(machine, clock, permission, made.transcript())
+    chosen_deciders = deciders or SessionDeciders()
+    machine = Conversation(task, chosen_deciders)
+    session = Session(machine, clock, permission, chosen_deciders.transcript())
     spawn, wakeup = make_spawner(argv, cwd, env, clock), _open_wakeup(session)
     driver = SessionDriver(machine, spawn, wakeup, clock.instant, session.receive_event, trace)
     async with _drive_session(session, driver):

@@ -98,15 +98,15 @@ class TurnAnswer:
             self._add_piece(self._pieces, said.text)
         return ""
 
-    def _add_whole_message(self, said: TurnProgress) -> None:
+    def _add_whole_message(self, progress: TurnProgress) -> None:
         self._pieces = []
-        if not said.text:
+        if not progress.text:
             return
-        if not said.id or said.id != self._id:
+        if not progress.id or progress.id != self._id:
             self.end_message()
-        self._id = said.id
-        self._add_piece(self._blocks, said.text)
-        if not said.id:
+        self._id = progress.id
+        self._add_piece(self._blocks, progress.text)
+        if not progress.id:
             self.end_message()
 
     def _add_piece(self, parts: list[str], text: str) -> None:
@@ -143,8 +143,8 @@ class TurnAnswer:
         self.note_end(ended)
         outcome = Outcome.COMPLETED if ended.ok else Outcome.FAILED
         elapsed = 0 if self.begun_at is None else now - self.begun_at
-        told = (self.text, self.stop_reason, self.model, self.usage, ended.error, elapsed, self.transcript)
-        return TurnResult(outcome, 0 if ended.ok else 1, *told)
+        reported = (self.text, self.stop_reason, self.model, self.usage, ended.error, elapsed, self.transcript)
+        return TurnResult(outcome, 0 if ended.ok else 1, *reported)
 
 
 class TurnRecord:
@@ -394,17 +394,17 @@ class OpenTurns:
                 again += self._send_cancel(turn) if turn.cause is not None else b""
         return again
 
-    def _handle_progress(self, said: TurnProgress, number: int, now: int) -> None:
+    def _handle_progress(self, progress: TurnProgress, number: int, now: int) -> None:
         turn = self.flight
         if number == BACKGROUND_TURN_MARK:
-            self._show_message(BACKGROUND_TURN_MARK, self._background.add_progress(said))
-            self._tell(said.kind, BACKGROUND_TURN_MARK, said.text)
+            self._show_message(BACKGROUND_TURN_MARK, self._background.add_progress(progress))
+            self._tell(progress.kind, BACKGROUND_TURN_MARK, progress.text)
         elif turn is not None and turn.number == number:
-            self._show_message(number, turn.answered.add_progress(said))
+            self._show_message(number, turn.answered.add_progress(progress))
             self.watchdog.note_progress(now)
-            self._tell(said.kind, number, said.text)
+            self._tell(progress.kind, number, progress.text)
         else:
-            self._tell("late", number, said.text)
+            self._tell("late", number, progress.text)
 
     def handle_work(self, worked: WorkMeaning, now: int) -> bytes:
         """Follow the tools; a message of the turn in flight that asks for one of the host's is its end (A7).

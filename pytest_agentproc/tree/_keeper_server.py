@@ -85,7 +85,7 @@ class KeeperServer:
             argv, cwd, environment, mark = marshal.loads(file.read())
         # EOF on this pipe means success: exec closes it. Only a failed fork writes to it. So the host learns the error
         # of the exec itself, and not a later exit code of 127.
-        told, tell = posix.pipe()
+        reported, tell = posix.pipe()
         pid = posix.fork()
         if pid == 0:
             failed = "cwd"
@@ -100,7 +100,7 @@ class KeeperServer:
             finally:
                 posix._exit(127)
         posix.close(tell)
-        with open(told, "rb") as file:
+        with open(reported, "rb") as file:
             word = file.read()
         if word:
             posix.waitpid(pid, 0)

@@ -328,7 +328,7 @@ class LeakTracker:
             else:
                 reap(pid)
 
-    def _gather_ownership_facts(self, seen: Sequence[ProcessState], *, has_company: bool) -> OwnershipFacts:
+    def _gather_ownership_facts(self, observed: Sequence[ProcessState], *, has_company: bool) -> OwnershipFacts:
         # Only adopted children without a known start need the cookie. To read it costs a file for each process.
         me = os.getpid()
         before = {**self._before, **dict.fromkeys(_birth_by_excluded_pid.items(), me)}
@@ -338,7 +338,7 @@ class LeakTracker:
             start.pid and start.pid not in _birth_by_excluded_pid for start in self._numbered if not start.is_own
         )
         cookies = {}
-        for process in seen:
+        for process in observed:
             if process.parent == me and not (process.pid in self._starts or (process.pid, process.born) in before):
                 cookies.update(self._read_cookie_starts(process.pid))
         return OwnershipFacts(

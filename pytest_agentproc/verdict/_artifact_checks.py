@@ -90,16 +90,18 @@ def _read_result_fields(data: bytes | None) -> Mapping[str, Any] | str:
     return fields if isinstance(fields, dict) else f"{_RESULT_FILE_NAME} is no object"
 
 
-def _is_field_as_wanted(field: str, seen: Any, wanted: Any) -> bool:
-    if wanted is None or seen is None:
-        return seen is wanted
+def _is_field_as_wanted(field: str, observed: Any, wanted: Any) -> bool:
+    if wanted is None or observed is None:
+        return observed is wanted
     if field == "argv":
-        return isinstance(seen, Sequence) and list(seen[1:]) == wanted
+        return isinstance(observed, Sequence) and list(observed[1:]) == wanted
     if field == "usage":
-        return isinstance(seen, Mapping) and all(name in seen and seen[name] == wanted[name] for name in wanted)
+        return isinstance(observed, Mapping) and all(
+            name in observed and observed[name] == wanted[name] for name in wanted
+        )
     if isinstance(wanted, Mapping) and field != "unwritten":
-        return isinstance(seen, str) and is_text_matching(seen, wanted)
-    return type(seen) is type(wanted) and bool(seen == wanted)
+        return isinstance(observed, str) and is_text_matching(observed, wanted)
+    return type(observed) is type(wanted) and bool(observed == wanted)
 
 
 def _show_field(field: str, value: Any) -> str:

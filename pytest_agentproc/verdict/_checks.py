@@ -95,13 +95,13 @@ def _describe_leak(leak: _facts.LeakedProcess) -> str:
     return f"{leak.process} {started}"
 
 
-def _check_outcome(played: PlayResult, seen: str, wanted: str | Mapping[str, Any]) -> Finding:
-    hint = _find_exit_hint(played) or _find_silence_hint(played) if seen == "inactive" else ""
+def _check_outcome(played: PlayResult, observed: str, wanted: str | Mapping[str, Any]) -> Finding:
+    hint = _find_exit_hint(played) or _find_silence_hint(played) if observed == "inactive" else ""
     if isinstance(wanted, str):
-        fits = seen == wanted
+        fits = observed == wanted
     else:
-        fits = seen in wanted["any_of"] if "any_of" in wanted else seen != wanted["not"]
-    return Finding.from_comparison(fits=fits, seen=str(seen), hint=hint)
+        fits = observed in wanted["any_of"] if "any_of" in wanted else observed != wanted["not"]
+    return Finding.from_comparison(fits=fits, seen=str(observed), hint=hint)
 
 
 def _find_exit_hint(played: PlayResult) -> str:
@@ -126,11 +126,13 @@ def _find_silence_hint(played: PlayResult) -> str:
     return f"the last byte came at {format_instant(last)}, {before}; inactivity_timeout is {format_duration(limit)}"
 
 
-def _check_exit_code(played: PlayResult, seen: int, wanted: int) -> Finding:
+def _check_exit_code(played: PlayResult, observed: int, wanted: int) -> Finding:
     status = _facts.find_end_status(played.record)
-    own = status is not None and seen in status.list_exit_codes()
-    hint = f"{seen} is how the agent ended, which agent_status tells; exit_code is the supervisor's own" if own else ""
-    return Finding.from_comparison(fits=seen == wanted, seen=str(seen), hint=hint)
+    own = status is not None and observed in status.list_exit_codes()
+    hint = (
+        f"{observed} is how the agent ended, which agent_status tells; exit_code is the supervisor's own" if own else ""
+    )
+    return Finding.from_comparison(fits=observed == wanted, seen=str(observed), hint=hint)
 
 
 def _check_agent_status(played: PlayResult, wanted: Mapping[str, Any]) -> Finding:
@@ -152,28 +154,28 @@ def _check_end_status(played: PlayResult, process: str | None, wanted: Mapping[s
 
 def _build_equality_check(name: str) -> ExpectationCheck:
     return build_reported_check(
-        name, lambda _, seen, wanted: Finding.from_comparison(fits=seen == wanted, seen=str(seen))
+        name, lambda _, observed, wanted: Finding.from_comparison(fits=observed == wanted, seen=str(observed))
     )
 
 
-def _check_usage(_played: PlayResult, seen: Mapping[str, Any], wanted: Mapping[str, Any]) -> Finding:
-    fits = all(key in seen and seen[key] == value for key, value in wanted.items())
-    return Finding.from_comparison(fits=fits, seen=show_usage(seen))
+def _check_usage(_played: PlayResult, observed: Mapping[str, Any], wanted: Mapping[str, Any]) -> Finding:
+    fits = all(key in observed and observed[key] == value for key, value in wanted.items())
+    return Finding.from_comparison(fits=fits, seen=show_usage(observed))
 
 
-def _check_warnings(played: PlayResult, seen: Sequence[str], wanted: Sequence[Mapping[str, str]]) -> Finding:
+def _check_warnings(played: PlayResult, observed: Sequence[str], wanted: Sequence[Mapping[str, str]]) -> Finding:
     decides = any(key.rpartition(".")[2] == "warnings" for key in played.bound.scenario.catches.values())
     judged = [
         name
-        for name in seen
+        for name in observed
         if name in _WARNINGS_WITH_FIXED_NAMES
         or any(is_text_matching(name, like) for like in wanted)
         or (decides and len(name.split()) > 1)
     ]
-    if seen and not wanted and not judged:
-        return Finding(Verdict.NOT_APPLICABLE, f"{join_names(seen)}: what else is odd is the subject's own to say")
+    if observed and not wanted and not judged:
+        return Finding(Verdict.NOT_APPLICABLE, f"{join_names(observed)}: what else is odd is the subject's own to say")
     return Finding.from_comparison(
-        fits=len(judged) == len(wanted) and all(map(is_text_matching, judged, wanted)), seen=join_names(seen)
+        fits=len(judged) == len(wanted) and all(map(is_text_matching, judged, wanted)), seen=join_names(observed)
     )
 
 
@@ -218,30 +220,32 @@ def _describe_text_size(text: str) -> str:
     return f"it has {len(text)} characters" if _MIN_CHARS_TO_STATE_LENGTH < len(text) <= MAX_QUOTED_CHARS else ""
 
 
-def _describe_text_difference(played: PlayResult, name: str, wanted: str, seen: str) -> str:
-    if wanted.split() == seen.split():
+def _describe_text_difference(played: PlayResult, name: str, wanted: str, observed: str) -> str:
+    if wanted.split() == observed.split():
         return "they differ in white space only"
     transcript = played.answer.transcript if played.answer is not None and name == "text" else None
-    if wanted and transcript and wanted in transcript and wanted not in seen:
+    if wanted and transcript and wanted in transcript and wanted not in observed:
         return "the transcript has it: it is not the final message"
-    lengths = "" if len(seen) == len(wanted) else f": {len(wanted)} characters were wanted, and {len(seen)} came"
-    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(wanted, seen, strict=False)))
+    lengths = (
+        "" if len(observed) == len(wanted) else f": {len(wanted)} characters were wanted, and {len(observed)} came"
+    )
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(wanted, observed, strict=False)))
     return f"they differ from character {same + 1} on{lengths}" if same else ""
 
 
-def _check_instant(played: PlayResult, wanted: int, seen: int) -> Finding:
-    if is_time_as_wanted(played, wanted, seen):
-        return Finding(Verdict.PASSED, format_instant(seen))
-    hint = describe_time_difference(wanted, seen)
-    if played.tolerance and seen > wanted:
-        hint += f", and {format_duration(played.compute_allowed_delay(seen))} are allowed here"
+def _check_instant(played: PlayResult, wanted: int, observed: int) -> Finding:
+    if is_time_as_wanted(played, wanted, observed):
+        return Finding(Verdict.PASSED, format_instant(observed))
+    hint = describe_time_difference(wanted, observed)
+    if played.tolerance and observed > wanted:
+        hint += f", and {format_duration(played.compute_allowed_delay(observed))} are allowed here"
     policy = {} if played.bound.parts else played.bound.policy.nanoseconds()
     is_session = played.answer is not None and played.answer.turns is not None
     theirs = policy.keys() & {*list_time_names(is_session=is_session)}
-    limits = [name for name in policy if name in theirs and policy[name] == seen != 0]
+    limits = [name for name in policy if name in theirs and policy[name] == observed != 0]
     if limits:
-        hint += f"; {format_instant(seen)} is {' and '.join(limits)}"
-    return Finding(Verdict.FAILED, format_instant(seen), hint)
+        hint += f"; {format_instant(observed)} is {' and '.join(limits)}"
+    return Finding(Verdict.FAILED, format_instant(observed), hint)
 
 
 def _check_elapsed(played: PlayResult, wanted: int) -> Finding:

@@ -182,7 +182,7 @@ def _report_unscaled_limits(played: PlayResult, rows: list[CheckRow]) -> list[Ch
     word = next((event.data["unscaled"] for event in played.record.events if "unscaled" in event.data), None)
     if word is None or all(row.verdict is not Verdict.FAILED for row in rows):
         return rows
-    said = (
+    text = (
         f"it keeps limits and never asked for {word}, which was {played.record.header['scale']:g} here\n"
         f"have it divide its limits by {word}, or choose --agentproc-scale=1"
     )
@@ -192,7 +192,7 @@ def _report_unscaled_limits(played: PlayResult, rows: list[CheckRow]) -> list[Ch
         for row in rows
     ]
     wanted, level = "limits divided by the scale", played.bound.scenario.level
-    return [CheckRow("answer", 0, wanted, said, Verdict.ADAPTER_ERROR, level=level), *others]
+    return [CheckRow("answer", 0, wanted, text, Verdict.ADAPTER_ERROR, level=level), *others]
 
 
 def _excuse_undecided(played: PlayResult, rows: list[CheckRow]) -> list[CheckRow]:

@@ -279,13 +279,13 @@ def _describe_program_end(record: Record) -> list[str]:
     ended = find_program_end(record)
     if ended is None:
         return []
-    said = [line for line in ended["stderr"].splitlines() if line.strip()]
-    told = ", and on its stderr stands" if said else ""
-    dots = ["    ..."] if len(said) > _MAX_PROGRAM_STDERR_LINES else []
+    words = [line for line in ended["stderr"].splitlines() if line.strip()]
+    text = ", and on its stderr stands" if words else ""
+    dots = ["    ..."] if len(words) > _MAX_PROGRAM_STDERR_LINES else []
     return [
-        f"  the program {ended['program']}{told}",
+        f"  the program {ended['program']}{text}",
         *dots,
-        *(f"    {line}" for line in said[-_MAX_PROGRAM_STDERR_LINES:]),
+        *(f"    {line}" for line in words[-_MAX_PROGRAM_STDERR_LINES:]),
     ]
 
 

@@ -48,9 +48,9 @@ def _find_row_marks(played: PlayResult, row: CheckRow, wanted: Any) -> Iterator[
 
 
 def _find_signal_marks(
-    seen: list[tuple[str, int]], wanted: list[tuple[str, int]], process: str
+    observed: list[tuple[str, int]], wanted: list[tuple[str, int]], process: str
 ) -> Iterator[FailureMark]:
-    extra, missing = _list_items_not_in(seen, wanted), _list_items_not_in(wanted, seen)
+    extra, missing = _list_items_not_in(observed, wanted), _list_items_not_in(wanted, observed)
     for name in dict.fromkeys(name for name, _ in (*extra, *missing)):
         came, due = ([at for other, at in those if other == name] for those in (extra, missing))
         yield from _pair_instants(name, process, came, due)
@@ -60,11 +60,11 @@ def _list_items_not_in(these: Sequence[Any], others: Sequence[Any]) -> list[Any]
     return [item for item in these if item not in others]
 
 
-def _pair_instants(kind: str, process: str, seen: list[int], expected: list[int]) -> Iterator[FailureMark]:
+def _pair_instants(kind: str, process: str, observed: list[int], expected: list[int]) -> Iterator[FailureMark]:
     """Pair what was seen with what was expected, in the order of time; of either there may be more."""
     words = _TEXT_BY_MARK_KIND.get(kind, f"the end of {process}" if kind == "end" else kind)
-    for number in range(max(len(seen), len(expected))):
-        came = seen[number] if number < len(seen) else None
+    for number in range(max(len(observed), len(expected))):
+        came = observed[number] if number < len(observed) else None
         due = expected[number] if number < len(expected) else None
         note = "not expected" if due is None else f"expected at {format_instant(due)}"
         yield FailureMark(kind, process, came, due, note, f"expected here: {words}")

@@ -48,7 +48,7 @@ def has_match(pattern: str, text: str) -> bool:
 def _has_match_in_subprocess(pattern: str, text: str) -> bool:
     given = marshal.dumps((pattern, text))
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             [sys.executable, "-ISc", _MATCHING_PROGRAM_SOURCE], input=given, timeout=MAX_MATCH_SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
@@ -57,12 +57,12 @@ def _has_match_in_subprocess(pattern: str, text: str) -> bool:
             f"on {len(text)} characters",
             "write it without a repetition inside a repetition, such as a+ for (a+)+",
         ) from None
-    if done.returncode not in (
+    if completed.returncode not in (
         _EXIT_CODE_WITHOUT_MATCH,
         _EXIT_CODE_WITH_MATCH,
     ):  # that process had no room: nothing bounds it then, as nothing did before
         return re.search(pattern, text) is not None
-    return done.returncode == _EXIT_CODE_WITH_MATCH
+    return completed.returncode == _EXIT_CODE_WITH_MATCH
 
 
 def _count_pattern_repeats(pattern: str) -> tuple[int, bool]:

@@ -54,11 +54,11 @@ def explain_program_failure(played: PlayResult, rows: list[CheckRow]) -> list[Ch
     if end is None or not end["status"] or all(row.verdict not in _VERDICTS_TO_EXPLAIN for row in rows):
         return rows
     if not was_any_agent_started(played) and played.bound.scenario.cannot_spawn is None:
-        said = (
+        text = (
             f"it {end['program']} before it starts an agent{_find_error_line(end['stderr'])}\n{_HOW_TO_START_THE_AGENT}"
         )
         return [
-            CheckRow("answer", 0, "a started agent", said, Verdict.ADAPTER_ERROR, level=level),
+            CheckRow("answer", 0, "a started agent", text, Verdict.ADAPTER_ERROR, level=level),
             *_mark_not_exercised(rows, _VERDICTS_TO_EXPLAIN),
         ]
     crash = _describe_crash(end)

@@ -82,10 +82,10 @@ def is_check_of_earlier_turn(key: str, others: Iterable[str]) -> bool:
 def has_turn_ended(record: Record, key: str) -> bool:
     """Say whether the turn that a check is about came to its end, as the supervisor's side of the record reports it."""
     head, number, _ = key.split(".", 2)
-    told = [event.data for event in record.events if event.code == "m" and "event" in event.data]
+    lines = [event.data for event in record.events if event.code == "m" and "event" in event.data]
     if head == "turns":
-        return any(data["event"] == "outcome" and data["turn"] == int(number) for data in told)
-    return len([data for data in told if data["event"] == "background" and data.get("text")]) >= int(number)
+        return any(data["event"] == "outcome" and data["turn"] == int(number) for data in lines)
+    return len([data for data in lines if data["event"] == "background" and data.get("text")]) >= int(number)
 
 
 def _build_turn_check(head: str, number: int, leaf: str, check: ExpectationCheck) -> ExpectationCheck:
@@ -139,7 +139,7 @@ def _has_waited_for_agent(played: PlayResult, number: int, wanted: int) -> bool:
 
 def _find_reading_of_prompt(played: PlayResult, number: int, since: int) -> int | None:
     """Give the first instant, from `since` on, at which an agent read the beginning of a prompt; None if none did."""
-    prompt = [deed.value for deed in played.bound.drive if deed.kind == "prompt"][number - 1]
+    prompt = [action.value for action in played.bound.drive if action.kind == "prompt"][number - 1]
     start = json.dumps(prompt[:_COMPARED_PROMPT_CHARS])[1:-1].encode()
     for at, code, data in played.record.events:
         if code == "i" and at >= since and start in (data.get("bytes") or b""):
@@ -164,9 +164,9 @@ def _check_background(_played: PlayResult, turns: Sequence[RunReport], wanted: i
     return Finding.from_comparison(fits=len(turns) == wanted, seen=seen)
 
 
-def _check_statuses(_played: PlayResult, seen: Sequence[str], wanted: Sequence[str]) -> Finding:
+def _check_statuses(_played: PlayResult, observed: Sequence[str], wanted: Sequence[str]) -> Finding:
     return Finding.from_comparison(
-        fits=_drop_transient_ready(seen) == _drop_transient_ready(wanted), seen=join_names(seen)
+        fits=_drop_transient_ready(observed) == _drop_transient_ready(wanted), seen=join_names(observed)
     )
 
 
@@ -191,11 +191,11 @@ def _build_viewer_check(name: str, leaf: str) -> ExpectationCheck:
 
 
 def _check_callback_calls(
-    played: PlayResult, seen: Sequence[tuple[str, int]], wanted: Sequence[tuple[str, int]]
+    played: PlayResult, observed: Sequence[tuple[str, int]], wanted: Sequence[tuple[str, int]]
 ) -> Finding:
-    same = [name for name, _ in seen] == [name for name, _ in wanted]
-    fits = same and all(is_time_as_wanted(played, due, at) for (_, due), (_, at) in zip(wanted, seen, strict=True))
-    return Finding.from_comparison(fits=fits, seen=show_signals(seen))
+    same = [name for name, _ in observed] == [name for name, _ in wanted]
+    fits = same and all(is_time_as_wanted(played, due, at) for (_, due), (_, at) in zip(wanted, observed, strict=True))
+    return Finding.from_comparison(fits=fits, seen=show_signals(observed))
 
 
 _CHECKS_OF_SESSIONS: dict[str, ExpectationCheck] = {

@@ -114,40 +114,40 @@ def _find_signal_tolerance(played: PlayResult) -> int:
     return played.tolerance // 4 if played.record.header.get("clock") == "real" else played.tolerance
 
 
-def _drop_polite_signals(seen: Sequence[SignalAndInstant], first: str) -> list[SignalAndInstant]:
+def _drop_polite_signals(observed: Sequence[SignalAndInstant], first: str) -> list[SignalAndInstant]:
     """Leave out the polite signals after the first one of a supervisor that begins with another one than TERM."""
-    begun = next((place for place, (name, _) in enumerate(seen) if name == first), len(seen))
+    begun = next((place for place, (name, _) in enumerate(observed) if name == first), len(observed))
     rungs = {*SIGNALS_THAT_BEGIN_ENDING} - {first} if first != "TERM" else set()
-    return [sent for place, sent in enumerate(seen) if place < begun or sent[0] not in rungs]
+    return [sent for place, sent in enumerate(observed) if place < begun or sent[0] not in rungs]
 
 
-def _drop_repeated_signals(seen: Sequence[SignalAndInstant], tolerance: int) -> list[SignalAndInstant]:
+def _drop_repeated_signals(observed: Sequence[SignalAndInstant], tolerance: int) -> list[SignalAndInstant]:
     """Take a signal that comes twice at one instant for one, as pending ones are: one to a group, and one to each."""
     found: list[SignalAndInstant] = []
-    for name, at in seen:
+    for name, at in observed:
         if not (found and found[-1][0] == name and at - found[-1][1] <= tolerance):
             found.append((name, at))
     return found
 
 
 def _describe_name_difference(
-    played: PlayResult, wanted: Sequence[SignalAndInstant], seen: Sequence[SignalAndInstant]
+    played: PlayResult, wanted: Sequence[SignalAndInstant], observed: Sequence[SignalAndInstant]
 ) -> str:
     """Say which signal was too much, or did not come: the first of which that is true."""
-    if sorted(_list_signal_names(wanted)) == sorted(_list_signal_names(seen)):
+    if sorted(_list_signal_names(wanted)) == sorted(_list_signal_names(observed)):
         return "they came in another order"
-    for (name, at), was_wanted in _find_unpaired_signals(played, wanted, seen):
-        if was_wanted and not any(_is_same_signal(played, (name, at), came) for came in seen):
+    for (name, at), was_wanted in _find_unpaired_signals(played, wanted, observed):
+        if was_wanted and not any(_is_same_signal(played, (name, at), came) for came in observed):
             return f"{name} at {format_instant(at)} did not come"
         if not was_wanted and not any(_is_same_signal(played, due, (name, at)) for due in wanted):
             when = f" at {format_instant(at)}" if name in _list_signal_names(wanted) else ""
             return f"{name}{when} was not expected"
     often = next(
         name
-        for name in _list_signal_names([*seen, *wanted])
-        if _list_signal_names(seen).count(name) != _list_signal_names(wanted).count(name)
+        for name in _list_signal_names([*observed, *wanted])
+        if _list_signal_names(observed).count(name) != _list_signal_names(wanted).count(name)
     )
-    counts = [_format_signal_count(_list_signal_names(signals).count(often)) for signals in (wanted, seen)]
+    counts = [_format_signal_count(_list_signal_names(signals).count(often)) for signals in (wanted, observed)]
     return f"{often} was to come {counts[0]}, and came {counts[1]}"
 
 
@@ -160,13 +160,13 @@ def _format_signal_count(count: int) -> str:
 
 
 def _find_unpaired_signals(
-    played: PlayResult, wanted: Sequence[SignalAndInstant], seen: Sequence[SignalAndInstant]
+    played: PlayResult, wanted: Sequence[SignalAndInstant], observed: Sequence[SignalAndInstant]
 ) -> Iterator[tuple[SignalAndInstant, bool]]:
     """Give the signals without a counterpart in the other list, in order; the flag says that it was wanted.
 
     First a signal is paired with the same one at its instant, then the others by their names alone.
     """
-    missing, extra = [], [*seen]
+    missing, extra = [], [*observed]
     for due in wanted:
         same = next((came for came in extra if _is_same_signal(played, due, came)), None)
         if same is None:

@@ -281,11 +281,11 @@ def _format_failure_causes(counted: Sequence[JudgedScenario], width: int) -> lis
         return []
     shown, others = found[:_MAX_SHOWN_CAUSES], found[_MAX_SHOWN_CAUSES:]
     heading, *lines = _format_table(_HEADING_OF_CAUSES, [(cause.words, cause.counts) for cause in shown], width)
-    told = ["", heading]
+    notes = ["", heading]
     for line, cause in zip(lines, shown, strict=True):
-        told += [line, *(f"  {result.rerun}" for result in cause.judged[:1] if result.rerun)]
+        notes += [line, *(f"  {result.rerun}" for result in cause.judged[:1] if result.rerun)]
     more = sum(len(cause.judged) for cause in others)
-    return [*told, *([f"and {len(others)} more, of {more} scenarios: the file of results has all"] if others else [])]
+    return [*notes, *([f"and {len(others)} more, of {more} scenarios: the file of results has all"] if others else [])]
 
 
 def _format_table(

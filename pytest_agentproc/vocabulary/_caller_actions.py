@@ -137,20 +137,20 @@ def find_needed_capabilities(drive: Sequence[CallerAction]) -> dict[str, int]:
     needed: dict[str, int] = {}
     open_turns: dict[str, set[int]] = {}
     prompts: dict[str, int] = {}
-    for deed in drive:
-        left = open_turns.setdefault(deed.session, set())
-        if deed.kind in CAPABILITIES:
-            needed[deed.kind] = deed.line
-        if deed.kind == "status" and deed.value in ("restarting", "failed"):
-            needed["restart"] = deed.line
-        if deed.kind == "prompt":
-            needed |= {"queue": deed.line} if left else {}
-            prompts[deed.session] = prompts.get(deed.session, 0) + 1
-            left.add(prompts[deed.session])
-        elif deed.kind == "turn":
-            left -= set(range(deed.value + 1))
-        elif deed.kind in ("cancel", "stop"):
-            left -= left if deed.value is None else {deed.value}
+    for action in drive:
+        left = open_turns.setdefault(action.session, set())
+        if action.kind in CAPABILITIES:
+            needed[action.kind] = action.line
+        if action.kind == "status" and action.value in ("restarting", "failed"):
+            needed["restart"] = action.line
+        if action.kind == "prompt":
+            needed |= {"queue": action.line} if left else {}
+            prompts[action.session] = prompts.get(action.session, 0) + 1
+            left.add(prompts[action.session])
+        elif action.kind == "turn":
+            left -= set(range(action.value + 1))
+        elif action.kind in ("cancel", "stop"):
+            left -= left if action.value is None else {action.value}
     return needed
 
 
@@ -205,7 +205,7 @@ class Caller:
     ) -> None:
         self._roles = roles or {"": CallerRole()}
         self._heard = {name: _SessionEvents() for name in self._roles}
-        closed = {deed.session for deed in drive if deed.kind == "close"}
+        closed = {action.session for action in drive if action.kind == "close"}
         closes = (CallerAction(0, "close", session=name) for name in self._roles if name not in closed)
         self._left = deque([*drive, CallerAction(0, "settle"), *closes])
         self._note = note
@@ -276,44 +276,44 @@ class Caller:
     def _advance_drive(self, now: int) -> list[CallerAction]:
         deeds: list[CallerAction] = []
         while self._left:
-            deed = self._left[0]
-            if not self._is_due(deed, now):
-                self._note_wait_once(deed)
+            action = self._left[0]
+            if not self._is_due(action, now):
+                self._note_wait_once(action)
                 break
             self._left.popleft()
             self._last = now
-            if deed.kind == "settle":
+            if action.kind == "settle":
                 continue
-            own = self._heard[deed.session]
+            own = self._heard[action.session]
             own.since = len(own.statuses) - 1
-            if deed.kind not in _DRIVE_ITEMS_THAT_WAIT:
-                own.prompts += deed.kind == "prompt"
-                self._note(deed)
-                deeds.append(deed)
+            if action.kind not in _DRIVE_ITEMS_THAT_WAIT:
+                own.prompts += action.kind == "prompt"
+                self._note(action)
+                deeds.append(action)
         return deeds
 
-    def _note_wait_once(self, deed: CallerAction) -> None:
-        if deed is not self._noted and deed.kind in _DRIVE_ITEMS_THAT_WAIT and deed.line:
-            self._noted = deed
-            self._note(deed)
+    def _note_wait_once(self, action: CallerAction) -> None:
+        if action is not self._noted and action.kind in _DRIVE_ITEMS_THAT_WAIT and action.line:
+            self._noted = action
+            self._note(action)
 
-    def _find_due_instant(self, deed: CallerAction) -> int | None:
-        if deed.kind == "wait":
-            return self._last + int(deed.value)
-        return deed.at if deed.after is None else self._last + deed.after
+    def _find_due_instant(self, action: CallerAction) -> int | None:
+        if action.kind == "wait":
+            return self._last + int(action.value)
+        return action.at if action.after is None else self._last + action.after
 
-    def _is_due(self, deed: CallerAction, now: int) -> bool:
-        due = self._find_due_instant(deed)
+    def _is_due(self, action: CallerAction, now: int) -> bool:
+        due = self._find_due_instant(action)
         if due is not None and due > now:
             return False
-        if deed.kind == "settle":
+        if action.kind == "settle":
             return all(len(heard.outcomes) >= heard.prompts for heard in self._heard.values())
-        own = self._heard[deed.session]
-        if deed.kind == "turn":
-            return deed.value in own.outcomes
-        if deed.kind == "background":
-            return own.background >= deed.value or own.is_over
-        return deed.kind != "status" or deed.value in own.statuses[own.since :] or own.is_over
+        own = self._heard[action.session]
+        if action.kind == "turn":
+            return action.value in own.outcomes
+        if action.kind == "background":
+            return own.background >= action.value or own.is_over
+        return action.kind != "status" or action.value in own.statuses[own.since :] or own.is_over
 
 
 TEXTS_OF_OTHER_NEEDS = {

@@ -30,11 +30,11 @@ def test_a_mode_has_all_its_parts(name: str, mode: str, tmp_path: Path) -> None:
     assert plain or record.options.get(mode), "the record has no command line for the mode"
     for has_tasks in (False, True):
         program: Any = {"dialect": name, "mode": mode, "prompt": "", "argv": [], "tasks": has_tasks}
-        made: Any = make_encoder({**program, "encoder": record.list_encoder_modules(mode, has_tasks=has_tasks)})
-        told = {*made.events, *(["nested"] if "nested" in record.steps.get(mode, ()) else [])}
+        encoder: Any = make_encoder({**program, "encoder": record.list_encoder_modules(mode, has_tasks=has_tasks)})
+        told = {*encoder.events, *(["nested"] if "nested" in record.steps.get(mode, ()) else [])}
         stated = {*record.steps.get(mode, ())} - {"ask", "request"}
         assert told <= stated if not has_tasks else told == stated
-        assert not is_session or callable(made.ask_client)
+        assert not is_session or callable(encoder.ask_client)
     body = "  - wait_for: prompt 1\n  - answer: hi\n" if is_session else "  - answer: hi\n"
     text = f"scenario: It answers.\nagent: {{dialect: {name}, mode: {mode}}}\nscript:\n{body}expect:\n"
     expected = "  turns: [{outcome: completed}]\n" if is_session else "  outcome: completed\n"

@@ -60,8 +60,8 @@ def test_commands_of_the_language_run_on_any_platform(command: list[str]) -> Non
         f"import sys; sys.modules.update(dict.fromkeys({ELSEWHERE!r})); sys.platform = 'darwin'\n"
         f"from pytest_agentproc.cli import main; sys.exit(main({command!r}))"
     )
-    done = subprocess.run([sys.executable, "-Ic", code], capture_output=True, text=True, cwd=ROOT, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    completed = subprocess.run([sys.executable, "-Ic", code], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert (completed.returncode, completed.stderr) == (0, "")
 
 
 @pytest.mark.slow

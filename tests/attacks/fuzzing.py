@@ -260,8 +260,8 @@ def run_attack(kind: str, seed: str, count: int, folder: Path) -> dict[str, Any]
         slowest = max(slowest, time.process_time() - began)
     kept = len(os.listdir("/proc/self/fd")) - before  # noqa: PTH208  # as above
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    told = {"inputs": count, "accepted": accepted, "slowest": round(slowest, 2), "megabytes": peak, "kept": kept}
-    return {**told, "found": list(found.values())}
+    fields = {"inputs": count, "accepted": accepted, "slowest": round(slowest, 2), "megabytes": peak, "kept": kept}
+    return {**fields, "found": list(found.values())}
 
 
 def _raise_too_slow(_number: int, _frame: object) -> None:

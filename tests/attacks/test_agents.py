@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_a_hostile_agent_costs_little_and_leaves_nothing(way: str) -> None:
     """An agent runs code that its model wrote."""
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, PROGRAM, way],
         cwd=ROOT,
         env={"PYTHONPATH": str(ROOT), "PATH": "/usr/local/bin:/usr/bin:/bin"},
@@ -32,12 +32,12 @@ def test_a_hostile_agent_costs_little_and_leaves_nothing(way: str) -> None:
         timeout=60,
         check=False,
     )
-    assert done.returncode == 0, done.stderr[-3000:]
-    told = json.loads(done.stdout)
-    assert (told["kept"], told["left"]) == (0, [])
-    assert told["outcome"] not in ("completed", "spawn_failed")
-    assert told["seconds"] < MAX_SECONDS
-    assert told["megabytes"] < MAX_MEGABYTES
+    assert completed.returncode == 0, completed.stderr[-3000:]
+    message = json.loads(completed.stdout)
+    assert (message["kept"], message["left"]) == (0, [])
+    assert message["outcome"] not in ("completed", "spawn_failed")
+    assert message["seconds"] < MAX_SECONDS
+    assert message["megabytes"] < MAX_MEGABYTES
 
 
 @pytest.mark.parametrize("way", RECORDED)

@@ -37,7 +37,7 @@ def test_any_number_of_free_descriptors_ends_with_an_outcome_and_nothing_is_kept
     numbers = [*draw.sample(some, 2), draw.choice(many)]
     if kind != "crowd":  # which takes long, and of which nothing is started with fewer
         numbers += [0, *draw.sample(few, 2), FEWEST, *draw.sample(some, 2)]
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, PROGRAM, containment, kind, *map(str, numbers)],
         cwd=ROOT,
         env={"PYTHONPATH": str(ROOT), "PATH": "/usr/local/bin:/usr/bin:/bin"},
@@ -46,8 +46,8 @@ def test_any_number_of_free_descriptors_ends_with_an_outcome_and_nothing_is_kept
         timeout=120,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert completed.returncode == 0, completed.stderr
+    lines = [json.loads(line) for line in completed.stdout.splitlines()]
     assert [line["free"] for line in lines] == numbers
     wrong = [
         line

@@ -98,7 +98,7 @@ def plan_missing_resource(rnd: random.Random, name: str) -> tuple[dict[str, Any]
     """Close a stream, fill the disk, or take a right away, from the beginning on."""
     streams = [] if name == "pytest" else ["stdout", "stderr", "full", "gone", "files"]  # pytest's own are not ours
     kind = rnd.choice(["stdin", "umask", "nowhere", *streams])
-    told: dict[str, str] = {
+    fields: dict[str, str] = {
         "stdin": "exec <&-",
         "stdout": "exec >&-",
         "stderr": "exec 2>&-",
@@ -108,7 +108,7 @@ def plan_missing_resource(rnd: random.Random, name: str) -> tuple[dict[str, Any]
         "umask": "umask 777",
         "nowhere": "export TMPDIR=/nowhere",
     }
-    return {"shell": told[kind]}, lambda _trial: False
+    return {"shell": fields[kind]}, lambda _trial: False
 
 
 def plan_strange_environment(rnd: random.Random, name: str) -> tuple[dict[str, Any], Callable[[Trial], bool]]:

@@ -36,7 +36,7 @@ pytestmark = pytest.mark.slow
 def test_a_spoiled_file_is_taken_or_refused(kind: str) -> None:
     """Files come from editors, merges, generators and strangers."""
     count = COUNTS[kind] * TIMES
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, PROGRAM, kind, str(SEED), str(count)],
         cwd=ROOT,
         env={"PYTHONPATH": str(ROOT), "PATH": "/usr/local/bin:/usr/bin:/bin"},
@@ -45,14 +45,14 @@ def test_a_spoiled_file_is_taken_or_refused(kind: str) -> None:
         timeout=30 + 120 * TIMES,
         check=False,
     )
-    assert done.returncode == 0, done.stderr[-3000:]
-    told = json.loads(done.stdout)
-    sys.stdout.write(f"{kind}, seed {SEED}: { {name: told[name] for name in told if name != 'found'} }\n")
-    assert told["found"] == [], "\n".join(told["found"])
-    assert told["accepted"] > 0
-    assert told["kept"] == 0
-    assert told["slowest"] < MAX_SECONDS
-    assert told["megabytes"] < MAX_MEGABYTES
+    assert completed.returncode == 0, completed.stderr[-3000:]
+    message = json.loads(completed.stdout)
+    sys.stdout.write(f"{kind}, seed {SEED}: { {name: message[name] for name in message if name != 'found'} }\n")
+    assert message["found"] == [], "\n".join(message["found"])
+    assert message["accepted"] > 0
+    assert message["kept"] == 0
+    assert message["slowest"] < MAX_SECONDS
+    assert message["megabytes"] < MAX_MEGABYTES
 
 
 def test_a_spoiled_scenario_that_is_taken_runs_with_processes(tmp_path: Path) -> None:

@@ -73,12 +73,12 @@ def record_pieces(folder: Path, pieces: list[str], env: dict[str, str]) -> str:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **env, "PRINTED": json.dumps(pieces)}
     program = [sys.executable, "-S", "-c", PROGRAM]
     line = [*AGENTPROC, "record", "--out", "x.scenario.yaml", "--", *program]
-    done = subprocess.run(line, cwd=folder, env=environment, capture_output=True, check=False, timeout=60)
-    assert done.returncode == 0, done.stderr.decode()
+    completed = subprocess.run(line, cwd=folder, env=environment, capture_output=True, check=False, timeout=60)
+    assert completed.returncode == 0, completed.stderr.decode()
     files = "".join(file.read_bytes().decode("utf-8", "replace") for file in sorted(folder.iterdir()))
     events = [json.loads(line) for line in (folder / "x.record.jsonl").read_text("utf-8").splitlines()[1:]]
     texts = [event[2]["bytes"] for event in events if event[1] == "o" and isinstance(event[2].get("bytes"), str)]
-    return files + "\n" + "".join(texts) + done.stderr.decode()
+    return files + "\n" + "".join(texts) + completed.stderr.decode()
 
 
 def test_a_secret_in_any_escape_is_in_no_file(tmp_path: Path) -> None:

@@ -117,11 +117,11 @@ class Case:
             return observe_play(run_in_model(self.scenarios[0], reference_supervisor()))
         return _observe(*play_together_in_model(bind_all(self.scenarios)))
 
-    def play(self, lab: ScenarioRunner, backend: str) -> Seen:
+    def play(self, runner: ScenarioRunner, backend: str) -> Seen:
         """Play it with real processes."""
         if len(self.scenarios) == 1:
-            return observe_play(lab.play(self.scenarios[0], reference_supervisor(), backend=backend))
-        return _observe(*play_together(lab, bind_all(self.scenarios), backend))
+            return observe_play(runner.play(self.scenarios[0], reference_supervisor(), backend=backend))
+        return _observe(*play_together(runner, bind_all(self.scenarios), backend))
 
 
 def observe_play(played: PlayResult) -> Seen:

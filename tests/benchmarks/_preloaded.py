@@ -34,9 +34,9 @@ class PreloadCase:
         self.predicted: Seen | None = None
         self._scenario, self._subject = loads(text), subject
 
-    def play(self, lab: ScenarioRunner, backend: str) -> Seen:
+    def play(self, runner: ScenarioRunner, backend: str) -> Seen:
         """Play it with real processes."""
-        seen = observe_play(lab.play(self._scenario, self._subject, backend=backend))
+        seen = observe_play(runner.play(self._scenario, self._subject, backend=backend))
         seen = replace(seen, timeline=[(round(int(str(event[0])), -3), *event[1:]) for event in seen.timeline])
         self.predicted = self.predicted or seen
         return seen

@@ -102,12 +102,12 @@ def play_together_in_model(
 
 
 def play_together(
-    lab: ScenarioRunner, bounds: Sequence[BoundScenario], backend: str, trace: Trace | None = None
+    runner: ScenarioRunner, bounds: Sequence[BoundScenario], backend: str, trace: Trace | None = None
 ) -> tuple[Record, list[RunReport | None]]:
     """Play all at once with real processes under one virtual clock.
 
     Args:
-        lab: where the fakes are made.
+        runner: where the fakes are made.
         bounds: what the agents play, one run each, declared in this order.
         backend: "asyncio" or "trio".
         trace: called with each event of a supervisor besides.
@@ -117,9 +117,9 @@ def play_together(
     """
     record = Record()
     answers: list[RunReport | None] = [None] * len(bounds)
-    with lab.virtual_clock() as clock:
+    with runner.virtual_clock() as clock:
         fakes = [
-            lab.make_fake(bound.scenario, clock=clock, name=bound.program["name"], record=record) for bound in bounds
+            runner.make_fake(bound.scenario, clock=clock, name=bound.program["name"], record=record) for bound in bounds
         ]
 
         async def run(number: int, *, task_status: anyio.abc.TaskStatus[None]) -> None:

@@ -51,10 +51,10 @@ LONG: dict[str, Callable[[int], str]] = {
 
 def measure_check_seconds(text: str) -> float:
     """Say how much processor time the checking of a text takes."""
-    begun = time.process_time()
+    start = time.process_time()
     with contextlib.suppress(ScenarioError):
         loads(text)
-    return time.process_time() - begun
+    return time.process_time() - start
 
 
 def main() -> int:

@@ -48,13 +48,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sys.path.append(str(install_from_pypi()))
     modules = {name: import_module(name) for name in ("claude_agent_sdk", "acp")}
     deviations = 0
-    with ScenarioRunner() as lab, burn_all_cores(_LONGEST) if options.burn else contextlib.nullcontext():
+    with ScenarioRunner() as runner, burn_all_cores(_LONGEST) if options.burn else contextlib.nullcontext():
         for client in CLIENTS:
             taken: list[float] = []
             deviating = 0
             for script in itertools.islice(itertools.cycle(SCRIPTS), options.runs):
                 start = time.perf_counter()
-                seen = _start_and_close_agent(lab, modules, client, script)
+                seen = _start_and_close_agent(runner, modules, client, script)
                 taken.append((time.perf_counter() - start) * 1e3)
                 if seen != _compute_expected_steps(client, script):
                     deviating += 1
@@ -66,25 +66,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if deviations else 0
 
 
-def _start_and_close_agent(lab: ScenarioRunner, modules: dict[str, Any], client: str, script: str) -> Steps:
+def _start_and_close_agent(runner: ScenarioRunner, modules: dict[str, Any], client: str, script: str) -> Steps:
     """Start and close one agent, under a clock of its own."""
     name, backend = client.split()
-    with lab.virtual_clock() as clock:
+    with runner.virtual_clock() as clock:
         fakes: list[FakeAgent] = []
         try:
             if name == "agent-client-protocol":
-                return AcpPy(modules["acp"], lambda text: _make_fake(lab, clock, text, fakes), clock).close_after(
+                return AcpPy(modules["acp"], lambda text: _make_fake(runner, clock, text, fakes), clock).close_after(
                     script
                 )
             sdk = modules["claude_agent_sdk"]
-            return ClaudePy(sdk, lambda text: _make_fake(lab, clock, text, fakes), clock).close_after(script, backend)
+            return ClaudePy(sdk, lambda text: _make_fake(runner, clock, text, fakes), clock).close_after(
+                script, backend
+            )
         finally:
             for fake in fakes:
                 fake.finish()
 
 
-def _make_fake(lab: ScenarioRunner, clock: VirtualClock, text: str, fakes: list[FakeAgent]) -> FakeAgent:
-    fakes.append(lab.make_fake(loads(text), clock=clock))
+def _make_fake(runner: ScenarioRunner, clock: VirtualClock, text: str, fakes: list[FakeAgent]) -> FakeAgent:
+    fakes.append(runner.make_fake(loads(text), clock=clock))
     return fakes[-1]
 
 

@@ -52,8 +52,8 @@ FLOORS = {"model_per_cpu_second": 1000.0}
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure; return the exit code: 1 if a limit is passed."""
     options = _parse_options(arguments)
-    with ScenarioRunner() as lab:
-        parts = _build_parts(lab, options.only)
+    with ScenarioRunner() as runner:
+        parts = _build_parts(runner, options.only)
         try:
             for number in range(options.rounds):
                 start = time.perf_counter()
@@ -74,13 +74,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if passed else 0
 
 
-def _build_parts(lab: ScenarioRunner, only: Sequence[str]) -> list[Part]:
+def _build_parts(runner: ScenarioRunner, only: Sequence[str]) -> list[Part]:
     makers: dict[str, Callable[[], Part]] = {
-        "scenario": lambda: ScenarioPart(lab, _find_interpreter()),
-        "step": lambda: StepPart(lab, _find_interpreter()),
-        "agents": lambda: AgentsPart(lab, _find_interpreter()),
+        "scenario": lambda: ScenarioPart(runner, _find_interpreter()),
+        "step": lambda: StepPart(runner, _find_interpreter()),
+        "agents": lambda: AgentsPart(runner, _find_interpreter()),
         "corpus": lambda: CorpusPart(_find_interpreter()),
-        "start": lambda: StartPart(lab, _find_interpreter()),
+        "start": lambda: StartPart(runner, _find_interpreter()),
         "plugin": lambda: PluginPart(_find_interpreter()),
         "help": HelpPart,
         "collection": CollectionPart,

@@ -88,11 +88,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     loads = LOADS if options.load == "both" else (options.load,)
     print(f"{len(chosen)} cases on {', '.join(backends)}, {' and '.join(loads)}: {options.runs} runs", flush=True)
     tally = _Tally(options.runs)
-    with ScenarioRunner() as lab:
+    with ScenarioRunner() as runner:
         for load, runs in itertools.groupby(_plan_runs(chosen, backends, loads, options.runs), lambda run: run.load):
             with burn_all_cores(_LONGEST) if load == "burnt" else contextlib.nullcontext():
                 for run in runs:
-                    tally.count(run, _find_deviation(lab, run))
+                    tally.count(run, _find_deviation(runner, run))
     print(f"{tally.runs} runs, {tally.deviations} deviations")
     return 1 if tally.deviations else 0
 
@@ -110,10 +110,10 @@ def _plan_runs(
             yield _Run(number, case, backend, load)
 
 
-def _find_deviation(lab: ScenarioRunner, run: _Run) -> str:
+def _find_deviation(runner: ScenarioRunner, run: _Run) -> str:
     faulthandler.dump_traceback_later(HANG, exit=True)
     try:
-        seen = run.case.play(lab, run.backend)
+        seen = run.case.play(runner, run.backend)
         return describe_difference(run.case.predicted or seen, seen)
     except Exception:  # noqa: BLE001  # whatever it is, it is a deviation and is printed
         return traceback.format_exc()

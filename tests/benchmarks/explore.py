@@ -51,21 +51,21 @@ def _is_green(scenario: Scenario, subject: ReferenceSupervisor) -> bool:
 
 def _explore_for_defect(defect: Defect, chosen: Sequence[Scenario], seconds: float) -> tuple[bool, str]:
     """Explore one after the other, until one shows the defect or the time is over."""
-    begun, runs = monotonic(), 0
+    start, runs = monotonic(), 0
     for number, scenario in enumerate(chosen):
-        left = seconds - (monotonic() - begun)
+        left = seconds - (monotonic() - start)
         if left <= 0:
             break
         share = left / (len(chosen) - number)
-        came = explore(
+        result = explore(
             scenario, build_defective_supervisor(defect), runs=_RUNS, seed=0, seconds=share, shrinking=_SHRINK
         )
-        runs += came.runs
-        if came.find is not None:
-            trouble = confirm_finding(came.find, defect)
-            told = f"{scenario.id}, {runs} settings, {monotonic() - begun:.1f} s: {trouble or came.find.reason}"
-            return not trouble, told
-    return False, f"not found in {len(chosen)} scenarios, {runs} settings, {monotonic() - begun:.0f} s"
+        runs += result.runs
+        if result.find is not None:
+            trouble = confirm_finding(result.find, defect)
+            text = f"{scenario.id}, {runs} settings, {monotonic() - start:.1f} s: {trouble or result.find.reason}"
+            return not trouble, text
+    return False, f"not found in {len(chosen)} scenarios, {runs} settings, {monotonic() - start:.0f} s"
 
 
 def _explore_defects(only: str, every: int, seconds: float) -> int:
@@ -77,9 +77,9 @@ def _explore_defects(only: str, every: int, seconds: float) -> int:
         if not chosen:
             print(f"no scenario {defect.breaks} {defect.name}: all that cover its rule catch it", flush=True)
             continue
-        is_found, told = _explore_for_defect(defect, chosen, seconds)
+        is_found, reported = _explore_for_defect(defect, chosen, seconds)
         found, count = found + is_found, count + 1
-        print(f"{'found    ' if is_found else 'NOT FOUND'} {defect.breaks} {defect.name}: {told}", flush=True)
+        print(f"{'found    ' if is_found else 'NOT FOUND'} {defect.breaks} {defect.name}: {reported}", flush=True)
     print(f"found {found} of {count}")
     return 0
 
@@ -90,19 +90,21 @@ def _iterate_bundled_scenarios() -> Iterator[Scenario]:
 
 def _explore_reference(only: str, seconds: float, seed: int) -> int:
     found = runs = 0
-    begun = monotonic()
+    start = monotonic()
     for scenario in _iterate_bundled_scenarios():
         if only not in scenario.id:
             continue
         try:
-            came = explore(scenario, reference_supervisor(), runs=_RUNS, seed=seed, seconds=seconds, shrinking=_SHRINK)
+            result = explore(
+                scenario, reference_supervisor(), runs=_RUNS, seed=seed, seconds=seconds, shrinking=_SHRINK
+            )
         except NotApplicable:
             continue
-        runs += came.runs
-        if came.find is not None:
+        runs += result.runs
+        if result.find is not None:
             found += 1
-            print(f"FOUND {scenario.id}: {came.find.reason}\n{came.find.scenario.text}", flush=True)
-    print(f"found {found} in {runs} settings, {monotonic() - begun:.0f} s")
+            print(f"FOUND {scenario.id}: {result.find.reason}\n{result.find.scenario.text}", flush=True)
+    print(f"found {found} in {runs} settings, {monotonic() - start:.0f} s")
     return 1 if found else 0
 
 

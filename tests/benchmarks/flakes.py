@@ -39,13 +39,13 @@ def run_pytest(report: Path, workers: int, words: list[str]) -> tuple[int, list[
     command = [sys.executable, "-m", "pytest", "-q", "-n", str(workers), f"--junitxml={report}", *words]
     report.unlink(missing_ok=True)
     try:
-        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, timeout=LIMIT, check=False)
+        completed = subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, timeout=LIMIT, check=False)
     except subprocess.TimeoutExpired:
         return 0, [f"pytest: not at its end after {LIMIT:.0f} s"]
     if not report.exists():
-        return 0, [f"pytest: ended with {done.returncode}, and without a report"]
+        return 0, [f"pytest: ended with {completed.returncode}, and without a report"]
     count, red = read_failed_tests(report)
-    return count, red if red or done.returncode == 0 else [f"pytest: ended with {done.returncode}"]
+    return count, red if red or completed.returncode == 0 else [f"pytest: ended with {completed.returncode}"]
 
 
 def main() -> int:
@@ -57,11 +57,11 @@ def main() -> int:
     flakes: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
         for number in range(1, options.runs + 1):
-            begun = monotonic()
+            start = monotonic()
             count, red = run_pytest(Path(folder) / "report.xml", options.workers, words)
             flakes.update(red)
             print(
-                f"run {number} of {options.runs}: {count} tests, {len(red)} red, {monotonic() - begun:.0f} s",
+                f"run {number} of {options.runs}: {count} tests, {len(red)} red, {monotonic() - start:.0f} s",
                 flush=True,
             )
     for name, times in flakes.most_common():

@@ -1,6 +1,6 @@
 """`python -m tests.benchmarks.memory`: the memory cost of a supervised flood, on the supervisor's side.
 
-A real fake prints without end in one virtual instant, the reference reads it in the lab, and both sides are recorded.
+A real fake prints without end in one virtual instant, the reference reads it in the runner, and both sides are recorded.
 Each case is played in a process of its own, whose largest resident size is compared with that of the same play with 1
 KiB. The record is measured as its JSON lines and as its content in memory. Exit code 1: a limit is passed. Run by
 hand; it is no test.
@@ -90,8 +90,8 @@ def _format_kib(size: int) -> str:
 
 def _play_in_own_process(case: str, size: str, backend: str) -> dict[str, Any]:
     command = [sys.executable, "-m", "tests.benchmarks.memory", "--play", case, "--size", size, "--backend", backend]
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True, timeout=600)
-    figures: dict[str, Any] = json.loads(done.stdout)
+    completed = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True, timeout=600)
+    figures: dict[str, Any] = json.loads(completed.stdout)
     expected = "incomplete" if size == "1 KiB" else CASES[case][2]
     if figures["outcome"] != expected:
         raise RuntimeError(f"{case}, {size}: {figures['outcome']} and not {expected}")
@@ -102,16 +102,16 @@ def _play_case(case: str, size: str, backend: str) -> dict[str, Any]:
     stream, has_lines, outcome = CASES[case]
     scenario = loads(SCENARIO.format(stream=stream, size=size, outcome=outcome))
     bound, record = scenario.bind(Policy.for_dialect("pi")), Record()
-    begun = time.perf_counter()
-    with ScenarioRunner() as lab, lab.virtual_clock() as clock:
-        fake = lab.make_fake(scenario, clock=clock, record=record)
+    start = time.perf_counter()
+    with ScenarioRunner() as runner, runner.virtual_clock() as clock:
+        fake = runner.make_fake(scenario, clock=clock, record=record)
         if has_lines:
             launcher = Path(fake.path)
             launcher.write_text(_IN_LINES.join(launcher.read_text("utf-8").split("\nmodule.main(")), "utf-8")
         order = build_run_request(bound, fake, clock, record.add)
         answer: RunReport = clock.run(reference_supervisor().run, order, backend=backend)
         fake.finish()
-    taken = time.perf_counter() - begun
+    taken = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return {
         "seconds": taken,

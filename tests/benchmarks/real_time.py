@@ -36,17 +36,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     scenarios = [scenario for scenario in load_all_bundled() if not scenario.openings]
     bad = 0
-    with contextlib.nullcontext() if options.idle else burn_all_cores(_LONGEST), ScenarioRunner() as lab:
+    with contextlib.nullcontext() if options.idle else burn_all_cores(_LONGEST), ScenarioRunner() as runner:
         for run in range(1, options.runs + 1):
-            bad += _play_corpus(run, lab, scenarios, options)
+            bad += _play_corpus(run, runner, scenarios, options)
     return 1 if bad else 0
 
 
-def _play_corpus(run: int, lab: ScenarioRunner, scenarios: list[Scenario], options: argparse.Namespace) -> int:
+def _play_corpus(run: int, runner: ScenarioRunner, scenarios: list[Scenario], options: argparse.Namespace) -> int:
     begin, played, bad, starved, latest = time.monotonic(), 0, 0, 0, 0.0
     for scenario in scenarios:
         try:
-            played_run = lab.play_real(
+            played_run = runner.play_real(
                 scenario, subjects.reference_supervisor(), backend=options.backend, scale=options.scale
             )
         except NotForRealTime:

@@ -57,17 +57,17 @@ def build_defective_supervisor(defect: Defect) -> ReferenceSupervisor:
 
 
 def _search_for_defect(
-    defect: Defect, scenarios: Sequence[Scenario], seconds: float, lab: ScenarioRunner | None
+    defect: Defect, scenarios: Sequence[Scenario], seconds: float, runner: ScenarioRunner | None
 ) -> tuple[bool, str]:
     """Search in turns, a slice of time in each scenario that covers the rule."""
-    begun, seed, runs = process_time(), 0, 0
+    start, seed, runs = process_time(), 0, 0
     covering = [candidate for candidate in scenarios if defect.breaks in candidate.covers] or scenarios
-    while process_time() - begun < seconds:
+    while process_time() - start < seconds:
         for scenario in covering:
-            left = seconds - (process_time() - begun)
+            left = seconds - (process_time() - start)
             if left <= 0:
                 break
-            came = search(
+            result = search(
                 scenario,
                 build_defective_supervisor(defect),
                 runs=_RUNS,
@@ -76,15 +76,15 @@ def _search_for_defect(
                 shrinking=_SHRINK,
                 clock=process_time,
             )
-            runs += came.runs
-            if came.find is None:
+            runs += result.runs
+            if result.find is None:
                 continue
-            trouble = confirm_finding(came.find, defect)
-            if not trouble and lab is not None:
-                confirmed = confirm_failure(came.find, build_defective_supervisor(defect), lab)
+            trouble = confirm_finding(result.find, defect)
+            if not trouble and runner is not None:
+                confirmed = confirm_failure(result.find, build_defective_supervisor(defect), runner)
                 trouble = "" if confirmed.repeats else f"not deterministic: {confirmed.difference}"
-            spent = f"{runs} settings, {process_time() - begun:.1f} s"
-            return not trouble, f"{scenario.id}, {spent}: {trouble or came.find.reason}"
+            spent = f"{runs} settings, {process_time() - start:.1f} s"
+            return not trouble, f"{scenario.id}, {spent}: {trouble or result.find.reason}"
         seed += 1
     return False, f"not found in {runs} settings, {seconds:.0f} s"
 
@@ -101,11 +101,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ]
     scenarios = open_scenarios()
     found = 0
-    with ScenarioRunner() as lab:
+    with ScenarioRunner() as runner:
         for defect in chosen:
-            is_found, told = _search_for_defect(defect, scenarios, options.seconds, None if options.model_only else lab)
+            is_found, reported = _search_for_defect(
+                defect, scenarios, options.seconds, None if options.model_only else runner
+            )
             found += is_found
-            print(f"{'found    ' if is_found else 'NOT FOUND'} {defect.breaks} {defect.name}: {told}", flush=True)
+            print(f"{'found    ' if is_found else 'NOT FOUND'} {defect.breaks} {defect.name}: {reported}", flush=True)
     print(f"found {found} of {len(chosen)}")
     return 0 if found >= _SHARE * len(chosen) else 1
 

@@ -31,8 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", choices=PARTS, action="append", help="one part; may be given again; default: all")
     options = parser.parse_args(arguments)
     figures: dict[str, Any] = {}
-    with ScenarioRunner() as lab:
-        parts = [make(lab) for name, make in PARTS.items() if name in (options.only or PARTS)]
+    with ScenarioRunner() as runner:
+        parts = [make(runner) for name, make in PARTS.items() if name in (options.only or PARTS)]
         try:
             for _ in range(options.rounds):
                 for part in parts:

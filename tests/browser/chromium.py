@@ -59,12 +59,12 @@ def measure_page(
     Raises:
         pytest.skip.Exception: there is no Chromium.
     """
-    told = (
+    text = (
         "<script>document.body.append(Object.assign(document.createElement('pre'), {id: 'measured', "
         f"textContent: JSON.stringify((() => {{{script}}})())}}))</script>"
     )
     begin, _, end = _POLICY.sub("", page).rpartition("</body>")
-    (folder / "page.html").write_text(f"{begin}{told}</body>{end}", "utf-8")
+    (folder / "page.html").write_text(f"{begin}{text}</body>{end}", "utf-8")
     options = ["--dump-dom", "--enable-logging=stderr", f"--window-size={width},{height}", *([_DARK] if dark else [])]
     output, log = _run_chromium([*options, (folder / "page.html").as_uri()], folder)
     found = _MEASURED.search(output)

@@ -41,8 +41,8 @@ def test_check_tells_all_problems_of_all_files(capsys: pytest.CaptureFixture[str
     assert main(["check", "good.scenario.yaml", "bad.scenario.yaml"]) == 1
     assert capsys.readouterr().out == TOLD
     assert main(["check", "--json", "."]) == 1
-    told = json.loads(capsys.readouterr().out)
-    assert (told["files"], [(problem["line"], problem["column"]) for problem in told["problems"]]) == (
+    output = json.loads(capsys.readouterr().out)
+    assert (output["files"], [(problem["line"], problem["column"]) for problem in output["problems"]]) == (
         2,
         [(4, 5), (5, 16)],
     )
@@ -55,12 +55,12 @@ def test_a_word_that_somebody_else_may_add_is_told_to_be_known_to_pytest(
     here.joinpath("toy.scenario.yaml").write_text(GOOD.replace("raw", "toy"), "utf-8")
     for command, code in (("check", 1), ("run", 2)):
         assert main([command, "toy.scenario.yaml"]) == code
-        told = capsys.readouterr()
-        assert told.err.endswith(
+        output = capsys.readouterr()
+        assert output.err.endswith(
             f"agentproc {command}: dialects and steps that a conftest.py or a plugin adds are known to pytest alone: "
             "try pytest FILE\n"
         )
-        assert 'toy.scenario.yaml:2:8: unknown dialect "toy": known are raw' in told.out + told.err
+        assert 'toy.scenario.yaml:2:8: unknown dialect "toy": known are raw' in output.out + output.err
     assert main(["check", "bad.scenario.yaml"]) == 1
     assert capsys.readouterr().err == ""
 
@@ -107,7 +107,7 @@ def test_list_finds_by_the_word_that_people_type(word: str, first: str, capsys: 
 
 
 @pytest.mark.parametrize(
-    ("argv", "told"),
+    ("argv", "reported"),
     [
         (["chek"], "agentproc: there is no command chek: did you mean check?\n"),
         (["--jsn"], "agentproc: there is no option --jsn: the commands are"),
@@ -117,11 +117,11 @@ def test_list_finds_by_the_word_that_people_type(word: str, first: str, capsys: 
     ],
 )
 def test_a_line_that_cannot_be_meant_is_a_sentence_and_2(
-    argv: list[str], told: str, capsys: pytest.CaptureFixture[str]
+    argv: list[str], reported: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A script must tell its own mistake from a finding, and a person wants one sentence."""
     assert main(argv) == 2
-    assert capsys.readouterr().err.startswith(told)
+    assert capsys.readouterr().err.startswith(reported)
 
 
 @pytest.mark.slow
@@ -161,8 +161,8 @@ def test_a_mistake_of_the_kits_is_3_and_never_a_verdict(
 def test_a_reader_that_has_gone_is_no_failure() -> None:
     """`agentproc list | head -1` prints one line, and nothing on stderr."""
     script = f'"{sys.executable}" -m pytest_agentproc list --json | head -1'
-    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
-    assert (done.stdout, done.stderr) == ("[\n", "")
+    completed = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
+    assert (completed.stdout, completed.stderr) == ("[\n", "")
 
 
 def test_the_pre_commit_hook_is_a_command() -> None:

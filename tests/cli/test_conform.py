@@ -64,8 +64,8 @@ def test_conform_sums_up_each_supervisor_without_pytests_words(capsys: pytest.Ca
     """A user without pytest knowledge reads a table by rule and one sentence; a script reads the exit code."""
     argv = ["reference", "mine", "--rule", "A9", "--results", "out/results.json", "--report", "pages"]
     assert main(["conform", *argv]) == 1
-    told, errors = capsys.readouterr()
-    assert re.sub(r"(?<= passed, ).*", "...", told) == TOLD
+    output, errors = capsys.readouterr()
+    assert re.sub(r"(?<= passed, ).*", "...", output) == TOLD
     assert errors == ""
     subjects = json.loads(Path("out/results.json").read_text("utf-8"))["subjects"]
     assert [(subject["name"], subject["conformant"]) for subject in subjects] == [("mine", False), ("reference", True)]
@@ -81,7 +81,7 @@ def test_a_program_to_which_nothing_applies_is_not_conformant(capsys: pytest.Cap
 
 
 @pytest.mark.parametrize(
-    ("argv", "told"),
+    ("argv", "reported"),
     [
         ([], "there is no supervisor to judge\nname one, such as reference"),
         (["reference", "--command", "cat {agent}"], "SUBJECT and --command exclude each other\n"),
@@ -93,11 +93,11 @@ def test_a_program_to_which_nothing_applies_is_not_conformant(capsys: pytest.Cap
     ],
 )
 def test_what_cannot_be_judged_is_a_sentence_and_2(
-    argv: list[str], told: str, capsys: pytest.CaptureFixture[str]
+    argv: list[str], reported: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A mistyped word is no verdict on any supervisor."""
     assert main(["conform", *argv]) == 2
-    assert capsys.readouterr().err.startswith(f"agentproc conform: {told}")
+    assert capsys.readouterr().err.startswith(f"agentproc conform: {reported}")
 
 
 @pytest.mark.slow
@@ -133,9 +133,9 @@ def test_a_mistake_that_all_scenarios_tell_of_is_told_once(capsys: pytest.Captur
 def test_the_command_that_is_printed_for_a_program_is_the_commands_own(capsys: pytest.CaptureFixture[str]) -> None:
     """The module that the judgement wrote for it is deleted by then."""
     assert main(["conform", "--command", "sh -c 'exit 3' {agent}", "-k", "claude-api-error"]) == 1
-    told = capsys.readouterr().out
-    assert "adapter error: it exits with code * before it starts an agent" in told
-    assert """agentproc run claude-api-error --command 'sh -c '"'"'exit 3'"'"' {agent}'\n""" in told
+    output = capsys.readouterr().out
+    assert "adapter error: it exits with code * before it starts an agent" in output
+    assert """agentproc run claude-api-error --command 'sh -c '"'"'exit 3'"'"' {agent}'\n""" in output
 
 
 @pytest.mark.slow

@@ -74,18 +74,22 @@ def test_a_script_in_any_language_uses_a_fake(made: Path, language: list[str], s
     if program is None:
         pytest.skip(f"there is no {language[0]} on this machine")
     env = {"PATH": f"{made}:/usr/bin:/bin", "AGENTPROC_HARNESS": str(os.getpid())}
-    done = subprocess.run(
+    completed = subprocess.run(
         [program, *language[1:], script], env=env, capture_output=True, text=True, timeout=CEILING, check=False
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (completed.returncode, completed.stderr) == (0, "")
 
 
 def test_a_folder_of_fakes_is_written_anew_but_nothing_else_is(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A second fake joins the first, a refusal gives way to a fake, and a program of the user's is never lost."""
     capsys.readouterr()
     assert main(["fake", "hello.scenario.yaml", "--dir", str(made), "--name", "codex", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["path"], told["refused"], (made / "claude").stat().st_mode & 0o111) == (str(made / "codex"), [], 0o111)
+    output = json.loads(capsys.readouterr().out)
+    assert (output["path"], output["refused"], (made / "claude").stat().st_mode & 0o111) == (
+        str(made / "codex"),
+        [],
+        0o111,
+    )
     (made / "pi").write_text("mine", "utf-8")
     assert main(["fake", "hello.scenario.yaml", "--dir", str(made), "--name", "pi"]) == 2
     assert capsys.readouterr().err == (
@@ -96,11 +100,13 @@ def test_a_folder_of_fakes_is_written_anew_but_nothing_else_is(made: Path, capsy
 @pytest.mark.slow
 def test_a_harness_that_is_none_is_told_at_once(made: Path) -> None:
     """It is better that a fake does not start than that a misspelling lets it outlive its harness."""
-    for harness, told in (("me", "AGENTPROC_HARNESS=me: it must be"), ("999999999", "process 999999999 is gone")):
+    for harness, reported in (("me", "AGENTPROC_HARNESS=me: it must be"), ("999999999", "process 999999999 is gone")):
         env = {"AGENTPROC_HARNESS": harness}
-        done = subprocess.run([made / "claude"], env=env, capture_output=True, text=True, timeout=CEILING, check=False)
-        assert (done.returncode, done.stdout) == (70, "")
-        assert told in done.stderr
+        completed = subprocess.run(
+            [made / "claude"], env=env, capture_output=True, text=True, timeout=CEILING, check=False
+        )
+        assert (completed.returncode, completed.stdout) == (70, "")
+        assert reported in completed.stderr
 
 
 def _is_gone(pid: int) -> bool:
@@ -164,7 +170,7 @@ def _ask_until_yes(what: Callable[[], Any]) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("argv", "told"),
+    ("argv", "reported"),
     [
         (
             ["lingers-def"],
@@ -177,11 +183,11 @@ def _ask_until_yes(what: Callable[[], Any]) -> Any:
     ],
 )
 def test_what_cannot_be_made_is_a_sentence(
-    argv: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    argv: list[str], reported: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Place, value and remedy, and no file."""
     assert main(["fake", *argv, "--dir", str(tmp_path / "none")]) == 2
-    assert capsys.readouterr().err.startswith(f"agentproc fake: {told}")
+    assert capsys.readouterr().err.startswith(f"agentproc fake: {reported}")
 
 
 def test_a_fake_is_written_to_no_file_that_somebody_planted(made: Path, tmp_path: Path) -> None:
@@ -202,6 +208,9 @@ def test_a_fake_that_could_not_be_written_leaves_nothing(made: Path, tmp_path: P
     words = f"['fake', 'hello.scenario.yaml', '--dir', {str(made)!r}]"
     code = f"{limit}; from pytest_agentproc.cli import main; sys.exit(main({words}))"
     before = {file.name: file.read_bytes() for file in made.iterdir()}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
-    assert (done.returncode, done.stderr.splitlines()[0]) == (2, f"agentproc fake: --dir {made}: File too large")
+    completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert (completed.returncode, completed.stderr.splitlines()[0]) == (
+        2,
+        f"agentproc fake: --dir {made}: File too large",
+    )
     assert {file.name: file.read_bytes() for file in made.iterdir()} == before

@@ -166,9 +166,11 @@ def test_a_full_disk_is_a_sentence() -> None:
     """A full disk is neither a mistake nor a verdict."""
     code = [sys.executable, "-m", "pytest_agentproc", "run", "raw.scenario.yaml"]
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(code, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert done.returncode == 3
-    assert done.stderr.startswith("agentproc run: something could not be written: [Errno 28] No space left on device\n")
+        completed = subprocess.run(code, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert completed.returncode == 3
+    assert completed.stderr.startswith(
+        "agentproc run: something could not be written: [Errno 28] No space left on device\n"
+    )
 
 
 def test_run_in_the_model_tells_the_same_without_a_process(capsys: pytest.CaptureFixture[str]) -> None:
@@ -184,9 +186,9 @@ def test_run_in_the_model_tells_the_same_without_a_process(capsys: pytest.Captur
 def test_more_than_is_kept_of_an_instant_is_told_as_it_happens(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A record that was joined already is not joined once more."""
     assert main(["run", str(find_bundled_path(name)), "--clock", "model"]) == 0
-    told = capsys.readouterr().out
-    assert re.search(r"std(out|err), \d+ [KM]iB ", told)
-    assert told.splitlines()[-1].startswith("passed, record ")
+    output = capsys.readouterr().out
+    assert re.search(r"std(out|err), \d+ [KM]iB ", output)
+    assert output.splitlines()[-1].startswith("passed, record ")
 
 
 @pytest.mark.slow
@@ -203,8 +205,8 @@ def test_run_exits_1_for_a_supervisor_that_is_wrong_or_broken(capsys: pytest.Cap
     assert main(["run", "good.scenario.yaml", "--subject", "mine:supervise"]) == 1
     assert "no idea" in capsys.readouterr().out
     assert main(["run", "raw.scenario.yaml", "--subject", "mine:supervise", "--json"]) == 1
-    told = json.loads(capsys.readouterr().out)
-    assert (told["verdict"], told["subject"], told["rows"]) == ("not applicable", "supervise", [])
+    output = json.loads(capsys.readouterr().out)
+    assert (output["verdict"], output["subject"], output["rows"]) == ("not applicable", "supervise", [])
 
 
 def test_a_check_for_information_binds_no_other_supervisor(capsys: pytest.CaptureFixture[str]) -> None:
@@ -224,9 +226,9 @@ def test_what_a_supervisor_prints_is_no_part_of_the_object(capsys: pytest.Captur
     Path("chatty.py").write_text("print('import')\nasync def supervise(order):\n    print('play')\n", "utf-8")
     Path("good.scenario.yaml").write_text("scenario: it ends\nagent: raw\nscript: [{exit: 3}]\n")
     assert main(["run", "good.scenario.yaml", "--subject", "chatty:supervise", "--json"]) in (0, 1, 3)
-    told = capsys.readouterr()
-    assert json.loads(told.out)["subject"] == "supervise"
-    assert {"import", "play"} <= {*told.err.splitlines()}
+    output = capsys.readouterr()
+    assert json.loads(output.out)["subject"] == "supervise"
+    assert {"import", "play"} <= {*output.err.splitlines()}
 
 
 @pytest.mark.slow
@@ -242,7 +244,7 @@ def test_a_program_is_run_in_virtual_time(capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.parametrize(
-    ("argv", "told"),
+    ("argv", "reported"),
     [
         (["nope"], "agentproc run: nope: there is no such file, and no such bundled scenario\n"),
         (["raw.scenario.yaml", "--subject", "nul"], "agentproc run: nul: there is no such subject, did you mean null?"),
@@ -256,10 +258,12 @@ def test_a_program_is_run_in_virtual_time(capsys: pytest.CaptureFixture[str]) ->
         (["raw.scenario.yaml", "--command", "'x"], 'agentproc run: the command "\'x" cannot be split: no closing'),
     ],
 )
-def test_what_cannot_be_run_is_a_sentence_and_2(argv: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_run_is_a_sentence_and_2(
+    argv: list[str], reported: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A wrong word is no verdict."""
     assert main(["run", *argv]) == 2
-    assert capsys.readouterr().err.startswith(told)
+    assert capsys.readouterr().err.startswith(reported)
 
 
 def test_checks_that_need_an_unstated_limit_are_counted(capsys: pytest.CaptureFixture[str]) -> None:

@@ -54,8 +54,8 @@ def test_a_find_is_confirmed_with_real_processes_and_can_be_played_again(
     (tmp_path / "pauses.scenario.yaml").write_text(_TEXT, "utf-8")
     assert main(["search", "pauses.scenario.yaml", "--defect", "timer-beats-exit", "--seed", "1"]) == 1
     found = "found-pauses-timer-beats-exit.scenario.yaml"
-    told = re.sub(r"setting \d+", "setting N", _replace_figures(capsys.readouterr().out))
-    assert told == (
+    output = re.sub(r"setting \d+", "setting N", _replace_figures(capsys.readouterr().out))
+    assert output == (
         "pauses: N settings in T s: setting N breaks a promise, three times of three with real processes\n"
         "  outcome is inactive, not incomplete\n"
         f"  agentproc run {found} --defect timer-beats-exit\n"
@@ -76,8 +76,8 @@ def test_a_find_in_a_file_without_open_values_is_confirmed_and_can_be_played_aga
     capsys.readouterr()
     assert main(["search", "exits.scenario.yaml", "--explore", *defect, "--runs", "40"]) == 1
     found = "found-exits-timer-beats-exit.scenario.yaml"
-    told = re.sub(r"setting \d+", "setting N", _replace_figures(capsys.readouterr().out))
-    assert told == (
+    output = re.sub(r"setting \d+", "setting N", _replace_figures(capsys.readouterr().out))
+    assert output == (
         "exits: N settings, N of them within what the file expects, in T s: "
         "setting N breaks a promise, three times of three with real processes\n"
         "  outcome is inactive, not incomplete\n"
@@ -108,12 +108,12 @@ def test_several_at_a_time_are_told_as_one_after_the_other(
     for name, text in (("a", _TEXT), ("b", _TEXT.replace("exit: 3", "exit: 0")), ("c", _SOUND)):
         (tmp_path / "there" / f"{name}.scenario.yaml").write_text(text, "utf-8")
     words = ["search", "there", "--defect", "timer-beats-exit", "--seed", "1"]
-    told = []
+    lines = []
     for jobs in ("1", "2"):
         assert main([*words, "-j", jobs]) == 1
-        told.append(re.sub(r"\d+\.\d s", "T s", capsys.readouterr().out))
-    assert told[0] == told[1]
-    assert [line[0] for line in told[0].splitlines() if line[0] != " "] == ["a", "b", "c"]
+        lines.append(re.sub(r"\d+\.\d s", "T s", capsys.readouterr().out))
+    assert lines[0] == lines[1]
+    assert [line[0] for line in lines[0].splitlines() if line[0] != " "] == ["a", "b", "c"]
     assert {file.name[:8] for file in tmp_path.glob("found-*")} == {"found-a-", "found-b-"}
 
 
@@ -179,8 +179,8 @@ def test_settings_that_are_not_played_are_told_apart(tmp_path: Path, capsys: pyt
     file.write_text(_PAST_ITS_END.replace("- say: y", "- one_of: [{say: y}, {exit: 0}]"), "utf-8")
     words = ["--subject", "tests.plugin.examples.streaming:subject", "--runs", "5"]
     assert main(["search", str(file), *words]) == 0
-    told = _replace_figures(capsys.readouterr().out)
-    assert told == "speaks: N settings, N of them played, in T s, seed 0: nothing found\n"
+    output = _replace_figures(capsys.readouterr().out)
+    assert output == "speaks: N settings, N of them played, in T s, seed 0: nothing found\n"
 
 
 _OF_TRIO = """\
@@ -206,9 +206,9 @@ def test_a_supervisor_of_trio_is_searched_on_trio(
     (tmp_path / "exits.scenario.yaml").write_text(_SOUND, "utf-8")
     words = ["exits.scenario.yaml", "--subject", "of_trio:subject", "--backend", "trio"]
     assert main(["search", *words, "--runs", "5"]) == 1
-    told = capsys.readouterr().out
-    assert "agentproc run found-exits-run.scenario.yaml --subject of_trio:subject --backend trio" in told
-    assert "raised" not in told
+    output = capsys.readouterr().out
+    assert "agentproc run found-exits-run.scenario.yaml --subject of_trio:subject --backend trio" in output
+    assert "raised" not in output
 
 
 def test_a_file_whose_expectations_nobody_meets_is_not_explored(

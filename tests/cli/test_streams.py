@@ -57,9 +57,9 @@ def test_a_stream_that_cannot_be_written_gives_no_traceback(command: str, how: s
     """A script may close what it does not read."""
     for line in LINES[command]:
         script = f'exec "{sys.executable}" -m pytest_agentproc {line} {STREAMS[how]}'
-        done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=60, check=False)
-        assert (line, "Traceback" in done.stderr, "Exception ignored" in done.stderr) == (line, False, False)
-        assert (line, done.returncode in (0, 2, 3)) == (line, True)
+        completed = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=60, check=False)
+        assert (line, "Traceback" in completed.stderr, "Exception ignored" in completed.stderr) == (line, False, False)
+        assert (line, completed.returncode in (0, 2, 3)) == (line, True)
 
 
 @pytest.mark.slow
@@ -71,10 +71,10 @@ def test_a_reader_that_has_gone_before_the_first_word_is_no_failure(number: int)
         os.close(reading)
         out, err = (writing, subprocess.PIPE) if number == 1 else (subprocess.PIPE, writing)
         words = [sys.executable, "-m", "pytest_agentproc", *line.split()]
-        done = subprocess.run(words, text=True, timeout=60, check=False, stdout=out, stderr=err)
+        completed = subprocess.run(words, text=True, timeout=60, check=False, stdout=out, stderr=err)
         os.close(writing)
-        assert (line, (done.stdout or "", done.stderr or "")[2 - number].count("Traceback")) == (line, 0)
-        assert (line, done.returncode in (0, 2, 141)) == (line, True)
+        assert (line, (completed.stdout or "", completed.stderr or "")[2 - number].count("Traceback")) == (line, 0)
+        assert (line, completed.returncode in (0, 2, 141)) == (line, True)
 
 
 @pytest.mark.slow

@@ -28,9 +28,9 @@ def _run_time_command(*words: str, **env: str) -> subprocess.CompletedProcess[st
 
 def test_both_times_are_printed_and_the_exit_code_is_the_commands() -> None:
     """A script in CI sees at the end what it has saved; the words after the command are the command's own."""
-    done = _run_time_command("sh", "-c", 'echo "$@"; sleep 3600; exit 4', "sh", "--", "-x")
-    assert (done.returncode, done.stdout) == (4, "-- -x\n")
-    assert done.stderr.startswith("agentproc time: 3600 s of virtual time in ")
+    completed = _run_time_command("sh", "-c", 'echo "$@"; sleep 3600; exit 4', "sh", "--", "-x")
+    assert (completed.returncode, completed.stdout) == (4, "-- -x\n")
+    assert completed.stderr.startswith("agentproc time: 3600 s of virtual time in ")
 
 
 @pytest.mark.parametrize("scale", ["1", "60"])
@@ -41,9 +41,9 @@ def test_a_fake_follows_the_virtual_time_at_any_scale(
     monkeypatch.chdir(tmp_path)
     Path("drip.scenario.yaml").write_text(DRIP, "utf-8")
     assert main(["fake", "drip.scenario.yaml", "--dir", "fakes", "--name", "agent", "--scale", scale]) == 0
-    done = _run_time_command("sh", "-c", "agent", PATH=f"{tmp_path}/fakes:{os.environ['PATH']}")
-    assert done.stdout.startswith("hello"), done.stderr
-    assert done.stderr.startswith("agentproc time: 3600 s of virtual time in "), done.stderr
+    completed = _run_time_command("sh", "-c", "agent", PATH=f"{tmp_path}/fakes:{os.environ['PATH']}")
+    assert completed.stdout.startswith("hello"), completed.stderr
+    assert completed.stderr.startswith("agentproc time: 3600 s of virtual time in "), completed.stderr
 
 
 @pytest.mark.slow
@@ -54,17 +54,17 @@ def test_a_fake_of_a_test_may_be_silent_for_hours(tmp_path: Path) -> None:
         "    assert subprocess.run(fake.argv, capture_output=True).stdout == b'hello\\n'\n",
         "utf-8",
     )
-    done = _run_time_command(
+    completed = _run_time_command(
         sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, str(tmp_path)
     )
-    assert done.returncode == 0, done.stdout
+    assert completed.returncode == 0, completed.stdout
 
 
 def test_one_sentence_says_what_to_install(tmp_path: Path) -> None:
     """Where there is neither a coordinator nor a compiler, nothing else is printed."""
-    done = _run_time_command("true", PATH=str(tmp_path), XDG_CACHE_HOME=str(tmp_path))
-    assert done.returncode == 2
-    assert done.stderr == (
+    completed = _run_time_command("true", PATH=str(tmp_path), XDG_CACHE_HOME=str(tmp_path))
+    assert completed.returncode == 2
+    assert completed.stderr == (
         "agentproc time: virtual time for programs needs a C compiler, once, and there is no `cc`\n"
         "install one, such as by `apt install gcc libc6-dev`\n"
     )

@@ -77,8 +77,8 @@ def _build_search_arguments(subject: str) -> list[str]:
 def test_a_process_that_ends_by_itself_is_reported(capsys: pytest.CaptureFixture[str], subject: str, how: str) -> None:
     """The command does not wait for a result. A machine without memory kills, so the signal is named."""
     assert main(_build_search_arguments(subject)) == 3
-    told = f"the kit failed: the process for a.scenario.yaml ended {how}, without a result; -j 1 needs no such process"
-    assert capsys.readouterr().err.splitlines()[-1] == f"agentproc search: {told}"
+    text = f"the kit failed: the process for a.scenario.yaml ended {how}, without a result; -j 1 needs no such process"
+    assert capsys.readouterr().err.splitlines()[-1] == f"agentproc search: {text}"
 
 
 @pytest.mark.usefixtures("folder")

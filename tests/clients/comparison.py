@@ -103,23 +103,25 @@ def _list_clients() -> list[_ComparedClient]:
     ]
 
 
-def _judge_client(lab: ScenarioRunner, client: _ComparedClient) -> Iterator[_Result]:
+def _judge_client(runner: ScenarioRunner, client: _ComparedClient) -> Iterator[_Result]:
     for scenario in load_all_bundled():
         if scenario.parts or (scenario.dialect, scenario.mode) != client.agent or scenario.level == "info":
             continue
-        verdict, failed = _judge_scenario(lab, scenario, client)
+        verdict, failed = _judge_scenario(runner, scenario, client)
         yield _Result(
             scenario,
             verdict,
             failed,
-            choose_overall_verdict(judge_all_expectations(lab.play(scenario, reference_supervisor()))),
+            choose_overall_verdict(judge_all_expectations(runner.play(scenario, reference_supervisor()))),
         )
 
 
-def _judge_scenario(lab: ScenarioRunner, scenario: Scenario, client: _ComparedClient) -> tuple[Verdict, dict[str, str]]:
+def _judge_scenario(
+    runner: ScenarioRunner, scenario: Scenario, client: _ComparedClient
+) -> tuple[Verdict, dict[str, str]]:
     """Run a scenario, and give its result with the first failed check of each level, or with its needs."""
     try:
-        played = lab.play(scenario, client.subject)
+        played = runner.play(scenario, client.subject)
     except NotApplicable as limit:
         return Verdict.NOT_APPLICABLE, {_NEED: limit.name}
     rows = judge_all_expectations(played)
@@ -158,8 +160,8 @@ def _format_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 def write_page_text() -> str:
     """Play everything, and write the page: figures, rule by rule, and every red in one line."""
-    with ScenarioRunner() as lab:
-        found = [(client, [*_judge_client(lab, client)]) for client in _list_clients()]
+    with ScenarioRunner() as runner:
+        found = [(client, [*_judge_client(runner, client)]) for client in _list_clients()]
     figures: list[list[object]] = [
         [f"{client.package} {client.version}", *_count_verdicts(results)] for client, results in found
     ]

@@ -73,13 +73,13 @@ def backend(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session")
-def lab() -> Iterator[ScenarioRunner]:
+def runner() -> Iterator[ScenarioRunner]:
     """Give one runner of scenarios to all tests."""
-    with ScenarioRunner() as lab:
-        yield lab
+    with ScenarioRunner() as runner:
+        yield runner
 
 
 @pytest.fixture(scope="session")
-def programs(lab: ScenarioRunner, tmp_path_factory: pytest.TempPathFactory) -> Programs:
+def programs(runner: ScenarioRunner, tmp_path_factory: pytest.TempPathFactory) -> Programs:
     """Give the programs that use Node clients, with fakes that play in real time."""
-    return Programs(lab, tmp_path_factory.mktemp("programs"))
+    return Programs(runner, tmp_path_factory.mktemp("programs"))

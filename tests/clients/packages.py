@@ -163,10 +163,10 @@ def fill_cached_folder(name: str, pins: list[str], command: Callable[[Path], lis
 
 
 def _install(command: list[str], pins: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=_LIMIT, check=False)
-    if done.returncode == 0:
+    completed = subprocess.run(command, capture_output=True, text=True, timeout=_LIMIT, check=False)
+    if completed.returncode == 0:
         return
-    said = done.stderr + done.stdout
+    said = completed.stderr + completed.stdout
     reason = next((word for word in _UNREACHABLE if word in said), None)
     if reason is not None:
         pytest.skip(f"the registry of {', '.join(pins)} cannot be reached: {reason}")

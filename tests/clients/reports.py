@@ -85,8 +85,8 @@ def _build_server(version: str) -> Command:
 
 
 def _build_defective_supervisor(name: str) -> ReferenceSupervisor:
-    made = defects.find_defect(name)
-    return ReferenceSupervisor(name, made.deciders, made.session_deciders)
+    defect = defects.find_defect(name)
+    return ReferenceSupervisor(name, defect.deciders, defect.session_deciders)
 
 
 @dataclass(frozen=True)
@@ -183,10 +183,10 @@ $ pytest --agentproc-corpus --agentproc-subject=claude_agent_acp.toml -k backgro
 """
 
 
-def run_report(lab: ScenarioRunner, program: Program) -> tuple[str, str]:
+def run_report(runner: ScenarioRunner, program: Program) -> tuple[str, str]:
     """Run a program with the scenario of its report; give the first check that fails, if any, and the page's row."""
     scenario = load(_OWN[program.scenario]) if program.scenario in _OWN else load_bundled(program.scenario)
-    played = lab.play(scenario, program.subject())
+    played = runner.play(scenario, program.subject())
     assert played.record.header["clock"] == "virtual", played.record.header
     failed, words = "", "passes"
     for row in judge_play(played, is_reference=False).rows:
@@ -208,8 +208,8 @@ def write_page_text(rows: Sequence[str]) -> str:
 
 def main() -> None:
     """Write the page."""
-    with ScenarioRunner() as lab:
-        PAGE.write_text(write_page_text([run_report(lab, program)[1] for program in PROGRAMS]), "utf-8")
+    with ScenarioRunner() as runner:
+        PAGE.write_text(write_page_text([run_report(runner, program)[1] for program in PROGRAMS]), "utf-8")
 
 
 if __name__ == "__main__":

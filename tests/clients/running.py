@@ -132,14 +132,14 @@ class Client:
     """One client in the hands of one program.
 
     Args:
-        lab: the maker of its fakes.
+        runner: the maker of its fakes.
         command: the program, to which a usage and the fake's executable are added.
         agent: the value of a scenario's `agent` for it.
         folder: the program's home.
     """
 
-    def __init__(self, lab: ScenarioRunner, command: list[str], agent: str, folder: Path) -> None:
-        self._lab = lab
+    def __init__(self, runner: ScenarioRunner, command: list[str], agent: str, folder: Path) -> None:
+        self._runner = runner
         self._command = command
         self._agent = agent
         self._folder = folder
@@ -156,7 +156,7 @@ class Client:
         steps = textwrap.indent(textwrap.dedent(script).strip(), "  ")
         told = "expect: {received: {argv: []}}"  # it judges nothing; it has the agent report its start arguments
         scenario = loads(f"scenario: a client's agent\nagent: {self._agent}\nscript:\n{steps}\n{told}\n")
-        fake = self._lab.make_fake(scenario)
+        fake = self._runner.make_fake(scenario)
         environ = {"PATH": f"{fake.folder}:{os.environ['PATH']}", "HOME": str(self._folder), **environ}
         with self._start([*self._command, usage, fake.path], environ) as program:
             try:
@@ -172,9 +172,9 @@ class Client:
         if not is_over:
             said = (self._folder / "stdout").read_text("utf-8")
             pytest.fail(f"{usage} did not end within {CEILING:.0f} s:\n{said}{errors}", pytrace=False)
-        ran = Ran(program.returncode, self._told(fake), errors, record)
-        assert (tuple(ran.left), others) == (leaves, []), f"left are {ran.left} and {others}: {ran.told}\n{errors}"
-        return ran
+        run = Ran(program.returncode, self._told(fake), errors, record)
+        assert (tuple(run.left), others) == (leaves, []), f"left are {run.left} and {others}: {run.told}\n{errors}"
+        return run
 
     @contextmanager
     def _start(self, command: list[str], environ: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
@@ -197,12 +197,12 @@ class Client:
 
     def _told(self, fake: FakeAgent) -> list[dict[str, Any]]:
         assert isinstance(fake.watch, FakeLog)
-        told = []
+        lines = []
         for line in (self._folder / "stdout").read_text("utf-8").splitlines():
             row = json.loads(line)
             at = {"at": fake.watch.clock.convert_moment_to_instant(int(row["at"])) / _SECOND} if "at" in row else {}
-            told.append({**row, **at})
-        return told
+            lines.append({**row, **at})
+        return lines
 
 
 def _list_fake_pids(fake: FakeAgent) -> list[int]:
@@ -233,12 +233,12 @@ class Programs:
     """The programs, each beside the packages that it imports.
 
     Args:
-        lab: the maker of the fakes.
+        runner: the maker of the fakes.
         folder: an empty folder of the session.
     """
 
-    def __init__(self, lab: ScenarioRunner, folder: Path) -> None:
-        self._lab = lab
+    def __init__(self, runner: ScenarioRunner, folder: Path) -> None:
+        self._runner = runner
         self._folder = folder
 
     def node(self, name: str, package: str | None, agent: str) -> Client:
@@ -254,7 +254,7 @@ class Programs:
             shutil.copytree(_PROGRAMS, folder)
             if package is not None:
                 (folder / "node_modules").symlink_to(install_from_npm(package) / "node_modules")
-        return Client(self._lab, [find_node(), str(folder / name)], agent, folder)
+        return Client(self._runner, [find_node(), str(folder / name)], agent, folder)
 
     def python(self, name: str, agent: str) -> Client:
         """Give a client that a Python program uses.
@@ -266,7 +266,7 @@ class Programs:
         folder = self._folder / "python"
         folder.mkdir(exist_ok=True)
         path = f"PYTHONPATH={install_from_pypi_without_clis()}:{install_from_pypi()}"
-        return Client(self._lab, ["env", path, sys.executable, str(_PROGRAMS.with_name(name))], agent, folder)
+        return Client(self._runner, ["env", path, sys.executable, str(_PROGRAMS.with_name(name))], agent, folder)
 
     def shell(self, name: str, agent: str) -> Client:
         """Give a client that is a shell script.
@@ -277,4 +277,4 @@ class Programs:
         """
         folder = self._folder / "shell"
         folder.mkdir(exist_ok=True)
-        return Client(self._lab, ["sh", str(_PROGRAMS / name)], agent, folder)
+        return Client(self._runner, ["sh", str(_PROGRAMS / name)], agent, folder)

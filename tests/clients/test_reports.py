@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: f"{program.report}, {program.name}")
-def test_a_program_is_red_before_its_fix_and_green_after_it(lab: ScenarioRunner, program: Program) -> None:
+def test_a_program_is_red_before_its_fix_and_green_after_it(runner: ScenarioRunner, program: Program) -> None:
     """A scenario that a real fault does not turn red, or that its fix does not turn green, is of no use."""
-    failed, row = run_report(lab, program)
+    failed, row = run_report(runner, program)
     assert failed == program.failed
     assert row in PAGE.read_text("utf-8").splitlines()
 

@@ -101,7 +101,7 @@ def play_page(page: Path, folder: Path) -> None:
     """
     left: list[str] = []
     found = find_blocks(page.read_text("utf-8"))
-    said = " ".join(block.text for block in found if block.language in ("console", "sh"))
+    text = " ".join(block.text for block in found if block.language in ("console", "sh"))
     for block in found:
         where = f"{page.name}:{block.line}"
         if block.language not in _HOW:
@@ -112,7 +112,7 @@ def play_page(page: Path, folder: Path) -> None:
             path = folder / block.file
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(block.text, "utf-8")
-            if _is_run(block.file) and block.file not in said:
+            if _is_run(block.file) and block.file not in text:
                 left.append(block.file)
             elif block.file.endswith((".yaml", ".yml")) and not _is_run(block.file):
                 yaml.safe_load(block.text)
@@ -120,8 +120,8 @@ def play_page(page: Path, folder: Path) -> None:
             folder.joinpath(name).write_text(block.text, "utf-8")
             left.append(name)
     if left:
-        done = run_command([f"{sys.executable}", "-m", "pytest", "-q", "-W", "error", *left], folder)
-        assert done.returncode == 0, f"{page.name}: {' '.join(left)}\n{done.stdout}{done.stderr}"
+        completed = run_command([f"{sys.executable}", "-m", "pytest", "-q", "-W", "error", *left], folder)
+        assert completed.returncode == 0, f"{page.name}: {' '.join(left)}\n{completed.stdout}{completed.stderr}"
 
 
 def _is_run(file: str) -> bool:
@@ -173,8 +173,8 @@ def _play_python(block: Block, where: str, folder: Path) -> str:
     """A test is run by pytest, and any other program by Python."""
     if re.search(r"^(async )?def test_|^class Test", block.text, re.MULTILINE):
         return f"test_block_{block.line}.py"
-    done = run_command([sys.executable, "-W", "error", "-c", block.text], folder)
-    assert done.returncode == 0, f"{where}: {done.stderr}"
+    completed = run_command([sys.executable, "-W", "error", "-c", block.text], folder)
+    assert completed.returncode == 0, f"{where}: {completed.stderr}"
     return ""
 
 
@@ -182,8 +182,8 @@ def _play_console(block: Block, where: str, folder: Path) -> str:
     """Each command prints what is shown below it, on stdout and then on stderr."""
     assert block.text.startswith("$ "), f"{where}: a console block begins with a command, such as $ agentproc list"
     for command, shown in block.commands:
-        done = run_command(["sh", "-c", command], folder)
-        printed = (done.stdout + done.stderr).replace(str(folder), HOME)
+        completed = run_command(["sh", "-c", command], folder)
+        printed = (completed.stdout + completed.stderr).replace(str(folder), HOME)
         assert matches_shown(shown, printed), f"{where}: $ {command}\nshown:\n{shown}\nprinted:\n{printed}"
     return ""
 
@@ -191,8 +191,8 @@ def _play_console(block: Block, where: str, folder: Path) -> str:
 def _play_shell(block: Block, where: str, folder: Path) -> str:
     """Every command ends well; those that install something are not run."""
     if not _INSTALLS.match(block.text):
-        done = run_command(["sh", "-euc", block.text], folder)
-        assert done.returncode == 0, f"{where}: {block.text}\n{done.stdout}{done.stderr}"
+        completed = run_command(["sh", "-euc", block.text], folder)
+        assert completed.returncode == 0, f"{where}: {block.text}\n{completed.stdout}{completed.stderr}"
     return ""
 
 

@@ -109,8 +109,8 @@ def test_the_example_of_a_verdict_shows_it(verdict: Verdict, tmp_path: Path) -> 
         tmp_path.joinpath(entry.example.file).write_text(entry.example.text, "utf-8")
     printed = ""
     for command in entry.example.commands:
-        done = run_command(["sh", "-c", command], tmp_path)
-        printed = done.stdout + done.stderr
+        completed = run_command(["sh", "-c", command], tmp_path)
+        printed = completed.stdout + completed.stderr
     expected = {Verdict.KIT_ERROR: "passed", Verdict.KNOWN: "xfailed"}.get(verdict, str(verdict))
     assert expected in printed
 
@@ -123,8 +123,8 @@ def test_the_example_of_an_option_runs(option: str, tmp_path: Path) -> None:
     tmp_path.joinpath("known.yaml").write_text("[]\n", "utf-8")
     example = load_page_writer().OPTION_EXAMPLES[option]
     assert f"--agentproc-{option.replace('_', '-')}" in example
-    done = run_command(["sh", "-c", example], tmp_path)
-    assert done.returncode in (0, 1), f"{example}\n{done.stdout}{done.stderr}"
+    completed = run_command(["sh", "-c", example], tmp_path)
+    assert completed.returncode in (0, 1), f"{example}\n{completed.stdout}{completed.stderr}"
 
 
 @pytest.mark.slow
@@ -133,8 +133,8 @@ def test_the_examples_of_commands_run(tmp_path: Path) -> None:
     examples = load_page_writer().COMMAND_EXAMPLES
     assert sorted(examples) == sorted(MODULE_AND_PURPOSE_BY_COMMAND)
     for name in ("new", *(name for name in examples if name != "new")):
-        done = run_command(["sh", "-c", examples[name]], tmp_path)
-        assert done.returncode == 0, f"{examples[name]}\n{done.stdout}{done.stderr}"
+        completed = run_command(["sh", "-c", examples[name]], tmp_path)
+        assert completed.returncode == 0, f"{examples[name]}\n{completed.stdout}{completed.stderr}"
 
 
 def _list_headings(name: str) -> list[str]:

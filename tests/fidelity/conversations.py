@@ -45,8 +45,8 @@ _CALC = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "server
 def _build_answer(result: dict[str, Any]) -> str:
     """Answer the last message of MCP, whose ids are in the place of their names."""
     message = {"jsonrpc": "2.0", "id": "<message>", "result": result}
-    told = {"subtype": "success", "request_id": "<request>", "response": {"mcp_response": message}}
-    return json.dumps({"type": "control_response", "response": told}).replace('"<message>"', "<message>")
+    fields = {"subtype": "success", "request_id": "<request>", "response": {"mcp_response": message}}
+    return json.dumps({"type": "control_response", "response": fields}).replace('"<message>"', "<message>")
 
 
 def _build_hook_settings(**commands: str) -> str:

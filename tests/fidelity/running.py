@@ -98,8 +98,8 @@ def _talk(program: subprocess.Popen[str], talk: Sequence[tuple[str, str]]) -> Ra
 def _insert_ids(line: str, printed: list[str]) -> str:
     """Write the last id of a thread, a turn and a session that was printed in the place of its name."""
     text = "".join(printed)
-    for name, told in _IDS.items():
-        found = re.findall(rf'{told}: ?"?([^",}}]+)', text)
+    for name, reported in _IDS.items():
+        found = re.findall(rf'{reported}: ?"?([^",}}]+)', text)
         line = line.replace(f"<{name}>", found[-1]) if found else line
     return line
 

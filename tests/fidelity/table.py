@@ -119,9 +119,9 @@ def write_page_text() -> str:
         result = hold_conversation(conversation)
         numbers = sorted({number or 0 for number in result.find_allowing_entries(conversation).values()})
         [version] = NPM[PACKAGES[conversation.cli]].values()
-        told = ", ".join(str(number or "NOT ALLOWED") for number in numbers) or "none"
+        text = ", ".join(str(number or "NOT ALLOWED") for number in numbers) or "none"
         lines.append(
-            f"| {conversation.cli} | {version} | {conversation.name} | {len(result.events) or 'text'} | {told} |"
+            f"| {conversation.cli} | {version} | {conversation.name} | {len(result.events) or 'text'} | {text} |"
         )
     allowed = [f"| {number} | {where} | `{form}` | {why} |" for number, (where, form, why) in enumerate(ALLOWED, 1)]
     return "\n".join([_HEAD + "\n".join(lines), _LIST + "\n".join(allowed), ""])

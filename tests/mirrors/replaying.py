@@ -89,8 +89,8 @@ class _Replay:
         params = value.get("params")
         if not isinstance(params, dict) or "sessionId" not in params:
             return value
-        told = [line if isinstance(line, dict) else json.loads(line) for line in self.seen.lines]
-        made = [line["result"]["sessionId"] for line in told if "sessionId" in line.get("result", {})]
+        message = [line if isinstance(line, dict) else json.loads(line) for line in self.seen.lines]
+        made = [line["result"]["sessionId"] for line in message if "sessionId" in line.get("result", {})]
         return {**value, "params": {**params, "sessionId": made[-1]}}
 
     async def _on_eof(self, _value: Any) -> None:

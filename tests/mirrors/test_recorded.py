@@ -97,9 +97,9 @@ def test_the_second_recording_equals_the_first(name: str, tmp_path: Path) -> Non
         states=mirror.states,
     )
     out = tmp_path / "made.scenario.yaml"
-    made = draft_scenario_from_recording(out, first, speaker, [], "as it was recorded")
+    draft = draft_scenario_from_recording(out, first, speaker, [], "as it was recorded")
     second = play_recorded(load(out), recorded.argv, list_agent_input(first))
     assert normalize_events(second)[0] == normalize_events(first)[0]
     for instant, other in zip(normalize_events(first)[1], normalize_events(second)[1], strict=True):
         assert abs(instant - other) <= _DROPPED + instant // 50
-    assert bool(made.notes) == (name in IN_BYTES), made.notes
+    assert bool(draft.notes) == (name in IN_BYTES), draft.notes

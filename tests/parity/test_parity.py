@@ -26,10 +26,10 @@ _BATCHES = [pytest.param(number, marks=pytest.mark.once if number >= 5 else ()) 
 
 
 @pytest.fixture(scope="module")
-def lab() -> Iterator[ScenarioRunner]:
-    """Give one lab to all plays."""
-    with ScenarioRunner() as lab:
-        yield lab
+def runner() -> Iterator[ScenarioRunner]:
+    """Give one runner to all plays."""
+    with ScenarioRunner() as runner:
+        yield runner
 
 
 @pytest.fixture(params=["asyncio", "trio"])
@@ -38,10 +38,10 @@ def backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def _find_difference(lab: ScenarioRunner, scenario: Scenario, backend: str) -> str:
+def _find_difference(runner: ScenarioRunner, scenario: Scenario, backend: str) -> str:
     """Play for real and in the model; return the first difference, or nothing."""
     foretold = compute_normal_form(run_in_model(scenario, reference_supervisor()).record)
-    happened = compute_normal_form(lab.play(scenario, reference_supervisor(), backend=backend).record)
+    happened = compute_normal_form(runner.play(scenario, reference_supervisor(), backend=backend).record)
     for number, (model, real) in enumerate(zip(foretold, happened, strict=False)):
         if model != real:
             return f"{scenario.id}, {backend}, event {number}:\n  model {model}\n  real  {real}\n{scenario.text}"
@@ -51,74 +51,77 @@ def _find_difference(lab: ScenarioRunner, scenario: Scenario, backend: str) -> s
 
 
 @pytest.mark.parametrize("scenario", load_all_bundled(), ids=lambda scenario: scenario.id)
-def test_the_model_foretells_the_corpus(lab: ScenarioRunner, backend: str, scenario: Scenario) -> None:
+def test_the_model_foretells_the_corpus(runner: ScenarioRunner, backend: str, scenario: Scenario) -> None:
     """A verdict is only as true as the order of the events that it is drawn from."""
-    assert _find_difference(lab, scenario, backend) == ""
+    assert _find_difference(runner, scenario, backend) == ""
 
 
 def _select_comparable_artifacts(files: Mapping[str, bytes] | None) -> dict[str, Any] | None:
     """Give the artifacts without what no two runs share: their name, their folder, the date."""
     if files is None:
         return None
-    told: dict[str, Any] = dict(files)
+    details: dict[str, Any] = dict(files)
     if "result.json" in files:
         fields = json.loads(files["result.json"])
         own = {"run_id", "cwd", "started_at", "ended_at"}
-        told["result.json"] = [*fields], {name: value for name, value in fields.items() if name not in own}
-        del told["result.json"][1]["argv"][0]
-    return told
+        details["result.json"] = [*fields], {name: value for name, value in fields.items() if name not in own}
+        del details["result.json"][1]["argv"][0]
+    return details
 
 
 @pytest.mark.parametrize("scenario", _KEPT, ids=lambda scenario: scenario.id)
-def test_the_model_foretells_the_artifacts(lab: ScenarioRunner, backend: str, scenario: Scenario) -> None:
+def test_the_model_foretells_the_artifacts(runner: ScenarioRunner, backend: str, scenario: Scenario) -> None:
     """The bytes on a disk, or the leftovers of a failing one, equal the bytes in memory."""
     foretold = _select_comparable_artifacts(run_in_model(scenario, reference_supervisor()).artifacts)
     assert foretold is not None
     if scenario.cannot_spawn is not None:  # only the words name the missing file
-        foretold["result.json"][1]["error"] = lab.play(scenario, reference_supervisor()).answer.error  # type: ignore[union-attr]
+        foretold["result.json"][1]["error"] = runner.play(scenario, reference_supervisor()).answer.error  # type: ignore[union-attr]
     assert (
-        _select_comparable_artifacts(lab.play(scenario, reference_supervisor(), backend=backend).artifacts) == foretold
+        _select_comparable_artifacts(runner.play(scenario, reference_supervisor(), backend=backend).artifacts)
+        == foretold
     )
 
 
 @pytest.mark.parametrize("claim", CASES)
-def test_the_model_foretells_the_cases_of_the_tie_rules(lab: ScenarioRunner, backend: str, claim: str) -> None:
+def test_the_model_foretells_the_cases_of_the_tie_rules(runner: ScenarioRunner, backend: str, claim: str) -> None:
     """These show a broken tie rule where most scenarios do not."""
-    assert _find_difference(lab, load_case(claim), backend) == ""
+    assert _find_difference(runner, load_case(claim), backend) == ""
 
 
-@pytest.mark.parametrize("deed", ["{cancel: {}}", "{stop: {}}", "{close: {}}", "{prompt: two}"])
+@pytest.mark.parametrize("action", ["{cancel: {}}", "{stop: {}}", "{close: {}}", "{prompt: two}"])
 def test_the_model_foretells_an_answer_at_the_instant_of_something_else(
-    lab: ScenarioRunner, backend: str, deed: str
+    runner: ScenarioRunner, backend: str, action: str
 ) -> None:
     """The handler is a task of its own: it answers when the caller, which acts at the same instant, waits again."""
     scenario = loads(
         "scenario: an answer comes late\nagent: acp\nhandler: {permission: allow, after: 10s}\n"
-        f"drive: [{{prompt: one}}, {{wait: 10s}}, {deed}]\n"
+        f"drive: [{{prompt: one}}, {{wait: 10s}}, {action}]\n"
         "script: [{wait_for: prompt 1}, {ask: {permission: Edit}}, {answer: first}]\n"
     )
-    assert _find_difference(lab, scenario, backend) == ""
+    assert _find_difference(runner, scenario, backend) == ""
 
 
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("claim", KINDS)
-def test_the_model_foretells_every_kind_of_descendant(lab: ScenarioRunner, backend: str, claim: str, end: str) -> None:
+def test_the_model_foretells_every_kind_of_descendant(
+    runner: ScenarioRunner, backend: str, claim: str, end: str
+) -> None:
     """The kinds differ only in the processes found by a supervisor, the kernel's signals, and the processes left."""
-    assert _find_difference(lab, load_kind(claim, end), backend) == ""
+    assert _find_difference(runner, load_kind(claim, end), backend) == ""
 
 
 @pytest.mark.parametrize("number", range(len(load_pairs())))
-def test_the_model_foretells_two_agents_at_once(lab: ScenarioRunner, backend: str, number: int) -> None:
+def test_the_model_foretells_two_agents_at_once(runner: ScenarioRunner, backend: str, number: int) -> None:
     """Several runs under one clock go one at a time, by declaration."""
     bounds = bind_all(load_pairs()[number])
-    assert compute_normal_form(play_together(lab, bounds, backend)[0]) == compute_normal_form(
+    assert compute_normal_form(play_together(runner, bounds, backend)[0]) == compute_normal_form(
         play_together_in_model(bounds)[0]
     )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("batch", _BATCHES)
-def test_the_model_foretells_random_programs(lab: ScenarioRunner, backend: str, batch: int) -> None:
+def test_the_model_foretells_random_programs(runner: ScenarioRunner, backend: str, batch: int) -> None:
     """Five hundred programs in all, made of few instants, so that nearly everything happens at once."""
     seeds = range(batch * _BATCH, (batch + 1) * _BATCH)
-    assert [text for seed in seeds if (text := _find_difference(lab, draw_program(seed), backend))] == []
+    assert [text for seed in seeds if (text := _find_difference(runner, draw_program(seed), backend))] == []

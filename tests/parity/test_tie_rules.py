@@ -31,15 +31,15 @@ def _load_scenarios() -> tuple[Scenario, ...]:
 @cache
 def _describe_plays(name: str = "") -> dict[str, object]:
     model = BROKEN[name] if name else InMemoryModel
-    told: dict[str, object] = {}
+    fields: dict[str, object] = {}
     for scenario in _load_scenarios():
-        told[scenario.id] = compute_normal_form(run_in_model(scenario, reference_supervisor(), model=model).record)
+        fields[scenario.id] = compute_normal_form(run_in_model(scenario, reference_supervisor(), model=model).record)
     for number, pair in enumerate(load_pairs()):
         try:
-            told[f"pair {number}"] = compute_normal_form(play_together_in_model(bind_all(pair), model)[0])
+            fields[f"pair {number}"] = compute_normal_form(play_together_in_model(bind_all(pair), model)[0])
         except ClockError as error:
-            told[f"pair {number}"] = error.reason
-    return told
+            fields[f"pair {number}"] = error.reason
+    return fields
 
 
 @pytest.mark.slow

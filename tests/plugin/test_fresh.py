@@ -62,7 +62,7 @@ def test_a_conftest_of_ten_lines_is_all_that_an_empty_directory_needs(tmp_path: 
         project.joinpath(file.name).write_text(file.read_text("utf-8"), "utf-8")
     conftest = project.joinpath("conftest.py").read_text("utf-8")
     assert len([line for line in conftest.splitlines() if line]) <= LONGEST_CONFTEST
-    done = subprocess.run(
+    completed = subprocess.run(
         [home / "bin" / "python", "-m", "pytest", "--agentproc-corpus", "-q", "--tb=no", "-rN", "-k", "byte-a-minute"],
         cwd=project,
         env={"PATH": os.environ["PATH"], "COLUMNS": "80"},
@@ -71,6 +71,6 @@ def test_a_conftest_of_ten_lines_is_all_that_an_empty_directory_needs(tmp_path: 
         check=False,
         timeout=CEILING,
     )
-    assert "\nA1  any byte is activity; a run that is       1" in done.stdout, done.stdout + done.stderr
-    assert "agentproc: mine is not conformant: must: 1 failed, " in done.stdout
-    assert (done.returncode, done.stderr) == (pytest.ExitCode.TESTS_FAILED, "")
+    assert "\nA1  any byte is activity; a run that is       1" in completed.stdout, completed.stdout + completed.stderr
+    assert "agentproc: mine is not conformant: must: 1 failed, " in completed.stdout
+    assert (completed.returncode, completed.stderr) == (pytest.ExitCode.TESTS_FAILED, "")

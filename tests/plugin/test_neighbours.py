@@ -164,7 +164,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.mark.slow
 def test_timeout_ends_a_supervisor_that_blocks(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A marker is for scenarios, too; the next test has the lab as it was."""
+    """A marker is for scenarios, too; the next test has the runner as it was."""
     load_plugins(monkeypatch, "timeout")
     write_scenarios(pytester, one=GREEN)
     pytester.makepyfile(mine=ENDINGS, test_own=OWN)

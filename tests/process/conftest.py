@@ -1,4 +1,4 @@
-"""The lab of all process tests, and a stand for each. Owns their lifetimes; knows no expectation."""
+"""The runner of all process tests, and a stand for each. Owns their lifetimes; knows no expectation."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="session")
-def lab() -> Iterator[ScenarioRunner]:
-    """Give one lab to all tests: its broker starts once."""
-    with ScenarioRunner() as lab:
-        yield lab
+def runner() -> Iterator[ScenarioRunner]:
+    """Give one runner to all tests: its broker starts once."""
+    with ScenarioRunner() as runner:
+        yield runner
 
 
 @pytest.fixture
-def make_stand(lab: ScenarioRunner) -> Iterator[Callable[..., Stand]]:
+def make_stand(runner: ScenarioRunner) -> Iterator[Callable[..., Stand]]:
     """Give a maker of stands; each ends with the test, and no fake of any may outlive it."""
     stands: list[Stand] = []
 
     def make(**options: Any) -> Stand:
-        stands.append(Stand(lab, **options))
+        stands.append(Stand(runner, **options))
         return stands[-1]
 
     yield make

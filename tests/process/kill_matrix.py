@@ -31,10 +31,10 @@ Defects x scenarios: the expect keys that a defect turns red, * where the scenar
 
 def list_failed_keys(scenario: Scenario, name: str) -> list[str]:
     """Play a scenario against a defect in the model, and list the keys that failed."""
-    made = defects.find_defect(name)
-    if (made.session_deciders if scenario.is_session else made.deciders) == _REFERENCE[scenario.is_session]:
+    defect = defects.find_defect(name)
+    if (defect.session_deciders if scenario.is_session else defect.deciders) == _REFERENCE[scenario.is_session]:
         return []  # it is the reference supervisor here
-    played = run_in_model(scenario, ReferenceSupervisor(name, made.deciders, made.session_deciders))
+    played = run_in_model(scenario, ReferenceSupervisor(name, defect.deciders, defect.session_deciders))
     return [row.key for row in judge_all_expectations(played) if row.verdict is Verdict.FAILED]
 
 

@@ -105,18 +105,18 @@ class Stand:
     """One test's virtual clock and its fakes.
 
     Args:
-        lab: the maker of the fakes.
+        runner: the maker of the fakes.
         options: those of `VirtualClock`.
     """
 
-    def __init__(self, lab: ScenarioRunner, **options: Any) -> None:
+    def __init__(self, runner: ScenarioRunner, **options: Any) -> None:
         self.clock = VirtualClock(**options)
         self.fakes: list[FakeAgent] = []
-        self._lab = lab
+        self._runner = runner
 
     def fake(self, script: str, agent: str = "raw", name: str = "agent") -> list[str]:
         """Make a fake and give its command."""
-        fake = self._lab.make_fake(build_scenario(script, agent), clock=self.clock, name=name)
+        fake = self._runner.make_fake(build_scenario(script, agent), clock=self.clock, name=name)
         self.fakes.append(fake)
         return fake.argv
 

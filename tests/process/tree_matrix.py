@@ -167,15 +167,15 @@ def build_supervisor(cell: Cell) -> Subject:
         program = _FAULTY if cell.subject == "faulty command" else _SOUND
         return Command([sys.executable, "-c", program, "{inactivity_timeout}", "{agent}"], name=cell.subject)
     if cell.subject == "direct child only":
-        made = defects.find_defect("direct-child-only")
-        return ReferenceSupervisor(cell.subject, made.deciders, made.session_deciders)
+        defect = defects.find_defect("direct-child-only")
+        return ReferenceSupervisor(cell.subject, defect.deciders, defect.session_deciders)
     return reference_supervisor()
 
 
-def judge_cell(lab: ScenarioRunner, cell: Cell) -> tuple[Verdict, tuple[str, ...]]:
+def judge_cell(runner: ScenarioRunner, cell: Cell) -> tuple[Verdict, tuple[str, ...]]:
     """Run a cell; give the verdict on its tree, and the processes that were left."""
     scenario, subject = write_scenario(cell), build_supervisor(cell)
-    played = lab.play_real(scenario, subject) if cell.is_real else lab.play(scenario, subject)
+    played = runner.play_real(scenario, subject) if cell.is_real else runner.play(scenario, subject)
     rows = {row.key: row.verdict for row in judge_all_expectations(played)}
     return rows["leaks"], tuple(sorted(leak.process for leak in list_leaks(played.record)))
 
@@ -189,16 +189,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     test = str(Path(__file__).parent / "trees" / "test_matrix.py")
     command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--tb=line", "-p", "no:cacheprovider", test]
     environment = {**os.environ, "TREE_MATRIX_ROUNDS": str(rounds)}
-    done = subprocess.run(command, env=environment, timeout=3000, check=False, stdout=subprocess.PIPE, text=True)
-    counts = {word: int(number) for number, word in re.findall(r"(\d+) (passed|failed|errors?)", done.stdout)}
+    completed = subprocess.run(command, env=environment, timeout=3000, check=False, stdout=subprocess.PIPE, text=True)
+    counts = {word: int(number) for number, word in re.findall(r"(\d+) (passed|failed|errors?)", completed.stdout)}
     missed, accused = (
-        done.stdout.count(f"AssertionError: {text}") for text in ("a leak was missed", "a leak was made up")
+        completed.stdout.count(f"AssertionError: {text}") for text in ("a leak was missed", "a leak was made up")
     )
     runs, wrong = sum(counts.values()), sum(counts.values()) - counts.get("passed", 0)
     sys.stdout.write(f"{runs} runs: {accused} false positives, {missed} false negatives, {wrong} wrong in all\n")
     if wrong:
-        sys.stdout.write(done.stdout)
-    return done.returncode
+        sys.stdout.write(completed.stdout)
+    return completed.returncode
 
 
 if __name__ == "__main__":

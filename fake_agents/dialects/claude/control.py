@@ -55,20 +55,20 @@ def encode_success_response(
     heard: dict[str, Any], response: dict[str, Any], more: dict[str, Any] | None = None
 ) -> bytes:
     """Give the good response to a request of the client's."""
-    told = {"subtype": "success", "request_id": heard.get("request_id"), "response": response, **(more or {})}
-    return encode_json_line({"type": "control_response", "response": told})
+    fields = {"subtype": "success", "request_id": heard.get("request_id"), "response": response, **(more or {})}
+    return encode_json_line({"type": "control_response", "response": fields})
 
 
 def encode_initialize_response(heard: dict[str, Any], asked: dict[str, Any]) -> bytes:
     """Give the answer to `initialize`; it speaks of hooks if there are any."""
-    told = {key: value for key, value in _INITIALIZE_RESULT.items() if key != "hooks_applied" or asked.get("hooks")}
-    return encode_success_response(heard, told, _NO_PENDING_REQUESTS)
+    fields = {key: value for key, value in _INITIALIZE_RESULT.items() if key != "hooks_applied" or asked.get("hooks")}
+    return encode_success_response(heard, fields, _NO_PENDING_REQUESTS)
 
 
 def encode_failure_response(heard: dict[str, Any], error: dict[str, Any]) -> bytes:
     """Give the response to a request that fails."""
-    told = {"subtype": "error", "request_id": heard.get("request_id"), **error}
-    return encode_json_line({"type": "control_response", "response": told})
+    fields = {"subtype": "error", "request_id": heard.get("request_id"), **error}
+    return encode_json_line({"type": "control_response", "response": fields})
 
 
 def find_asked_tool(
@@ -103,25 +103,25 @@ def encode_question_request(question: ClientQuestion, call: dict[str, Any], abou
         return _encode_control_request(
             question, {**request, "input": _build_hook_input(question, call, about), "tool_use_id": call["id"]}
         )
-    told = {"tool_name": call["name"], "display_name": call["name"], "input": call["input"]}
+    fields = {"tool_name": call["name"], "display_name": call["name"], "input": call["input"]}
     about_it = {key: call["input"][key] for key in ("description",) if key in call["input"]}
     more = {"permission_suggestions": [], **question.fields.get("told", {}), "tool_use_id": call["id"]}
-    return _encode_control_request(question, {"subtype": "can_use_tool", **told, **about_it, **more})
+    return _encode_control_request(question, {"subtype": "can_use_tool", **fields, **about_it, **more})
 
 
 def _build_hook_input(question: ClientQuestion, call: dict[str, Any], about: dict[str, Any]) -> dict[str, Any]:
     event = question.fields["event"]
     session = about["session_id"]
-    told = {"session_id": session, "transcript_path": f"/home/u/{session}.jsonl", "cwd": "/"}
-    told |= {"prompt_id": about["prompt_id"], "permission_mode": "default", "hook_event_name": event}
+    fields = {"session_id": session, "transcript_path": f"/home/u/{session}.jsonl", "cwd": "/"}
+    fields |= {"prompt_id": about["prompt_id"], "permission_mode": "default", "hook_event_name": event}
     if event == "Stop":
-        said = {"stop_hook_active": False, "last_assistant_message": about["said"]}
-        return {**told, **said, "background_tasks": about["tasks"], "session_crons": []}
-    told |= {"tool_name": call["name"], "tool_input": call["input"]}
+        details = {"stop_hook_active": False, "last_assistant_message": about["said"]}
+        return {**fields, **details, "background_tasks": about["tasks"], "session_crons": []}
+    fields |= {"tool_name": call["name"], "tool_input": call["input"]}
     if event == "PreToolUse":
-        return {**told, "tool_use_id": call["id"]}
+        return {**fields, "tool_use_id": call["id"]}
     response = {**_EMPTY_TOOL_RESPONSE, "stdout": question.fields.get("output", ""), **about["response"]}
-    return {**told, "tool_response": response, "tool_use_id": call["id"], "duration_ms": 0}
+    return {**fields, "tool_response": response, "tool_use_id": call["id"], "duration_ms": 0}
 
 
 def encode_question_withdrawal(question: ClientQuestion) -> bytes:
@@ -131,13 +131,13 @@ def encode_question_withdrawal(question: ClientQuestion) -> bytes:
 
 def read_question_answer(question: ClientQuestion, response: dict[str, Any]) -> str:
     """Read an answer. Every answer except "allow" denies the tool, an error too; a hook's no denies the tool."""
-    told = response.get("response")
-    told = told if isinstance(told, dict) and response.get("subtype") == "success" else {}
+    answer = response.get("response")
+    answer = answer if isinstance(answer, dict) and response.get("subtype") == "success" else {}
     if question.fields["kind"] == "permission":
-        return ANSWER_ALLOW if told.get("behavior") == "allow" else ANSWER_DENY
-    own = told.get("hookSpecificOutput")
+        return ANSWER_ALLOW if answer.get("behavior") == "allow" else ANSWER_DENY
+    own = answer.get("hookSpecificOutput")
     decision = own.get("permissionDecision") if isinstance(own, dict) else None
-    is_denied = decision == "deny" or told.get("decision") == "block" or told.get("continue") is False
+    is_denied = decision == "deny" or answer.get("decision") == "block" or answer.get("continue") is False
     return ANSWER_DENY if is_denied else ANSWER_ALLOW
 
 

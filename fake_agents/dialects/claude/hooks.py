@@ -122,21 +122,21 @@ class ShellHooks:
         from pytest_agentproc.fake_agents.children import run_shell_command  # few agents pay for it
 
         folder = posix.getcwd()
-        told = {"session_id": self._session, "transcript_path": f"/home/u/{self._session}.jsonl", "cwd": folder}
-        told |= {"hook_event_name": event, **facts}
-        done = run_shell_command(
-            command, encode_json_line(told) + b"\n", {b"CLAUDE_PROJECT_DIR": folder.encode()}, seconds
+        fields = {"session_id": self._session, "transcript_path": f"/home/u/{self._session}.jsonl", "cwd": folder}
+        fields |= {"hook_event_name": event, **facts}
+        completed = run_shell_command(
+            command, encode_json_line(fields) + b"\n", {b"CLAUDE_PROJECT_DIR": folder.encode()}, seconds
         )
         name = f"{event}:{subject}" if subject else event
         head = {"hook_id": self._uuid(), "hook_name": name, "hook_event": event}
-        code, stdout, stderr = done or (1, "", "")
-        outcome = "cancelled" if done is None else "error" if code else "success"
+        code, stdout, stderr = completed or (1, "", "")
+        outcome = "cancelled" if completed is None else "error" if code else "success"
         printed = {"output": stderr + stdout, "stdout": stdout, "stderr": stderr, "exit_code": code, "outcome": outcome}
         lines: list[dict[str, Any]] = []
         if self._are_reported or event == "SessionStart":
             begun = {"type": "system", "subtype": "hook_started", **head}
             lines = [begun, {**begun, "subtype": "hook_response", **printed}]
-        if done is None and event == "PreToolUse":
+        if completed is None and event == "PreToolUse":
             about = {"hook_event": event, "tool_use_id": facts["tool_use_id"], "timed_out": True}
             lines.append({**_NO_VERDICT_LINE, "hook_no_verdict": about})
         return lines, _find_block_reason(command, code, stdout, stderr)

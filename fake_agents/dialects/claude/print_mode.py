@@ -110,17 +110,17 @@ class Encoder:
         ]
         subtype, text = fields.get("subtype", "success"), fields["text"]
         if subtype != "success":
-            told: dict[str, Any] = {"errors": [text or subtype]}
+            details: dict[str, Any] = {"errors": [text or subtype]}
             reason = TERMINAL_REASONS_BY_SUBTYPE.get(subtype, subtype.removeprefix("error_"))
         elif fields["is_error"]:
             text, reason, self._stop = text or "API Error", "api_error", "stop_sequence"
             events.append(self._encode_api_failure(text, now))
-            told = {"api_error_status": 400, "api_error_type": "invalid_request_error", "result": text}
+            details = {"api_error_status": 400, "api_error_type": "invalid_request_error", "result": text}
         else:
             reason = "completed"
             events += self._run_turn_end_hooks(now)
-            told = {"api_error_status": None, "result": self._said if text is None else text, "ttft_ms": 1}
-        events.append(self._encode_result_line(told, reason, {**fields, "subtype": subtype}, now))
+            details = {"api_error_status": None, "result": self._said if text is None else text, "ttft_ms": 1}
+        events.append(self._encode_result_line(details, reason, {**fields, "subtype": subtype}, now))
         return self._lines.join(events)
 
     def encode_text_delta(self, text: str, now: int) -> bytes:
@@ -195,8 +195,8 @@ class Encoder:
         """Run the hooks of the turn's end. As long as one blocks, claude says its last words again."""
         events: list[bytes] = []
         for blocks in range(MAX_STOP_HOOK_BLOCKS):
-            said = {"stop_hook_active": blocks > 0, "last_assistant_message": self._said}
-            lines, reason = self._run_event_hooks("Stop", "", {**said, "background_tasks": [], "session_crons": []})
+            fields = {"stop_hook_active": blocks > 0, "last_assistant_message": self._said}
+            lines, reason = self._run_event_hooks("Stop", "", {**fields, "background_tasks": [], "session_crons": []})
             events += lines
             if reason is None:
                 return events
@@ -247,8 +247,14 @@ class Encoder:
 
     def _describe_tool_outcome(self, number: str, output: Any, *, failed: bool) -> dict[str, Any]:
         """Give what the end of a tool has beside its message."""
-        told = {"stdout": output, "stderr": "", "interrupted": False, "isImage": False, "noOutputExpected": not output}
-        shown = output if isinstance(output, list) else told
+        fields = {
+            "stdout": output,
+            "stderr": "",
+            "interrupted": False,
+            "isImage": False,
+            "noOutputExpected": not output,
+        }
+        shown = output if isinstance(output, list) else fields
         return {
             "tool_use_result": f"Error: {output}" if failed else shown,
             "tool_result_meta": [{"id": number, **self._describe_tool_permission(number)}],
@@ -437,7 +443,7 @@ class Encoder:
             "assistant", message, None, now, {**more, "api_error_type": "invalid_request_error"}
         )
 
-    def _encode_result_line(self, told: dict[str, Any], reason: str, fields: dict[str, Any], now: int) -> bytes:
+    def _encode_result_line(self, response: dict[str, Any], reason: str, fields: dict[str, Any], now: int) -> bytes:
         count, milliseconds = len(self._messages), now // 1_000_000
         order = RESULT_TOKEN_USAGE if count else {"output_tokens_details": None, **RESULT_TOKEN_USAGE}
         usage = {**order, "input_tokens": 10 * count, "output_tokens": 5 * count, **(fields["usage"] or {})}
@@ -468,12 +474,12 @@ class Encoder:
                 "is_error": fields["is_error"],
                 "num_turns": self._turns,
                 "subtype": fields["subtype"],
-                **told,
+                **response,
                 "type": "result",
                 "duration_ms": milliseconds,
                 "uuid": self._make_uuid(),
-                **(begun if "api_error_type" not in told else {}),
-                **(times if "ttft_ms" in told else {}),
+                **(begun if "api_error_type" not in response else {}),
+                **(times if "ttft_ms" in response else {}),
                 **self._build_line_marks("result"),
                 "queued_turn_count": 0,
                 "result_index": self._index,

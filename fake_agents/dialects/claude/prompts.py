@@ -68,14 +68,14 @@ class PromptQueue:
         if kind in _ALWAYS_MARKED_LINE_KINDS:
             return {"user_message_uuids": uuids}
         self._marked.add(kind)
-        told: dict[str, Any] = {"user_message_uuid": uuids[0], "user_message_uuids": uuids}
+        fields: dict[str, Any] = {"user_message_uuid": uuids[0], "user_message_uuids": uuids}
         if kind == "message_start":
-            return {**told, "owed_rows": []}
+            return {**fields, "owed_rows": []}
         if kind == "result":
             return {
-                **told,
+                **fields,
                 "request_sent_wall_ms": epoch + self._came[self.hand[0]]["at"] // 1_000_000,
                 "first_request_input_tokens": 10,
                 "first_request_cache_read_input_tokens": 0,
             }
-        return told
+        return fields

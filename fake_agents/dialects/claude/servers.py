@@ -234,8 +234,8 @@ def _find_server_tool(servers: list[Any], name: str) -> tuple[Any, str]:
 
 def read_server_answer(response: dict[str, Any]) -> tuple[dict[str, Any] | None, str]:
     """Read the answer of a server in the client: its result, or None and the error."""
-    told = response.get("response")
-    message = told.get("mcp_response") if isinstance(told, dict) else None
+    answer = response.get("response")
+    message = answer.get("mcp_response") if isinstance(answer, dict) else None
     if response.get("subtype") != "success" or not isinstance(message, dict):
         return None, str(response.get("error", "the host gave no answer of MCP"))
     return _read_mcp_answer(message)

@@ -66,8 +66,8 @@ class Encoder(TurnEncoder):
         """Queue a prompt, answer a control request; an interrupt of a turn is the script's to answer."""
         heard = parse_json_object(request)
         if heard is None:
-            told = f"Error parsing streaming input line (type=unknown, {len(request)} chars): SyntaxError\n"
-            return told.encode(), "fault"
+            text = f"Error parsing streaming input line (type=unknown, {len(request)} chars): SyntaxError\n"
+            return text.encode(), "fault"
         started = self._lines.join_reply(self._run_session_start_hooks())
         reply, event = self._handle_client_line(heard, now)
         return started + reply, event
@@ -134,8 +134,8 @@ class Encoder(TurnEncoder):
     def encode_result(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the result; an interrupt that the prompt's own result crosses is answered after it, as claude does."""
         is_own = not self._run
-        made = super().encode_result(fields, now)
-        return made + (self.encode_cancel_receipt() if is_own else b"")
+        encoded = super().encode_result(fields, now)
+        return encoded + (self.encode_cancel_receipt() if is_own else b"")
 
     def end_interrupted_turn(self, now: int) -> bytes:
         """Give the rest of the turn after a signal, and its error result; after that claude exits silently."""
@@ -209,18 +209,18 @@ class Encoder(TurnEncoder):
         started = self._tasks.find_task_started_by(fields["id"])
         if started and not fields["output"]:
             fields = {**fields, "output": self._tasks.describe_launch_output(started)}
-        made = super().encode_tool_end(fields, now)
+        encoded = super().encode_tool_end(fields, now)
         self._calls.pop(fields["id"], None)
         if fields["id"] not in self._running:
-            return made
+            return encoded
         self._running.remove(fields["id"])
         carried, self._folded = self._folded, []
-        made += self._join_lines([event for line in carried for event in self._encode_prompt_replay(line)])
+        encoded += self._join_lines([event for line in carried for event in self._encode_prompt_replay(line)])
         if not self._prompts.hand or self._run:
-            return made + self._join_lines(self._announce_early_model_request())
+            return encoded + self._join_lines(self._announce_early_model_request())
         swallowed = [] if self._is_aborting else self._prompts.swallow_waiting_prompts()
         events = [event for index in swallowed for event in self._encode_prompt_lifecycle(index, "started")]
-        return made + self._join_lines([*events, *self._announce_early_model_request()])
+        return encoded + self._join_lines([*events, *self._announce_early_model_request()])
 
     def encode_task_start(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the task's start; around it the start and the end of its tool, unless the end is a step of its own."""
@@ -289,13 +289,13 @@ class Encoder(TurnEncoder):
             if question.call is None
         ]
 
-    def _encode_task_change(self, told: list[tuple[str, dict[str, Any]]]) -> bytes:
+    def _encode_task_change(self, reported: list[tuple[str, dict[str, Any]]]) -> bytes:
         """Tell of a task, and have the results know of the sub-agents."""
         self._subagents = self._tasks.count_subagents()
-        return self._encode_task_lines(told)
+        return self._encode_task_lines(reported)
 
-    def _encode_task_lines(self, told: list[tuple[str, dict[str, Any]]]) -> bytes:
-        return self._join_lines([self._encode_system_line(subtype, fields) for subtype, fields in told])
+    def _encode_task_lines(self, reported: list[tuple[str, dict[str, Any]]]) -> bytes:
+        return self._join_lines([self._encode_system_line(subtype, fields) for subtype, fields in reported])
 
     def _answer_control_request(self, heard: dict[str, Any], asked: dict[str, Any], now: int) -> list[bytes]:
         kind = asked.get("subtype")
@@ -306,9 +306,9 @@ class Encoder(TurnEncoder):
             if not self._tasks.is_task_running(number):
                 return [encode_success_response(heard, {})]
             ended = self._tasks.end_task({"id": number, "status": "stopped"}, now)
-            told = [self._encode_system_line(subtype, fields) for subtype, fields in ended]
+            lines = [self._encode_system_line(subtype, fields) for subtype, fields in ended]
             return [
-                *told,
+                *lines,
                 encode_success_response(heard, {}),
                 *(self._encode_session_state("idle") if self._is_idle else []),
             ]
@@ -342,9 +342,12 @@ class Encoder(TurnEncoder):
         if not tools:
             self._stop = None
         self.code, self._turns = 1, self._turns + 1
-        told = {"errors": [ABORTED_TURN_ERROR_PREFIX + ("tool_use" if tools else "null")]}
+        details = {"errors": [ABORTED_TURN_ERROR_PREFIX + ("tool_use" if tools else "null")]}
         fields = {"is_error": True, "subtype": "error_during_execution", "usage": None}
-        return [*events, self._encode_result_line(told, "aborted_tools" if tools else "aborted_streaming", fields, now)]
+        return [
+            *events,
+            self._encode_result_line(details, "aborted_tools" if tools else "aborted_streaming", fields, now),
+        ]
 
     def _find_subagent_id(self, parent: str) -> str:
         return self._tasks.find_task_started_by(parent) or super()._find_subagent_id(parent)
@@ -355,9 +358,13 @@ class Encoder(TurnEncoder):
         )
         if more is not None:
             return more
-        made = super()._describe_tool_outcome(number, output, failed=failed)
+        encoded = super()._describe_tool_outcome(number, output, failed=failed)
         started = self._tasks.find_task_started_by(number)
         if started and not failed:
             launched = self._tasks.describe_subagent_launch(started, self._model)
-            made["tool_use_result"] = launched or {**made["tool_use_result"], "stdout": "", "backgroundTaskId": started}
-        return made
+            encoded["tool_use_result"] = launched or {
+                **encoded["tool_use_result"],
+                "stdout": "",
+                "backgroundTaskId": started,
+            }
+        return encoded

@@ -39,14 +39,14 @@ class SessionTasks:
         text = call["input"].get("description", number)
         run = f"run-{number}"
         self._known[number] = {**fields, "run": run, "call": call, "description": text, "behind": is_behind}
-        told = {"task_id": number, "run_id": run, "tool_use_id": call["id"], "description": text}
+        details = {"task_id": number, "run_id": run, "tool_use_id": call["id"], "description": text}
         asked, is_agent = call["input"], kind == "local_agent"
-        told |= {"subagent_type": asked.get("subagent_type", "general-purpose")} if is_agent else {}
-        told["is_backgrounded"] = is_behind
-        told |= {"spawn_depth": 1} if is_agent else {}
-        told["task_type"] = kind
-        told |= {"prompt": asked.get("prompt", number)} if is_agent else {}
-        begun = ("task_started", told)
+        details |= {"subagent_type": asked.get("subagent_type", "general-purpose")} if is_agent else {}
+        details["is_backgrounded"] = is_behind
+        details |= {"spawn_depth": 1} if is_agent else {}
+        details["task_type"] = kind
+        details |= {"prompt": asked.get("prompt", number)} if is_agent else {}
+        begun = ("task_started", details)
         if not is_behind:
             return [begun]
         self._running.append(number)
@@ -64,9 +64,9 @@ class SessionTasks:
         about = {"task_id": number, "run_id": known["run"]}
         patch = {"status": _PATCH_WORDS_BY_STATUS.get(status, status), "end_time": now // 1_000_000}
         file = _OUTPUT_FILE_PATH if known["behind"] and not is_signalled else ""
-        told = {"tool_use_id": known["call"]["id"], "status": status, "output_file": file}
+        details = {"tool_use_id": known["call"]["id"], "status": status, "output_file": file}
         reported = {} if fields.get("report") is None else {"summary_is_report": True, "usage": _TASK_TOKEN_USAGE}
-        notified = ("task_notification", {**about, **told, "summary": self._summarize_task_end(fields), **reported})
+        notified = ("task_notification", {**about, **details, "summary": self._summarize_task_end(fields), **reported})
         updated = ("task_updated", {**about, "patch": patch})
         if not known["behind"]:
             return [notified]
@@ -156,9 +156,9 @@ class SessionTasks:
     def build_task_end_prompt(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Give the words to the model about a task's end within a turn, as if they were a prompt."""
         known = self._find_task(fields["id"])
-        told = {"task-id": fields["id"], "tool-use-id": known["call"]["id"], "output-file": _OUTPUT_FILE_PATH}
-        told |= {"status": fields["status"], "summary": self._summarize_task_end(fields)}
-        lines = [f"<{name}>{value}</{name}>" for name, value in told.items()]
+        details = {"task-id": fields["id"], "tool-use-id": known["call"]["id"], "output-file": _OUTPUT_FILE_PATH}
+        details |= {"status": fields["status"], "summary": self._summarize_task_end(fields)}
+        lines = [f"<{name}>{value}</{name}>" for name, value in details.items()]
         content = "\n".join(["<task-notification>", *lines, "</task-notification>"])
         return {"message": {"role": "user", "content": content}, "origin": build_task_origin(known["run"])}
 

@@ -172,8 +172,8 @@ class TurnEncoder(print_mode.Encoder):
         uuid = self._prompts.find_prompt_uuid(index)
         if uuid is None:
             return []
-        told = {"type": "command_lifecycle", "command_uuid": uuid, "state": state}
-        return [encode_json_line({**told, "uuid": self._make_uuid(), "session_id": self._session})]
+        fields = {"type": "command_lifecycle", "command_uuid": uuid, "state": state}
+        return [encode_json_line({**fields, "uuid": self._make_uuid(), "session_id": self._session})]
 
     def _encode_system_line(self, subtype: str, fields: dict[str, Any]) -> bytes:
         head = {"type": "system", "subtype": subtype, **fields}

@@ -80,12 +80,12 @@ def build_coordinator(folder: Path, compiler: str = "cc") -> None:
 
 
 def _run_compiler(words: list[str | Path]) -> None:
-    done = subprocess.run(
+    completed = subprocess.run(
         words, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=_COMPILE_TIMEOUT_SECONDS
     )
-    if done.returncode:
+    if completed.returncode:
         raise UsageError(
-            f"virtual time for programs could not be compiled:\n{done.stderr.decode(errors='replace').strip()}",
+            f"virtual time for programs could not be compiled:\n{completed.stderr.decode(errors='replace').strip()}",
             "it needs gcc or clang and the headers of glibc 2.31 or newer, such as by `apt install gcc libc6-dev`",
         )
 

@@ -320,8 +320,8 @@ class LockstepProcesses:
                     if is_own_child and participant.is_alive
                     else {}
                 )
-                told = {"process": participant.name, "leaked": state, "line": participant.line, **argv}
-                record.add(self.clock.instant(), "m", told)
+                fields = {"process": participant.name, "leaked": state, "line": participant.line, **argv}
+                record.add(self.clock.instant(), "m", fields)
         return 0
 
     def end(self) -> None:

@@ -139,10 +139,10 @@ class FakeLog:
         now = self.clock.instant()
         for log in kept:
             if (state := self._find_leftover_state(log)) is not None:
-                told = {"process": log.name, "leaked": state, "line": log.line}
+                fields = {"process": log.name, "leaked": state, "line": log.line}
                 if log.index < 0 and state != "zombie":
-                    told["argv"] = read_fake_command(log.pid, {os.path.realpath(self.command)})
-                record.add(now, "m", told)
+                    fields["argv"] = read_fake_command(log.pid, {os.path.realpath(self.command)})
+                record.add(now, "m", fields)
         return max((log.late for log in kept), default=0)
 
     def read_so_far(self, record: Record) -> Record:
@@ -226,14 +226,14 @@ class FakeLog:
 
     def _read_at_rest(self) -> list[_ProcessLog]:
         """Read once every process rests: its earlier actions are written then, for it writes before it waits."""
-        begun = machine.read_monotonic()
+        start = machine.read_monotonic()
         while True:
             starting, restless = self._find_restless()
             kept = self._read_logs()
             restless -= {
                 log.pid for log in kept if log.last_begun_step[1] == "burn_cpu"
             }  # it never rests, and says no more
-            waited = machine.read_monotonic() - begun
+            waited = machine.read_monotonic() - start
             if not restless and (not starting or waited > _EXEC_TIMEOUT_SECONDS):
                 break
             if waited > _REST_TIMEOUT_SECONDS:

@@ -455,7 +455,7 @@ class CallerHost:
         self.has_news = False
         """Whether a session has a report that the caller has not received."""
         roles = {name: host.role for name, host in hosts.items()}
-        self._caller = Caller(drive, lambda deed: trace(now(), "m", deed.show()), roles)
+        self._caller = Caller(drive, lambda action: trace(now(), "m", action.show()), roles)
         self.deadline: int | None = None
         """The instant at which the caller acts in any case; an event or its own action may move it."""
         self.do_due_actions(now())
@@ -472,8 +472,8 @@ class CallerHost:
             host.report_to_caller(self._caller, name, now)
         deeds = self._caller.act(now)
         self.deadline = self._caller.deadline
-        for deed in deeds:
-            self._hosts[deed.session].do_action(deed)
+        for action in deeds:
+            self._hosts[action.session].do_action(action)
         return bool(deeds)
 
     def build_report(self) -> RunReport:

@@ -156,20 +156,20 @@ def _play_in_model(bound: BoundScenario, subject: _NamedDeciders, model: type[In
     return PlayResult(bound, record, answer, fault, files, broken=broken, pipes_left=0)  # the model has none
 
 
-def _make_loop_blocker(model: InMemoryModel, deed: CallerAction) -> OneActionCaller:
+def _make_loop_blocker(model: InMemoryModel, action: CallerAction) -> OneActionCaller:
     """Give the other code that keeps the event loop from running."""
 
     def block_loop(now: int) -> None:
-        model.record.add(now, "m", deed.show())
-        if deed.kind == "block":  # no part of the model reads a wall clock
-            model.block_loops_until(now + deed.value)
+        model.record.add(now, "m", action.show())
+        if action.kind == "block":  # no part of the model reads a wall clock
+            model.block_loops_until(now + action.value)
 
-    return OneActionCaller(deed.at, block_loop)
+    return OneActionCaller(action.at, block_loop)
 
 
 def _make_leaving_caller(
     model: InMemoryModel,
-    deed: CallerAction,
+    action: CallerAction,
     machine: RunMachine,
     subject: _NamedDeciders,
     kept: Artifacts | None,
@@ -178,7 +178,7 @@ def _make_leaving_caller(
     """Give the caller that leaves in the middle of a run, as a cancelled task does."""
 
     def leave_run(now: int) -> None:
-        model.record.add(now, "m", deed.show())
+        model.record.add(now, "m", action.show())
         driver = model.drivers[0]
         status = subject.deciders.abandonment().end(driver.agent) if driver.agent is not None else None
         answers.append(EMPTY_REPORT)
@@ -187,7 +187,7 @@ def _make_leaving_caller(
             kept.finish(machine.build_result(0, now, containment=driver.containment))
         model.remove_driver(0)
 
-    return OneActionCaller(compute_leave_instant(deed), leave_run)
+    return OneActionCaller(compute_leave_instant(action), leave_run)
 
 
 def _build_run_header(scenario: Scenario) -> RunHeader:

@@ -185,9 +185,9 @@ def _describe_scenario(path: Path, agent: str, language: ScenarioLanguage, repor
     try:
         scenario = load(shorten_path(path), language, agent=agent)
     except ScenarioError as problems:
-        told = {"file": "", "level": LEVELS[0], "covers": (), "reason": str(problems.problems[0])}
+        fields = {"file": "", "level": LEVELS[0], "covers": (), "reason": str(problems.problems[0])}
         name = path.name.removesuffix(SCENARIO_FILE_SUFFIX) + (f"[{agent}]" if agent else "")
-        return {"scenario": name, "verdict": str(Verdict.UNDECIDED), **told}
+        return {"scenario": name, "verdict": str(Verdict.UNDECIDED), **fields}
     return {
         "scenario": scenario.id,
         "file": hashlib.sha256(scenario.text.encode()).hexdigest(),

@@ -79,29 +79,29 @@ class AcpSessionProtocol(JsonRpcSessionProtocol):
 
     # Responses.
 
-    def _read_own_response(self, number: int, told: dict[str, Any], error: str) -> list[SessionMeaning]:
+    def _read_own_response(self, number: int, response: dict[str, Any], error: str) -> list[SessionMeaning]:
         if number < 0:
             return [Other("response")]
         if number in (_INITIALIZE_REQUEST_ID, _OPEN_SESSION_REQUEST_ID):
-            return self._read_handshake(number, told, error) if number == self._awaited else [Other("response")]
-        return [_read_turn_end(number - _REQUEST_ID_OF_FIRST_PROMPT + 1, told, error)]
+            return self._read_handshake(number, response, error) if number == self._awaited else [Other("response")]
+        return [_read_turn_end(number - _REQUEST_ID_OF_FIRST_PROMPT + 1, response, error)]
 
-    def _read_handshake(self, number: int, told: dict[str, Any], error: str) -> list[SessionMeaning]:
+    def _read_handshake(self, number: int, response: dict[str, Any], error: str) -> list[SessionMeaning]:
         self._awaited += 1
         if error:
             return [HandshakeRefused(error)]
         if number == _INITIALIZE_REQUEST_ID:
-            return [self._request_session(told)]
-        self.session = self.session or str(told.get("sessionId", ""))
+            return [self._request_session(response)]
+        self.session = self.session or str(response.get("sessionId", ""))
         return [HandshakeDone(self.session)] if self.session else [HandshakeRefused("session/new gave no sessionId")]
 
-    def _request_session(self, told: dict[str, Any]) -> SessionMeaning:
+    def _request_session(self, response: dict[str, Any]) -> SessionMeaning:
         """Ask for a new session, or for the one that the caller continues, if the agent can open that."""
         where = {"cwd": self.setting.cwd, "mcpServers": []}
         known = self.setting.continues
         if known is None:
             return ImmediateReply(self.encode_request(_OPEN_SESSION_REQUEST_ID, "session/new", where))
-        able = _as_dict(told.get("agentCapabilities"))
+        able = _as_dict(response.get("agentCapabilities"))
         more = _as_dict(able.get("sessionCapabilities"))
         if not (able.get("loadSession") if known.how == "load" else more.get("resume") is not None):
             return HandshakeRefused(f"it has no session/{known.how}")
@@ -145,8 +145,8 @@ class AcpSessionProtocol(JsonRpcSessionProtocol):
         return [Question(json.dumps(value.get("id")), title, detail)]
 
 
-def _read_turn_end(number: int, told: dict[str, Any], error: str) -> TurnEnded:
-    stop = told.get("stopReason")
+def _read_turn_end(number: int, response: dict[str, Any], error: str) -> TurnEnded:
+    stop = response.get("stopReason")
     if error or not isinstance(stop, str):
         return TurnEnded(False, (number,), error=error or "the response has no stopReason")
     return TurnEnded(
@@ -158,10 +158,14 @@ def _read_tool(update: dict[str, Any]) -> list[SessionMeaning]:
     """Follow a tool; it is asked for, and in flight, from its announcement."""
     name = str(update.get("title") or "")
     number = str(update.get("toolCallId"))
-    said = TurnProgress("tool", name or str(update.get("toolCallId") or ""), is_end=True)
+    progress = TurnProgress("tool", name or str(update.get("toolCallId") or ""), is_end=True)
     if update.get("status") in _STATUSES_OF_ENDED_TOOLS:
-        return [said, ToolEnded(number)]
-    return [said] if update.get("sessionUpdate") != "tool_call" else [said, Asked((name,)), ToolStarted(number, name)]
+        return [progress, ToolEnded(number)]
+    return (
+        [progress]
+        if update.get("sessionUpdate") != "tool_call"
+        else [progress, Asked((name,)), ToolStarted(number, name)]
+    )
 
 
 def _as_dict(value: object) -> dict[str, Any]:

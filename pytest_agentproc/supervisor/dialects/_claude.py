@@ -71,7 +71,7 @@ class ClaudePrintDecoder(ObjectDecoder):
         if isinstance(origin, dict) and origin.get("kind") == "task-notification":
             self._readers.forget_messages()
             return [Other("result")]
-        told = self._readers.end_messages()
+        meanings = self._readers.end_messages()
         self._is_over = True
         usage, text = event.get("usage"), as_text(event.get("result"))
         ok = event.get("subtype") == "success" and event.get("is_error") is not True
@@ -84,10 +84,10 @@ class ClaudePrintDecoder(ObjectDecoder):
             text=text or None,
             stop_reason=as_text(event.get("stop_reason")),
         )
-        return [*told, finished]
+        return [*meanings, finished]
 
 
 def _find_error(event: dict[str, Any]) -> str:
     errors = event.get("errors")
-    told = "; ".join(str(error) for error in errors) if isinstance(errors, list) else ""
-    return told or as_text(event.get("result")) or str(event.get("subtype") or "error")
+    text = "; ".join(str(error) for error in errors) if isinstance(errors, list) else ""
+    return text or as_text(event.get("result")) or str(event.get("subtype") or "error")

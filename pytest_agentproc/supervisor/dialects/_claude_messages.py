@@ -52,11 +52,11 @@ class MessageReaders:
     def end_messages(self) -> list[Meaning]:
         """End every speaker's message, the agent's own last."""
         own = self._readers.pop(None, _MessageReader(self.limit))
-        told: list[Meaning] = [
+        meanings: list[Meaning] = [
             Nested(meaning) for speaker in self._readers.values() for meaning in speaker.end_message()
         ]
         self.forget_messages()
-        return [*told, *own.end_message()]
+        return [*meanings, *own.end_message()]
 
     def forget_messages(self) -> None:
         """Forget every message that has not ended."""
@@ -105,11 +105,11 @@ class _MessageReader:
             self._add_text(bytes(self._deltas))
         text = None if self._text is None else str(self._text)
         is_torn = self._text is not None and self._text.is_cut
-        told: list[Meaning] = [Message(text, self._stop, self._model, self._usage, is_torn)]
+        meanings: list[Meaning] = [Message(text, self._stop, self._model, self._usage, is_torn)]
         if self._tools:
-            told.append(Asked(tuple(self._tools.values())))
+            meanings.append(Asked(tuple(self._tools.values())))
         self._clear_message()
-        return told
+        return meanings
 
     def _clear_message(self) -> None:
         self._is_begun = False
@@ -122,10 +122,10 @@ class _MessageReader:
         self._usage: dict[str, Any] | None = None
 
     def _begin_message(self, message: dict[str, Any]) -> list[Meaning]:
-        told = self.end_message()
+        meanings = self.end_message()
         self._is_begun, self._id = True, message.get("id")
         self._keep_message_metadata(message)
-        return told
+        return meanings
 
     def _keep_message_metadata(self, message: dict[str, Any]) -> None:
         model, usage = as_text(message.get("model")), message.get("usage")
@@ -152,12 +152,12 @@ class _MessageReader:
 
     def _read_content_blocks(self, message: dict[str, Any]) -> list[Meaning]:
         is_same = self._is_begun and message.get("id") == self._id
-        told = [] if is_same else self._begin_message(message)
+        meanings = [] if is_same else self._begin_message(message)
         self._keep_message_metadata(message)
         self._deltas = None
         for block in _list_content_blocks(message, "text"):
             self._add_text(_encode_text(block.get("text", "")))
-        return [*told, *(self._add_tool(block) for block in _list_content_blocks(message, "tool_use"))]
+        return [*meanings, *(self._add_tool(block) for block in _list_content_blocks(message, "tool_use"))]
 
     def _add_text(self, text: bytes) -> None:
         self._text = self._text or OutputTail(self._limit)

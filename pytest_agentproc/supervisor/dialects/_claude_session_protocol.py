@@ -140,9 +140,9 @@ class ClaudeSessionProtocol(JsonSessionProtocol):
         return [ImmediateReply(encode_line({"type": "control_response", "response": refused}))]
 
     def _read_hook(self, name: str, request: dict[str, Any]) -> Hook:
-        callback, told = str(request.get("callback_id")), _as_dict(request.get("input"))
-        event = told.get("hook_event_name") or dict(self.setting.hooks).get(callback, "")
-        return Hook(name, callback, str(event), str(told.get("tool_name") or ""), told)
+        callback, reported = str(request.get("callback_id")), _as_dict(request.get("input"))
+        event = reported.get("hook_event_name") or dict(self.setting.hooks).get(callback, "")
+        return Hook(name, callback, str(event), str(reported.get("tool_name") or ""), reported)
 
     def encode_hook_answer(self, hook: Hook, refusal: str = "") -> bytes:
         """Say nothing to a hook, or that its tool may not run."""
@@ -175,11 +175,11 @@ class ClaudeSessionProtocol(JsonSessionProtocol):
         self.begins_at_once = False
         return begun
 
-    def _add_work_progress(self, subtype: str, told: Sequence[SessionMeaning]) -> list[SessionMeaning]:
+    def _add_work_progress(self, subtype: str, meanings: Sequence[SessionMeaning]) -> list[SessionMeaning]:
         """Say of a compaction, and of a hook of the user's settings, that it is progress, too."""
-        if any(isinstance(meaning, Compaction) for meaning in told):
-            return [TurnProgress("tool", "compaction"), *told]
-        return [TurnProgress("tool", "hook"), *told] if subtype in SYSTEM_EVENTS_OF_HOOKS else [*told]
+        if any(isinstance(meaning, Compaction) for meaning in meanings):
+            return [TurnProgress("tool", "compaction"), *meanings]
+        return [TurnProgress("tool", "hook"), *meanings] if subtype in SYSTEM_EVENTS_OF_HOOKS else [*meanings]
 
     def _read_tools(self, kind: str, value: dict[str, Any]) -> list[SessionMeaning]:
         """Say what a line does with tools; a message that it ends comes before what it says itself."""
@@ -258,5 +258,5 @@ def _encode_control_request(name: str, request: dict[str, Any]) -> bytes:
 
 
 def _encode_control_response(name: str, response: dict[str, Any]) -> bytes:
-    told = {"subtype": "success", "request_id": name, "response": response}
-    return encode_line({"type": "control_response", "response": told})
+    fields = {"subtype": "success", "request_id": name, "response": response}
+    return encode_line({"type": "control_response", "response": fields})

@@ -110,16 +110,16 @@ class CodexSessionProtocol(JsonRpcSessionProtocol):
 
     # Responses.
 
-    def _read_own_response(self, number: int, told: dict[str, Any], error: str) -> list[SessionMeaning]:
+    def _read_own_response(self, number: int, response: dict[str, Any], error: str) -> list[SessionMeaning]:
         if number > _START_THREAD_REQUEST_ID and number % 2:
-            return self._read_turn_start(number // 2, told, error)
+            return self._read_turn_start(number // 2, response, error)
         return (
             [Other("response")]
             if number not in (_INITIALIZE_REQUEST_ID, _RESUME_THREAD_REQUEST_ID, _START_THREAD_REQUEST_ID)
-            else self._read_handshake(number, told, error)
+            else self._read_handshake(number, response, error)
         )
 
-    def _read_handshake(self, number: int, told: dict[str, Any], error: str) -> list[SessionMeaning]:
+    def _read_handshake(self, number: int, response: dict[str, Any], error: str) -> list[SessionMeaning]:
         if self._is_greeted:
             return [Other("response")]
         if number == _INITIALIZE_REQUEST_ID and not error:
@@ -129,7 +129,7 @@ class CodexSessionProtocol(JsonRpcSessionProtocol):
             return [ImmediateReply(self._open_thread())]
         if error:
             return [HandshakeRefused(error)]
-        thread, model = told.get("thread"), told.get("model")
+        thread, model = response.get("thread"), response.get("model")
         name = thread.get("id") if isinstance(thread, dict) else None
         if not isinstance(name, str) or not name:
             return [HandshakeRefused("the response has no thread id")]
@@ -142,8 +142,8 @@ class CodexSessionProtocol(JsonRpcSessionProtocol):
             return self.encode_request(_RESUME_THREAD_REQUEST_ID, "thread/resume", {"threadId": self._thread})
         return self.encode_request(_START_THREAD_REQUEST_ID, "thread/start", {"cwd": self.setting.cwd})
 
-    def _read_turn_start(self, number: int, told: dict[str, Any], error: str) -> list[SessionMeaning]:
-        turn = told.get("turn")
+    def _read_turn_start(self, number: int, response: dict[str, Any], error: str) -> list[SessionMeaning]:
+        turn = response.get("turn")
         name = turn.get("id") if isinstance(turn, dict) else None
         if error or not isinstance(name, str):
             return [PromptDeclined(number, error or "the response has no turn id")]
@@ -234,5 +234,5 @@ def _read_item(params: dict[str, Any], marks: tuple[int, ...], *, is_over: bool)
     if kind in _ITEM_TYPES_WITHOUT_TOOL:
         return [Other(kind)]
     name = str(item.get("command") or item.get("tool") or kind)
-    said = TurnProgress("tool", name, marks, is_end=True)
-    return [said, ToolEnded(number)] if is_over else [said, ToolStarted(number, name)]
+    progress = TurnProgress("tool", name, marks, is_end=True)
+    return [progress, ToolEnded(number)] if is_over else [progress, ToolStarted(number, name)]

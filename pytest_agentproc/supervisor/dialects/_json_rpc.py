@@ -70,7 +70,7 @@ class JsonRpcSessionProtocol(JsonSessionProtocol):
         )
 
     @abstractmethod
-    def _read_own_response(self, number: int, told: dict[str, Any], error: str) -> list[SessionMeaning]:
+    def _read_own_response(self, number: int, response: dict[str, Any], error: str) -> list[SessionMeaning]:
         """Take a response: the id of its request, -1 if it is no id of ours; its result; its error or ""."""
 
     def _refuse_request(self, value: dict[str, Any]) -> list[SessionMeaning]:

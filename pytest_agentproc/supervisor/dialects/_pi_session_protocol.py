@@ -124,14 +124,14 @@ class PiSessionProtocol(JsonSessionProtocol):
         stop, usage, model = message.get("stopReason"), message.get("usage"), message.get("model")
         self._stop = stop if isinstance(stop, str) else None
         self._error = str(message.get("errorMessage") or stop) if self._stop in BAD_STOP_REASONS else ""
-        told = TurnProgress(
+        progress = TurnProgress(
             "message",
             join_text(message.get("content")),
             stop_reason=self._stop,
             model=model if isinstance(model, str) else None,
             usage=usage if isinstance(usage, dict) else None,
         )
-        return [told] if self._stop in BAD_STOP_REASONS else [told, *find_asked_tools(message)]
+        return [progress] if self._stop in BAD_STOP_REASONS else [progress, *find_asked_tools(message)]
 
 
 def _read_tool(event: dict[str, Any]) -> TurnProgress:

@@ -58,14 +58,15 @@ class CorpusPart:
         environment = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
         with tempfile.TemporaryDirectory() as folder:
             start = time.perf_counter()
-            done = subprocess.run(
+            completed = subprocess.run(
                 command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=600
             )
             taken = time.perf_counter() - start
-        told = _PASSED.search(done.stdout)
-        if done.returncode or told is None:
+        told = _PASSED.search(completed.stdout)
+        if completed.returncode or told is None:
             raise RuntimeError(
-                f"the corpus did not pass, exit code {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+                f"the corpus did not pass, exit code {completed.returncode}\n"
+                f"{completed.stdout[-2000:]}{completed.stderr[-2000:]}"
             )
         self._scenarios = int(told[1])
         return taken

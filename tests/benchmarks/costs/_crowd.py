@@ -32,8 +32,8 @@ class AgentsPart:
     sizes = (1, 5, 20, 100)
     agent_steps = 1500
 
-    def __init__(self, lab: ScenarioRunner, interpreter: str) -> None:
-        self._lab = lab
+    def __init__(self, runner: ScenarioRunner, interpreter: str) -> None:
+        self._runner = runner
         self._interpreter = interpreter
         self._bare = {size: Samples() for size in (5, 100)}
         self._taken = {size: Samples() for size in self.sizes}
@@ -47,7 +47,7 @@ class AgentsPart:
             begin = WARM_UP * NANOSECONDS_PER_SECOND
             watch = Stopwatch(begin, begin + steps * NANOSECONDS_PER_SECOND)
             scenario = loads(DRIP.format(seconds=steps + WARM_UP + 1), "drip")
-            _, answers = play_together(self._lab, bind_all([scenario] * size), "asyncio", watch.trace)
+            _, answers = play_together(self._runner, bind_all([scenario] * size), "asyncio", watch.trace)
             assert all(answer is not None and answer.outcome == "completed" for answer in answers)
             samples.add([watch.elapsed / steps / size])
             if size in self._bare:

@@ -31,7 +31,7 @@ class KeeperPart:
 
     name = "keeper"
 
-    def __init__(self, _lab: ScenarioRunner) -> None:
+    def __init__(self, _runner: ScenarioRunner) -> None:
         self._bare, self._keeper = Samples(), Samples()
         self._held = {containment: Samples() for containment in ("group", "subreaper", "keeper")}
 

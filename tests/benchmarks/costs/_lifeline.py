@@ -44,12 +44,12 @@ class LifelinePart:
 
     name = "lifeline"
 
-    def __init__(self, lab: ScenarioRunner) -> None:
+    def __init__(self, runner: ScenarioRunner) -> None:
         self._clock = VirtualClock()
         scenario, subject = loads(SCENARIO, "lifeline"), reference_supervisor()
         bound = scenario.bind(scenario.request_limits(subject))
         record = Record()
-        self._fake = lab.make_fake(scenario, clock=self._clock, record=record)
+        self._fake = runner.make_fake(scenario, clock=self._clock, record=record)
         order = build_run_request(bound, self._fake, self._clock, record.add)
         self._played = PlayResult(bound, record, self._clock.run(subject.run, order), None)
         self._verdicts, self._watches, self._settles, self._calls = Samples(), Samples(), Samples(), Samples()

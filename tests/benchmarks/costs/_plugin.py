@@ -70,10 +70,10 @@ class PluginPart:
         return self._run(str(self._folder / name / "bin/pip"), "--disable-pip-version-check", *arguments, *quiet)
 
     def _run(self, *command: str) -> str:
-        done = subprocess.run(
+        completed = subprocess.run(
             command, cwd=self._suite, env=self._environment, stdout=subprocess.PIPE, text=True, check=True
         )
-        return done.stdout
+        return completed.stdout
 
     def _collect(self, name: str) -> tuple[float, float]:
         """Give the user CPU seconds, and those with the system's, of one collection."""

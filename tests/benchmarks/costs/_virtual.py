@@ -154,14 +154,14 @@ class ScenarioPart:
 
     name = "scenario"
 
-    def __init__(self, lab: ScenarioRunner, interpreter: str) -> None:
-        self._lab = lab
+    def __init__(self, runner: ScenarioRunner, interpreter: str) -> None:
+        self._runner = runner
         self._interpreter = interpreter
         self._scenario = loads(SCENARIO, "scenario")
         self._plays = {backend: Samples() for backend in BACKENDS}
         self._spawns = {backend: Samples() for backend in BACKENDS}
         self._same = {backend: Samples() for backend in BACKENDS}
-        self._fake = lab.make_fake(loads(WITHOUT_SILENCE, "scenario"))
+        self._fake = runner.make_fake(loads(WITHOUT_SILENCE, "scenario"))
 
     def sample(self) -> None:
         for backend in BACKENDS:
@@ -186,7 +186,7 @@ class ScenarioPart:
 
     def _play(self, backend: str) -> float:
         start = time.perf_counter()
-        played = self._lab.play(self._scenario, reference_supervisor(), backend=backend)
+        played = self._runner.play(self._scenario, reference_supervisor(), backend=backend)
         taken = time.perf_counter() - start
         assert played.answer is not None
         assert played.answer.outcome == "completed"
@@ -225,8 +225,8 @@ class StepPart:
     name = "step"
     steps = 1000
 
-    def __init__(self, lab: ScenarioRunner, interpreter: str) -> None:
-        self._lab = lab
+    def __init__(self, runner: ScenarioRunner, interpreter: str) -> None:
+        self._runner = runner
         self._scenario = loads(DRIP.format(seconds=self.steps + WARM_UP + 1), "drip")
         self._interpreter = interpreter
         self._bare = {(place, kind): Samples() for place in PLACEMENTS for kind in _BARE}
@@ -266,7 +266,7 @@ class StepPart:
             watch.trace(at, code, data)
 
         with pin_to_cores(there):
-            self._lab.play(self._scenario, _Traced(trace), backend=backend)
+            self._runner.play(self._scenario, _Traced(trace), backend=backend)
         return watch.elapsed / self.steps
 
     def report(self) -> dict[str, Any]:
@@ -301,11 +301,11 @@ class StartPart:
 
     name = "start"
 
-    def __init__(self, lab: ScenarioRunner, interpreter: str) -> None:
-        self._lab = lab
+    def __init__(self, runner: ScenarioRunner, interpreter: str) -> None:
+        self._runner = runner
         self._scenario = loads(FIRST_WORD.format("raw", "text"), "first-word")
         self._fakes = {
-            f"{dialect} {mode}": lab.make_fake(loads(FIRST_WORD.format(dialect, mode))) for dialect, mode in SPOKEN
+            f"{dialect} {mode}": runner.make_fake(loads(FIRST_WORD.format(dialect, mode))) for dialect, mode in SPOKEN
         }
         self._bare = [interpreter, "-I", "-S", "-c", "import posix; posix.write(1, b'x')"]
         self._taken = {name: Samples() for name in ("bare", *self._fakes, "lockstep")}
@@ -323,7 +323,7 @@ class StartPart:
     def _measure_start_in_lockstep(self) -> float:
         watch = Stopwatch(0, 0)
         subject = _Traced(watch.trace)
-        self._lab.play(self._scenario, subject)
+        self._runner.play(self._scenario, subject)
         return watch.stopped - subject.started
 
     def report(self) -> dict[str, Any]:
@@ -339,4 +339,4 @@ class StartPart:
         }
 
     def close(self) -> None:
-        """The lab removes the fake."""
+        """The runner removes the fake."""

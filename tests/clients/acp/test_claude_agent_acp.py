@@ -30,13 +30,13 @@ PROMPTS = "[{prompt: first}, {wait_for: turn 1}, {wait: 10s}, {prompt: second}]"
 
 
 @pytest.fixture
-def hold(lab: ScenarioRunner) -> Hold:
+def hold(runner: ScenarioRunner) -> Hold:
     """Give a function that holds a session of a version over a claude."""
 
     def hold(version: str, script: str, drive: str = "[{prompt: hi}]", handler: str = "") -> PlayResult:
         steps = textwrap.indent(textwrap.dedent(script).strip(), "  ")
         head = f"scenario: its claude\nagent: {{dialect: claude, mode: session}}\n{handler}drive: {drive}\n"
-        return lab.play(loads(f"{head}script:\n{steps}\nexpect: {{spawns: [0s]}}\n"), build_acp_program(version))
+        return runner.play(loads(f"{head}script:\n{steps}\nexpect: {{spawns: [0s]}}\n"), build_acp_program(version))
 
     return hold
 
@@ -219,7 +219,7 @@ def test_a_crash_is_an_error_of_the_prompt(hold: Hold, version: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "told"),
+    ("script", "reported"),
     [
         ("- say: well\n- exit: 0", "Session did not end in result"),
         ("- say: well\n- result: {text: no credit, is_error: true}", "Internal error: no credit"),
@@ -232,9 +232,9 @@ def test_a_crash_is_an_error_of_the_prompt(hold: Hold, version: str) -> None:
     "exits 0 without a result, reports an error result, or prints a line that is no JSON",
     "answers the prompt by an error that says so",
 )
-def test_what_is_no_answer_is_an_error_of_the_prompt(hold: Hold, version: str, script: str, told: str) -> None:
+def test_what_is_no_answer_is_an_error_of_the_prompt(hold: Hold, version: str, script: str, reported: str) -> None:
     """The SDK inside drops lines that are no JSON by now, and threw at that time."""
-    assert told in get_error(hold(version, f"- wait_for: prompt 1\n{script}"))
+    assert reported in get_error(hold(version, f"- wait_for: prompt 1\n{script}"))
 
 
 @mark_finding(

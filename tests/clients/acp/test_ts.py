@@ -36,8 +36,8 @@ def test_prompts_are_answered(client: Client) -> None:
         - wait_for: prompt 2
         - answer: two
     """
-    ran = client("prompts", script)
-    assert ran.list_values("update", "kind") == [
+    run = client("prompts", script)
+    assert run.list_values("update", "kind") == [
         "agent_thought_chunk",
         "plan",
         "tool_call",
@@ -45,10 +45,10 @@ def test_prompts_are_answered(client: Client) -> None:
         "agent_message_chunk",
         "agent_message_chunk",
     ]
-    assert ran.list_values("update", "text") == ["hm", "one", "two"]
-    assert ran.list_values("turn", "stop") == ["end_turn", "end_turn"]
-    assert ran.errors == ""
-    assert ran.ends == [{"code": 0}]
+    assert run.list_values("update", "text") == ["hm", "one", "two"]
+    assert run.list_values("turn", "stop") == ["end_turn", "end_turn"]
+    assert run.errors == ""
+    assert run.ends == [{"code": 0}]
 
 
 @mark_finding(
@@ -63,9 +63,9 @@ def test_a_permission_is_answered(client: Client) -> None:
         - tool_done: {id: a, output: x}
         - answer: done
     """
-    ran = client("prompt", script)
-    assert ran.list_values("asked", "tool") == ["Bash"]
-    assert ran.list_values("update", "text") == ["it may", "done"]
+    run = client("prompt", script)
+    assert run.list_values("asked", "tool") == ["Bash"]
+    assert run.list_values("update", "text") == ["it may", "done"]
 
 
 @mark_finding("@agentclientprotocol/sdk", "is told to cancel", "gives the stop reason, and the next prompt is answered")
@@ -80,19 +80,19 @@ def test_a_cancelled_prompt_leaves_the_session(client: Client) -> None:
         - wait_for: prompt 2
         - answer: two
     """
-    ran = client("cancels", script)
-    assert ran.list_values("turn", "stop") == ["cancelled", "end_turn"]
-    assert ran.list_values("update", "status") == ["in_progress", "failed"]
-    assert ran.list_values("update", "text") == ["well", "two"]
+    run = client("cancels", script)
+    assert run.list_values("turn", "stop") == ["cancelled", "end_turn"]
+    assert run.list_values("update", "status") == ["in_progress", "failed"]
+    assert run.list_values("update", "text") == ["well", "two"]
 
 
 @mark_finding("@agentclientprotocol/sdk", "is asked to load a session", "prompts it by the id that it had")
 def test_a_loaded_session_is_prompted(client: Client) -> None:
     """The id is the client's, not one of the agent's."""
-    ran = client("loads", "- wait_for: prompt 1\n- answer: done")
-    assert '"method":"session/load"' in ran.stdin
-    assert ran.list_values("turn", "stop") == ["end_turn"]
-    assert ran.list_values("update", "text") == ["done"]
+    run = client("loads", "- wait_for: prompt 1\n- answer: done")
+    assert '"method":"session/load"' in run.stdin
+    assert run.list_values("turn", "stop") == ["end_turn"]
+    assert run.list_values("update", "text") == ["done"]
 
 
 @mark_finding(
@@ -100,9 +100,9 @@ def test_a_loaded_session_is_prompted(client: Client) -> None:
 )
 def test_a_crash_closes_the_connection(client: Client) -> None:
     """The end of the agent is for the caller, which started it."""
-    ran = client("prompt", "- wait_for: prompt 1\n- say: well\n- exit: 3")
-    assert ran["threw"]["message"] == "ACP connection closed"
-    assert ran["exit"]["code"] == 3
+    run = client("prompt", "- wait_for: prompt 1\n- say: well\n- exit: 3")
+    assert run["threw"]["message"] == "ACP connection closed"
+    assert run["exit"]["code"] == 3
 
 
 @mark_finding(
@@ -116,9 +116,9 @@ def test_a_death_before_the_handshake_closes_the_connection(client: Client) -> N
         - raw: {text: no licence, to: stderr}
         - exit: 1
     """
-    ran = client("prompt", script)
-    assert ran["threw"]["message"] == "ACP connection closed"
-    assert ran.errors == "no licence"
+    run = client("prompt", script)
+    assert run["threw"]["message"] == "ACP connection closed"
+    assert run.errors == "no licence"
 
 
 @mark_finding("@agentclientprotocol/sdk", "prints a line that is no JSON", "writes a parse error back, and goes on")
@@ -130,9 +130,9 @@ def test_noise_is_answered_by_a_parse_error(client: Client) -> None:
         - wait_for: {stdin: "*-32700*"}
         - answer: done
     """
-    ran = client("prompt", script)
-    assert '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}' in ran.stdin
-    assert ran.list_values("turn", "stop") == ["end_turn"]
+    run = client("prompt", script)
+    assert '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}' in run.stdin
+    assert run.list_values("turn", "stop") == ["end_turn"]
 
 
 @mark_finding("@agentclientprotocol/sdk", "sends an update that nobody knows", "prints an error on stderr, and goes on")
@@ -146,17 +146,17 @@ def test_an_unknown_update_is_dropped(client: Client) -> None:
             params: {sessionId: sess_1, update: {sessionUpdate: unheard_of}}
         - answer: done
     """
-    ran = client("prompt", script)
-    assert ran.list_values("update", "kind") == ["agent_message_chunk"]
-    assert "Error handling notification" in ran.errors
-    assert ran.list_values("turn", "stop") == ["end_turn"]
+    run = client("prompt", script)
+    assert run.list_values("update", "kind") == ["agent_message_chunk"]
+    assert "Error handling notification" in run.errors
+    assert run.list_values("turn", "stop") == ["end_turn"]
 
 
 @mark_finding("@agentclientprotocol/sdk", "answers a prompt by an error", "throws its text, and the connection stays")
 def test_a_refused_prompt_is_thrown(client: Client) -> None:
     """An error of the protocol ends the prompt, not the connection."""
-    ran = client("prompt", "- wait_for: prompt 1\n- result: {text: no credit, is_error: true}")
-    assert ran["threw"]["message"] == "no credit"
+    run = client("prompt", "- wait_for: prompt 1\n- result: {text: no credit, is_error: true}")
+    assert run["threw"]["message"] == "no credit"
 
 
 @mark_finding(
@@ -170,9 +170,9 @@ def test_an_agent_that_lingers_is_left(client: Client) -> None:
         - answer: done
         - linger: for ever
     """
-    ran = client("leaves", script, leaves=("agent",))
-    assert ran["left"]["exit"] is None
-    assert ran.signals == []
+    run = client("leaves", script, leaves=("agent",))
+    assert run["left"]["exit"] is None
+    assert run.signals == []
 
 
 @mark_finding(
@@ -206,13 +206,13 @@ def test_files_and_terminals_are_the_clients(client: Client) -> None:
             answered: [{say: released}]
         - answer: done
     """
-    ran = client("prompt", script)
-    assert ran["reads"]["path"] == "/w/a"
-    assert (ran["writes"]["path"], ran["writes"]["content"]) == ("/w/b", "new")
-    assert ran["terminal"]["command"] == "make"
-    assert ran.list_values("update", "text") == ["read", "written", "started", "ended", "released", "done"]
-    assert '"content":"its text"' in ran.stdin
-    assert '"exitCode":0' in ran.stdin
+    run = client("prompt", script)
+    assert run["reads"]["path"] == "/w/a"
+    assert (run["writes"]["path"], run["writes"]["content"]) == ("/w/b", "new")
+    assert run["terminal"]["command"] == "make"
+    assert run.list_values("update", "text") == ["read", "written", "started", "ended", "released", "done"]
+    assert '"content":"its text"' in run.stdin
+    assert '"exitCode":0' in run.stdin
 
 
 @mark_finding(
@@ -228,6 +228,6 @@ def test_a_method_without_a_handler_is_refused(client: Client) -> None:
             refused: [{say: refused}]
         - answer: done
     """
-    ran = client("prompt", script)
-    assert '"code":-32601' in ran.stdin
-    assert ran.list_values("update", "text") == ["refused", "done"]
+    run = client("prompt", script)
+    assert '"code":-32601' in run.stdin
+    assert run.list_values("update", "text") == ["refused", "done"]

@@ -41,9 +41,9 @@ def test_a_server_of_the_official_package_is_called() -> None:
     with ScenarioRunner() as runner:
         fake = runner.make_fake(loads(_SCENARIO, "x"))
         command = [fake.path, "-p", "--output-format", "stream-json", "--verbose", "--mcp-config", servers, "--", "hi"]
-        done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=_LIMIT)
+        completed = subprocess.run(command, check=True, capture_output=True, text=True, timeout=_LIMIT)
         fake.finish()
-    events = [json.loads(line) for line in done.stdout.splitlines()]
+    events = [json.loads(line) for line in completed.stdout.splitlines()]
     assert events[0]["mcp_servers"] == [{"name": "calc", "status": "connected", "source": "dynamic"}]
     ends = [event["message"]["content"][0] for event in events if event["type"] == "user"]
     assert [end.get("is_error", False) for end in ends] == [False, True]

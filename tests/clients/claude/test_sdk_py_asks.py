@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from tests.clients.claude_py import ClaudePy
 
 
-@pytest.mark.parametrize(("answer", "told"), [("Allow", "tool ends built"), ("Deny", "tool fails not so")])
+@pytest.mark.parametrize(("answer", "reported"), [("Allow", "tool ends built"), ("Deny", "tool fails not so")])
 @mark_finding("claude-agent-sdk, ClaudeSDKClient", "asks for a permission", "asks can_use_tool and sends its answer")
-def test_a_permission_is_the_callbacks(claude: ClaudePy, answer: str, told: str) -> None:
+def test_a_permission_is_the_callbacks(claude: ClaudePy, answer: str, reported: str) -> None:
     """However long the callback thinks: here a quarter of an hour."""
     claude.play_script("""
         - wait_for: prompt 1
@@ -34,7 +34,7 @@ def test_a_permission_is_the_callbacks(claude: ClaudePy, answer: str, told: str)
         return getattr(claude.sdk, f"PermissionResult{answer}")()
 
     given = claude.talk(lambda client: claude.run_turn(client, "build"), can_use_tool=can_use_tool)
-    assert given[1:] == ["0 s: tool Bash", f"900 s: {told}", "900 s: says done", "900 s: result done"]
+    assert given[1:] == ["0 s: tool Bash", f"900 s: {reported}", "900 s: says done", "900 s: result done"]
 
 
 @mark_finding(

@@ -66,9 +66,9 @@ def test_a_rich_turn_is_given_whole(claude: ClaudePy) -> None:
         - answer: done
     """)
     given = claude.talk(lambda client: claude.run_turn(client, "look"), include_partial_messages=True)
-    told = [words.removeprefix("0 s: ") for words in given]
+    lines = [words.removeprefix("0 s: ") for words in given]
     assert [
-        words for words in told if words not in ("status", "task_started", "task_updated", "task_notification")
+        words for words in lines if words not in ("status", "task_started", "task_updated", "task_notification")
     ] == [
         "init",
         "thinks hm",

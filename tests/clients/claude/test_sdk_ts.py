@@ -24,15 +24,15 @@ def client(programs: Programs) -> Client:
 @mark_finding("@anthropic-ai/claude-agent-sdk, query()", "answers and exits", "yields its messages and returns")
 def test_a_query_is_answered(client: Client) -> None:
     """The fake is taken for the CLI."""
-    ran = client("drain", "- wait_for: prompt 1\n- answer: done")
-    assert [(row.get("type"), row.get("text")) for row in ran.told] == [
+    run = client("drain", "- wait_for: prompt 1\n- answer: done")
+    assert [(row.get("type"), row.get("text")) for row in run.told] == [
         ("system", None),
         ("assistant", "done"),
         ("result", "done"),
         (None, None),
     ]
-    assert ran.told[-1]["what"] == "returned"
-    assert ran.ends == [{"code": 0}]
+    assert run.told[-1]["what"] == "returned"
+    assert run.ends == [{"code": 0}]
 
 
 @mark_finding("@anthropic-ai/claude-agent-sdk, query()", "gets a prompt after each result", "gives each its own answer")
@@ -44,9 +44,9 @@ def test_a_chat_has_an_answer_to_each_prompt(client: Client) -> None:
         - wait_for: prompt 2
         - answer: two
     """
-    ran = client("turns", script)
-    assert ran.list_values("message", "text") == ["one", "one", "two", "two"]
-    assert ran.ends == [{"code": 0}]
+    run = client("turns", script)
+    assert run.list_values("message", "text") == ["one", "one", "two", "two"]
+    assert run.ends == [{"code": 0}]
 
 
 @mark_finding(
@@ -64,10 +64,10 @@ def test_an_interrupt_leaves_the_agent_for_the_next_prompt(client: Client) -> No
         - wait_for: prompt 2
         - answer: two
     """
-    ran = client("interrupt", script)
-    assert ran.list_values("message", "is_error") == [True, False]
-    assert ran.list_values("message", "text") == ["well", "two", "two"]
-    assert ran.ends == [{"code": 0}]
+    run = client("interrupt", script)
+    assert run.list_values("message", "is_error") == [True, False]
+    assert run.list_values("message", "text") == ["well", "two", "two"]
+    assert run.ends == [{"code": 0}]
 
 
 @mark_finding(
@@ -89,10 +89,10 @@ def test_hooks_and_permissions_are_answered(client: Client) -> None:
         - tool_done: {id: b, error: "no"}
         - answer: done
     """
-    ran = client("asks", script)
-    assert ran.list_values("hook", "event") == ["PreToolUse", "PostToolUse"]
-    assert ran.list_values("asked", "input") == [{"command": "ls"}, {"command": "rm"}]
-    assert ran.list_values("message", "text") == ["it may", "it may not", "done", "done"]
+    run = client("asks", script)
+    assert run.list_values("hook", "event") == ["PreToolUse", "PostToolUse"]
+    assert run.list_values("asked", "input") == [{"command": "ls"}, {"command": "rm"}]
+    assert run.list_values("message", "text") == ["it may", "it may not", "done", "done"]
 
 
 @mark_finding(
@@ -109,8 +109,8 @@ def test_a_background_task_brings_a_second_result(client: Client) -> None:
         - task_done: build
         - background_turn: {task: build, answer: it is built}
     """
-    ran = client("drain", script)
-    results = [row["text"] for row in ran.told if row.get("type") == "result"]
+    run = client("drain", script)
+    results = [row["text"] for row in run.told if row.get("type") == "result"]
     assert results == ["it is being built", "it is built"]
 
 
@@ -126,10 +126,10 @@ def test_a_drain_waits_for_an_agent_that_lingers(client: Client) -> None:
         - linger: 1s
         - exit: 0
     """
-    ran = client("drain", script)
-    assert ran["returned"]["at"] >= 1
-    assert ran.signals == []
-    assert ran.ends == [{"code": 0}]
+    run = client("drain", script)
+    assert run["returned"]["at"] >= 1
+    assert run.signals == []
+    assert run.ends == [{"code": 0}]
 
 
 @mark_finding(
@@ -145,9 +145,9 @@ def test_a_drain_waits_for_a_grandchild_that_holds_stdout(client: Client) -> Non
         - answer: done
         - exit: 0
     """
-    ran = client("drain", script)
-    assert ran["returned"]["at"] >= 1
-    assert ran.find_instant("x", process="agent") < ran["returned"]["at"]
+    run = client("drain", script)
+    assert run["returned"]["at"] >= 1
+    assert run.find_instant("x", process="agent") < run["returned"]["at"]
 
 
 @mark_finding(
@@ -163,9 +163,9 @@ def test_a_break_ends_an_agent_that_lingers(client: Client) -> None:
         - answer: done
         - linger: for ever
     """
-    ran = client("break", script)
-    assert ran.ends == [{"signal": "TERM"}]
-    assert ran["returned"]["at"] - ran.told[-2]["at"] >= 2 - TICK
+    run = client("break", script)
+    assert run.ends == [{"signal": "TERM"}]
+    assert run["returned"]["at"] - run.told[-2]["at"] >= 2 - TICK
 
 
 @mark_finding(
@@ -182,13 +182,13 @@ def test_a_break_kills_an_agent_that_ignores_term(client: Client) -> None:
         - answer: done
         - linger: for ever
     """
-    ran = client("break", script)
-    result = ran.told[-2]["at"]
-    [(name, term)] = ran.signals
-    assert (name, ran.ends) == ("TERM", [{"signal": "KILL"}])
+    run = client("break", script)
+    result = run.told[-2]["at"]
+    [(name, term)] = run.signals
+    assert (name, run.ends) == ("TERM", [{"signal": "KILL"}])
     assert term - result >= 2 - TICK
-    assert ran.find_instant("x") - result >= 7 - 2 * TICK
-    assert ran["returned"]["at"] < ran.find_instant("x")
+    assert run.find_instant("x") - result >= 7 - 2 * TICK
+    assert run["returned"]["at"] < run.find_instant("x")
 
 
 @mark_finding(
@@ -204,10 +204,10 @@ def test_close_ends_an_agent_that_lingers(client: Client) -> None:
         - answer: done
         - linger: for ever
     """
-    ran = client("close", script)
-    assert ran.ends == [{"signal": "TERM"}]
-    assert ran.find_instant("x") - ran["closes"]["at"] >= 2 - TICK
-    assert ran["returned"]["at"] < ran.find_instant("x")
+    run = client("close", script)
+    assert run.ends == [{"signal": "TERM"}]
+    assert run.find_instant("x") - run["closes"]["at"] >= 2 - TICK
+    assert run["returned"]["at"] < run.find_instant("x")
 
 
 @mark_finding(
@@ -224,8 +224,8 @@ def test_an_exit_after_close_leaves_an_agent_that_ignores_term(client: Client) -
         - answer: done
         - linger: for ever
     """
-    ran = client("leave", script, leaves=("agent",))
-    assert [name for name, _ in ran.signals] == ["TERM"]
+    run = client("leave", script, leaves=("agent",))
+    assert [name for name, _ in run.signals] == ["TERM"]
 
 
 @mark_finding(
@@ -241,10 +241,10 @@ def test_an_abort_waits_for_term(client: Client) -> None:
         - say: well
         - linger: for ever
     """
-    ran = client("abort", script)
-    assert ran["threw"]["message"] == "Claude Code process aborted by user"
-    assert ran["threw"]["at"] - ran["message"]["at"] >= 2 - TICK
-    assert ran.ends == [{"signal": "TERM"}]
+    run = client("abort", script)
+    assert run["threw"]["message"] == "Claude Code process aborted by user"
+    assert run["threw"]["at"] - run["message"]["at"] >= 2 - TICK
+    assert run.ends == [{"signal": "TERM"}]
 
 
 @mark_finding(
@@ -252,9 +252,9 @@ def test_an_abort_waits_for_term(client: Client) -> None:
 )
 def test_an_error_result_is_yielded_and_thrown(client: Client) -> None:
     """A reader that stops at the result never sees the error."""
-    ran = client("drain", "- wait_for: prompt 1\n- result: {text: no credit, is_error: true}")
-    assert ran.list_values("message", "is_error") == [True]
-    assert ran["threw"]["message"] == "Claude Code returned an error result: no credit"
+    run = client("drain", "- wait_for: prompt 1\n- result: {text: no credit, is_error: true}")
+    assert run.list_values("message", "is_error") == [True]
+    assert run["threw"]["message"] == "Claude Code returned an error result: no credit"
 
 
 @mark_finding(
@@ -262,9 +262,9 @@ def test_an_error_result_is_yielded_and_thrown(client: Client) -> None:
 )
 def test_an_exit_without_a_result_is_thrown(client: Client) -> None:
     """The earlier messages are yielded."""
-    ran = client("drain", "- wait_for: prompt 1\n- say: well\n- raw: {text: boom, to: stderr}\n- exit: 3")
-    assert ran.list_values("message", "text") == ["well"]
-    assert ran["threw"]["message"] == "Claude Code process exited with code 3. stderr: boom"
+    run = client("drain", "- wait_for: prompt 1\n- say: well\n- raw: {text: boom, to: stderr}\n- exit: 3")
+    assert run.list_values("message", "text") == ["well"]
+    assert run["threw"]["message"] == "Claude Code process exited with code 3. stderr: boom"
 
 
 @mark_finding(
@@ -272,17 +272,17 @@ def test_an_exit_without_a_result_is_thrown(client: Client) -> None:
 )
 def test_an_exit_code_after_a_good_result_is_thrown(client: Client) -> None:
     """A later act of the process turns a success into a failure."""
-    ran = client("drain", "- wait_for: prompt 1\n- answer: done\n- exit: 3")
-    assert ran.list_values("message", "is_error") == [False]
-    assert ran["threw"]["message"] == "Claude Code process exited with code 3"
+    run = client("drain", "- wait_for: prompt 1\n- answer: done\n- exit: 3")
+    assert run.list_values("message", "is_error") == [False]
+    assert run["threw"]["message"] == "Claude Code process exited with code 3"
 
 
 @mark_finding("@anthropic-ai/claude-agent-sdk, query()", "prints lines that are no JSON", "drops them without a word")
 def test_garbage_is_dropped(client: Client) -> None:
     """Blank lines and halves of objects, too."""
-    ran = client("drain", '- wait_for: prompt 1\n- raw: "garbage\\n\\n{half\\n"\n- answer: done')
-    assert ran.list_values("message", "text") == ["done", "done"]
-    assert ran.errors == ""
+    run = client("drain", '- wait_for: prompt 1\n- raw: "garbage\\n\\n{half\\n"\n- answer: done')
+    assert run.list_values("message", "text") == ["done", "done"]
+    assert run.errors == ""
 
 
 @mark_finding(
@@ -292,5 +292,5 @@ def test_garbage_is_dropped(client: Client) -> None:
 )
 def test_a_death_before_the_handshake_is_thrown_at_once(client: Client) -> None:
     """The cause is in the message."""
-    ran = client("drain", "- raw: {text: no licence, to: stderr}\n- exit: 1")
-    assert ran["threw"]["message"] == "Claude Code process exited with code 1. stderr: no licence"
+    run = client("drain", "- raw: {text: no licence, to: stderr}\n- exit: 1")
+    assert run["threw"]["message"] == "Claude Code process exited with code 1. stderr: no licence"

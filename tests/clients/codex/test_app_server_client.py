@@ -23,14 +23,14 @@ def client(programs: Programs) -> Client:
 @mark_finding("codex-app-server-client", "answers two prompts", "returns both answers, from one process")
 def test_two_turns_are_answered_by_one_process(client: Client) -> None:
     """It reads every message of the fake into its own types."""
-    ran = client("run", "- wait_for: prompt 1\n- answer: one\n- wait_for: prompt 2\n- say: well\n- answer: two")
-    assert ran.list_values("turn", "text") == ["one", "two"]
-    assert ran.list_values("turn", "items") == [2, 3]
-    assert len(ran.ends) == 1
+    run = client("run", "- wait_for: prompt 1\n- answer: one\n- wait_for: prompt 2\n- say: well\n- answer: two")
+    assert run.list_values("turn", "text") == ["one", "two"]
+    assert run.list_values("turn", "items") == [2, 3]
+    assert len(run.ends) == 1
 
 
 @mark_finding("codex-app-server-client", "is interrupted", "returns the turn as interrupted")
 def test_an_interrupt_ends_the_turn(client: Client) -> None:
     """The answer to the interrupt comes with the end of the turn."""
-    ran = client("interrupt", "- wait_for: prompt 1\n- say: well\n- wait_for: cancel\n- acknowledge: cancel")
-    assert (ran["turn"]["text"], ran["turn"]["status"]) == ("well", "interrupted")
+    run = client("interrupt", "- wait_for: prompt 1\n- say: well\n- wait_for: cancel\n- acknowledge: cancel")
+    assert (run["turn"]["text"], run["turn"]["status"]) == ("well", "interrupted")

@@ -25,12 +25,12 @@ def client(programs: Programs) -> Client:
 @mark_finding("openai-codex", "answers two prompts", "returns both answers, from one process, which it ends with TERM")
 def test_two_turns_are_answered_by_one_process(client: Client) -> None:
     """It reads every message of the fake into its generated types."""
-    ran = client("run", "- wait_for: prompt 1\n- answer: one\n- wait_for: prompt 2\n- say: well\n- answer: two")
-    assert ran["thread"]["id"] == THREAD
-    assert ran.list_values("turn", "text") == ["one", "two"]
-    assert ran.list_values("turn", "items") == [2, 3]
-    assert ran.argv == [["app-server", "--listen", "stdio://"]]
-    assert len(ran.ends) == 1
+    run = client("run", "- wait_for: prompt 1\n- answer: one\n- wait_for: prompt 2\n- say: well\n- answer: two")
+    assert run["thread"]["id"] == THREAD
+    assert run.list_values("turn", "text") == ["one", "two"]
+    assert run.list_values("turn", "items") == [2, 3]
+    assert run.argv == [["app-server", "--listen", "stdio://"]]
+    assert len(run.ends) == 1
 
 
 @mark_finding("openai-codex", "thinks, plans and uses tools", "yields each notification in its generated type")
@@ -48,10 +48,10 @@ def test_every_notification_has_its_type(client: Client) -> None:
         - tool_done: {id: b, error: bad}
         - answer: done
     """
-    ran = client("stream", script)
-    assert "UnknownNotification" not in ran.list_values("event", "typed")
-    assert ran.list_values("event", "method")[-1] == "turn/completed"
-    assert "item/agentMessage/delta" in ran.list_values("event", "method")
+    run = client("stream", script)
+    assert "UnknownNotification" not in run.list_values("event", "typed")
+    assert run.list_values("event", "method")[-1] == "turn/completed"
+    assert "item/agentMessage/delta" in run.list_values("event", "method")
 
 
 @mark_finding("openai-codex", "asks for an approval, and the caller has no handler", "accepts it at once")
@@ -75,10 +75,10 @@ def test_a_command_is_accepted_without_a_handler(client: Client) -> None:
 )
 def test_an_interrupt_ends_the_turn(client: Client) -> None:
     """The answer to the interrupt comes with the end of the turn."""
-    ran = client("interrupt", "- wait_for: prompt 1\n- say: well\n- wait_for: cancel\n- acknowledge: cancel")
-    assert '"turn/interrupt"' in ran.stdin
-    assert ran["interrupted"]["at"] > 0
-    assert ran.list_values("event", "method")[-1] == "turn/completed"
+    run = client("interrupt", "- wait_for: prompt 1\n- say: well\n- wait_for: cancel\n- acknowledge: cancel")
+    assert '"turn/interrupt"' in run.stdin
+    assert run["interrupted"]["at"] > 0
+    assert run.list_values("event", "method")[-1] == "turn/completed"
 
 
 @mark_finding("openai-codex", "refuses a prompt as overloaded", "raises its error, and does not ask again")
@@ -90,25 +90,25 @@ def test_an_overloaded_server_is_not_asked_again(client: Client) -> None:
         - wait_for: prompt 2
         - answer: two
     """
-    ran = client("run", script)
-    assert "Server overloaded" in ran["threw"]["message"]
-    assert ran["turn"]["text"] == "two"
+    run = client("run", script)
+    assert "Server overloaded" in run["threw"]["message"]
+    assert run["turn"]["text"] == "two"
 
 
 @mark_finding("openai-codex", "fails in a turn", "raises the error of turn/completed")
 def test_a_failed_turn_is_thrown(client: Client) -> None:
     """The next prompt is answered."""
     script = "- wait_for: prompt 1\n- result: {text: boom, is_error: true}\n- wait_for: prompt 2\n- answer: two"
-    ran = client("run", script)
-    assert (ran["threw"]["message"], ran["turn"]["text"]) == ("boom", "two")
+    run = client("run", script)
+    assert (run["threw"]["message"], run["turn"]["text"]) == ("boom", "two")
 
 
 @mark_finding("openai-codex", "resumes a thread", "asks for it by its id, and returns the answer")
 def test_a_thread_is_resumed(client: Client) -> None:
     """The fake knows one thread."""
-    ran = client("resume", "- wait_for: prompt 1\n- answer: done")
-    assert ran["turn"]["text"] == "done"
-    assert '"thread/resume"' in ran.stdin
+    run = client("resume", "- wait_for: prompt 1\n- answer: done")
+    assert run["turn"]["text"] == "done"
+    assert '"thread/resume"' in run.stdin
 
 
 @mark_finding(
@@ -123,6 +123,6 @@ def test_a_lost_end_is_waited_for(client: Client) -> None:
         - linger: 2s
         - exit: 1
     """
-    ran = client("run", script)
-    assert ran["threw"]["at"] >= 2
-    assert ran.list_values("turn", "text") == []
+    run = client("run", script)
+    assert run["threw"]["at"] >= 2
+    assert run.list_values("turn", "text") == []

@@ -24,11 +24,11 @@ def client(programs: Programs) -> Client:
 @mark_finding("@openai/codex-sdk, run()", "answers and exits", "returns the last message and the usage")
 def test_a_run_is_answered(client: Client) -> None:
     """The prompt comes on stdin, which is closed after it."""
-    ran = client("run", "- wait_for: eof\n- say: well\n- answer: done")
-    assert ran["turn"]["text"] == "done"
-    assert ran["turn"]["usage"]["output_tokens"] == 5
-    assert ran.stdin == "hi"
-    assert ran.ends == [{"code": 0}]
+    run = client("run", "- wait_for: eof\n- say: well\n- answer: done")
+    assert run["turn"]["text"] == "done"
+    assert run["turn"]["usage"]["output_tokens"] == 5
+    assert run.stdin == "hi"
+    assert run.ends == [{"code": 0}]
 
 
 @mark_finding("@openai/codex-sdk, runStreamed()", "uses a tool", "yields every event as it stands")
@@ -39,8 +39,8 @@ def test_a_streamed_run_yields_every_event(client: Client) -> None:
         - tool_done: {id: a, output: x}
         - answer: done
     """
-    ran = client("streamed", script)
-    assert ran.list_values("event", "type") == [
+    run = client("streamed", script)
+    assert run.list_values("event", "type") == [
         "thread.started",
         "turn.started",
         "item.started",
@@ -48,7 +48,7 @@ def test_a_streamed_run_yields_every_event(client: Client) -> None:
         "item.completed",
         "turn.completed",
     ]
-    assert ran.list_values("event", "item") == ["command_execution", "command_execution", "agent_message"]
+    assert run.list_values("event", "item") == ["command_execution", "command_execution", "agent_message"]
 
 
 @mark_finding(
@@ -56,38 +56,38 @@ def test_a_streamed_run_yields_every_event(client: Client) -> None:
 )
 def test_a_second_turn_resumes_the_thread(client: Client) -> None:
     """The id is from the report of the first process."""
-    ran = client("resume", "- wait_for: eof\n- answer: done")
-    [thread, _] = ran.list_values("turn", "thread")
-    first, second = ran.argv
+    run = client("resume", "- wait_for: eof\n- answer: done")
+    [thread, _] = run.list_values("turn", "thread")
+    first, second = run.argv
     assert "resume" not in first
     assert second[second.index("resume") :] == ["resume", thread]
-    assert ran.stdin == "firstsecond"
-    assert ran.ends == [{"code": 0}, {"code": 0}]
+    assert run.stdin == "firstsecond"
+    assert run.ends == [{"code": 0}, {"code": 0}]
 
 
 @mark_finding("@openai/codex-sdk, run()", "reports turn.failed and lingers", "throws its text at once, and sends TERM")
 def test_a_failed_turn_is_thrown_at_once(client: Client) -> None:
     """It ends the process after a failed turn, but not after a good one."""
-    ran = client("run", "- say: hm\n- result: {text: no credit, is_error: true}\n- linger: for ever")
-    assert ran["threw"]["message"] == "no credit"
-    assert ran.ends == [{"signal": "TERM"}]
+    run = client("run", "- say: hm\n- result: {text: no credit, is_error: true}\n- linger: for ever")
+    assert run["threw"]["message"] == "no credit"
+    assert run.ends == [{"signal": "TERM"}]
 
 
 @mark_finding("@openai/codex-sdk, run()", "exits 3 after turn.completed", "throws, and the answer is lost")
 def test_an_exit_code_after_the_answer_loses_it(client: Client) -> None:
     """A later act of the process turns a success into a failure."""
-    ran = client("run", "- answer: done\n- raw: {text: boom, to: stderr}\n- exit: 3")
-    assert ran["threw"]["message"] == "Codex Exec exited with code 3: boom"
-    assert ran.list_values("turn", "text") == []
+    run = client("run", "- answer: done\n- raw: {text: boom, to: stderr}\n- exit: 3")
+    assert run["threw"]["message"] == "Codex Exec exited with code 3: boom"
+    assert run.list_values("turn", "text") == []
 
 
 @pytest.mark.parametrize("noise", ["", "oops", "{half"])
 @mark_finding("@openai/codex-sdk, run()", "prints a line that is no JSON, a blank one too", "throws, and sends TERM")
 def test_noise_ends_the_run(client: Client, noise: str) -> None:
     """One stray line costs the turn."""
-    ran = client("run", f'- say: well\n- raw: "{noise}\\n"\n- linger: for ever')
-    assert ran["threw"]["message"] == f"Failed to parse item: {noise}"
-    assert ran.ends == [{"signal": "TERM"}]
+    run = client("run", f'- say: well\n- raw: "{noise}\\n"\n- linger: for ever')
+    assert run["threw"]["message"] == f"Failed to parse item: {noise}"
+    assert run.ends == [{"signal": "TERM"}]
 
 
 @mark_finding(
@@ -95,19 +95,19 @@ def test_noise_ends_the_run(client: Client, noise: str) -> None:
 )
 def test_a_completion_without_usage_is_a_type_error(client: Client) -> None:
     """An older CLI than the SDK knows is no agent for it."""
-    ran = client("run", "- say: done\n- event: {type: turn.completed}\n- linger: for ever")
-    assert ran["threw"]["name"] == "TypeError"
-    assert "cache_write_input_tokens" in ran["threw"]["message"]
-    assert ran.ends == [{"signal": "TERM"}]
+    run = client("run", "- say: done\n- event: {type: turn.completed}\n- linger: for ever")
+    assert run["threw"]["name"] == "TypeError"
+    assert "cache_write_input_tokens" in run["threw"]["message"]
+    assert run.ends == [{"signal": "TERM"}]
 
 
 @mark_finding("@openai/codex-sdk, run()", "lingers after turn.completed", "waits for its end, and sends it no signal")
 def test_a_run_waits_for_an_agent_that_lingers(client: Client) -> None:
     """The answer is there, and its caller has not got it."""
-    ran = client("run", "- answer: done\n- linger: 1s")
-    assert ran["turn"]["at"] >= 1
-    assert ran.signals == []
-    assert ran.ends == [{"code": 0}]
+    run = client("run", "- answer: done\n- linger: 1s")
+    assert run["turn"]["at"] >= 1
+    assert run.signals == []
+    assert run.ends == [{"code": 0}]
 
 
 @mark_finding(
@@ -115,17 +115,17 @@ def test_a_run_waits_for_an_agent_that_lingers(client: Client) -> None:
 )
 def test_a_run_waits_for_a_grandchild_that_holds_stdout(client: Client) -> None:
     """It waits for the end of the stream, and not for the exit."""
-    ran = client("run", "- spawn: {id: helper, inherits: [stdout], for: 1s}\n- answer: done\n- exit: 0")
-    assert ran["turn"]["at"] >= 1
-    assert ran.find_instant("x", process="agent") < ran["turn"]["at"]
+    run = client("run", "- spawn: {id: helper, inherits: [stdout], for: 1s}\n- answer: done\n- exit: 0")
+    assert run["turn"]["at"] >= 1
+    assert run.find_instant("x", process="agent") < run["turn"]["at"]
 
 
 @mark_finding("@openai/codex-sdk, abort signal", "works on", "sends TERM, and throws an AbortError when it is gone")
 def test_an_abort_ends_the_agent(client: Client) -> None:
     """There is no other way to cancel a turn."""
-    ran = client("abort", "- say: well\n- linger: for ever")
-    assert ran["threw"]["name"] == "AbortError"
-    assert ran.ends == [{"signal": "TERM"}]
+    run = client("abort", "- say: well\n- linger: for ever")
+    assert run["threw"]["name"] == "AbortError"
+    assert run.ends == [{"signal": "TERM"}]
 
 
 @mark_finding(
@@ -142,9 +142,9 @@ def test_an_abort_waits_for_an_agent_that_ignores_term(client: Client) -> None:
         - say: and more
         - linger: 1s
     """
-    ran = client("abort", script)
-    assert len(ran.list_values("aborts", "at")) == 2
-    assert ran["threw"]["name"] == "AbortError"
-    assert ran["threw"]["at"] >= 2
-    assert [name for name, _ in ran.signals] == ["TERM"]
-    assert ran.ends == [{"code": 0}]
+    run = client("abort", script)
+    assert len(run.list_values("aborts", "at")) == 2
+    assert run["threw"]["name"] == "AbortError"
+    assert run["threw"]["at"] >= 2
+    assert [name for name, _ in run.signals] == ["TERM"]
+    assert run.ends == [{"code": 0}]

@@ -35,9 +35,9 @@ def script(programs: Programs) -> Client:
 @mark_finding("a shell script that runs pi, $(pi)", "answers and exits", "has the answer and the exit code")
 def test_a_shell_captures_the_answer(shell: Client) -> None:
     """It needs only a folder on the PATH."""
-    ran = shell("captures", "- tool: {id: a, name: bash}\n- tool_done: {id: a, output: x}\n- answer: done")
-    assert (ran["ran"]["code"], ran["ran"]["ends"]) == (0, 1)
-    assert ran.argv == [["--mode", "json", "-p", "hi"]]
+    run = shell("captures", "- tool: {id: a, name: bash}\n- tool_done: {id: a, output: x}\n- answer: done")
+    assert (run["ran"]["code"], run["ran"]["ends"]) == (0, 1)
+    assert run.argv == [["--mode", "json", "-p", "hi"]]
 
 
 @mark_finding(
@@ -45,16 +45,16 @@ def test_a_shell_captures_the_answer(shell: Client) -> None:
 )
 def test_a_shell_takes_an_error_for_a_success(shell: Client) -> None:
     """It exits 0 in this mode, whatever its last message says."""
-    ran = shell("captures", "- result: {text: no credit, is_error: true}")
-    assert (ran["ran"]["code"], ran["ran"]["ends"]) == (0, 1)
-    assert '"stopReason":"error"' in ran.stdout
+    run = shell("captures", "- result: {text: no credit, is_error: true}")
+    assert (run["ran"]["code"], run["ran"]["ends"]) == (0, 1)
+    assert '"stopReason":"error"' in run.stdout
 
 
 @mark_finding("a shell script that runs pi, $(pi)", "is killed while it works", "has exit code 137, and half an answer")
 def test_a_shell_is_told_of_a_kill(shell: Client) -> None:
     """The code is 128 and the signal."""
-    ran = shell("captures", "- say: well\n- die: KILL")
-    assert (ran["ran"]["code"], ran["ran"]["ends"]) == (137, 0)
+    run = shell("captures", "- say: well\n- die: KILL")
+    assert (run["ran"]["code"], run["ran"]["ends"]) == (137, 0)
 
 
 @mark_finding(
@@ -62,18 +62,18 @@ def test_a_shell_is_told_of_a_kill(shell: Client) -> None:
 )
 def test_a_shell_waits_for_an_agent_that_lingers(shell: Client) -> None:
     """The answer is there, and the script has not got it."""
-    ran = shell("captures", "- answer: done\n- linger: 1s")
-    assert (ran["ran"]["code"], ran["ran"]["ends"]) == (0, 1)
-    assert ran.signals == []
-    assert ran.ends == [{"code": 0}]
+    run = shell("captures", "- answer: done\n- linger: 1s")
+    assert (run["ran"]["code"], run["ran"]["ends"]) == (0, 1)
+    assert run.signals == []
+    assert run.ends == [{"code": 0}]
 
 
 @mark_finding("a shell script that runs pi, $(pi)", "exits, and a child of it holds stdout", "waits for that child")
 def test_a_shell_waits_for_a_grandchild_that_holds_stdout(shell: Client) -> None:
     """The child process ends before the script: the shell waited for it."""
-    ran = shell("captures", "- spawn: {id: helper, inherits: [stdout], for: 1s}\n- answer: done\n- exit: 0")
-    assert (ran["ran"]["code"], ran["ran"]["ends"]) == (0, 1)
-    assert ran.find_instant("x", process="agent") < ran.find_instant("x", process="helper")
+    run = shell("captures", "- spawn: {id: helper, inherits: [stdout], for: 1s}\n- answer: done\n- exit: 0")
+    assert (run["ran"]["code"], run["ran"]["ends"]) == (0, 1)
+    assert run.find_instant("x", process="agent") < run.find_instant("x", process="helper")
 
 
 @mark_finding(
@@ -81,9 +81,9 @@ def test_a_shell_waits_for_a_grandchild_that_holds_stdout(shell: Client) -> None
 )
 def test_a_limit_makes_a_failure_of_a_lingering_success(shell: Client) -> None:
     """A limit on the whole run does not know that the work is done."""
-    ran = shell("limits", "- answer: done\n- linger: for ever")
-    assert (ran["ran"]["code"], ran["ran"]["ends"]) == (124, 1)
-    assert ran.ends == [{"signal": "TERM"}]
+    run = shell("limits", "- answer: done\n- linger: for ever")
+    assert (run["ran"]["code"], run["ran"]["ends"]) == (124, 1)
+    assert run.ends == [{"signal": "TERM"}]
 
 
 @mark_finding(
@@ -93,18 +93,18 @@ def test_a_limit_makes_a_failure_of_a_lingering_success(shell: Client) -> None:
 )
 def test_a_limit_ends_an_agent_at_work(shell: Client) -> None:
     """It measures how long a run takes, and not how long it is silent."""
-    ran = shell("limits", "- drip: {say: step, every: 100ms, for: 10s}\n- answer: done")
-    assert (ran["ran"]["code"], ran["ran"]["ends"]) == (124, 0)
-    assert '"step"' in ran.stdout
-    assert ran.ends == [{"signal": "TERM"}]
+    run = shell("limits", "- drip: {say: step, every: 100ms, for: 10s}\n- answer: done")
+    assert (run["ran"]["code"], run["ran"]["ends"]) == (124, 0)
+    assert '"step"' in run.stdout
+    assert run.ends == [{"signal": "TERM"}]
 
 
 @mark_finding("a shell script that runs pi, $(pi | cat)", "exits 3", "has exit code 0: that of the last command")
 def test_a_pipe_hides_the_exit_code(shell: Client) -> None:
     """A failure becomes a success."""
-    ran = shell("pipes", "- say: well\n- exit: 3")
-    assert (ran["ran"]["code"], ran["ran"]["ends"]) == (0, 0)
-    assert ran.ends == [{"code": 3}]
+    run = shell("pipes", "- say: well\n- exit: 3")
+    assert (run["ran"]["code"], run["ran"]["ends"]) == (0, 0)
+    assert run.ends == [{"code": 3}]
 
 
 @pytest.mark.parametrize("end", [{"signal": "TERM"}, {"code": 143}])
@@ -116,26 +116,26 @@ def test_a_pipe_hides_the_exit_code(shell: Client) -> None:
 def test_a_shell_cannot_tell_a_signal_from_a_code(shell: Client, end: dict[str, int | str]) -> None:
     """A caller that ends the agent must not judge by the code."""
     steps = [AT_TERM] if "code" in end else []
-    ran = shell("stops", "\n".join([*steps, "- answer: done", "- linger: for ever"]))
-    assert (ran["ran"]["code"], ran["ran"]["ends"]) == (143, 1)
-    assert ran.ends == [end]
+    run = shell("stops", "\n".join([*steps, "- answer: done", "- linger: for ever"]))
+    assert (run["ran"]["code"], run["ran"]["ends"]) == (143, 1)
+    assert run.ends == [end]
 
 
 @mark_finding("a Node script that runs pi, on 'close'", "answers and exits", "has the messages and the exit code")
 def test_a_script_reads_the_answer(script: Client) -> None:
     """The streams have ended by then."""
-    ran = script("reads", "- tool: {id: a, name: bash}\n- tool_done: {id: a, output: x}\n- answer: done")
-    assert ran.list_values("message", "stop") == ["toolUse", "stop"]
-    assert (ran["ended"]["code"], ran["ended"]["signal"]) == (0, None)
+    run = script("reads", "- tool: {id: a, name: bash}\n- tool_done: {id: a, output: x}\n- answer: done")
+    assert run.list_values("message", "stop") == ["toolUse", "stop"]
+    assert (run["ended"]["code"], run["ended"]["signal"]) == (0, None)
 
 
 @mark_finding("a Node script that runs pi, on 'close'", "exits, and a child of it holds stdout", "waits for that child")
 def test_a_script_waits_for_the_end_of_stdout(script: Client) -> None:
     """It waits for the streams, and the exit is long past."""
-    ran = script("reads", "- spawn: {id: helper, inherits: [stdout], for: 1s}\n- answer: done\n- exit: 0")
-    assert ran["ended"]["code"] == 0
-    assert ran["ended"]["at"] >= 1
-    assert ran.find_instant("x", process="agent") < ran["ended"]["at"]
+    run = script("reads", "- spawn: {id: helper, inherits: [stdout], for: 1s}\n- answer: done\n- exit: 0")
+    assert run["ended"]["code"] == 0
+    assert run["ended"]["at"] >= 1
+    assert run.find_instant("x", process="agent") < run["ended"]["at"]
 
 
 @mark_finding(
@@ -143,8 +143,8 @@ def test_a_script_waits_for_the_end_of_stdout(script: Client) -> None:
 )
 def test_a_script_leaves_a_grandchild(script: Client) -> None:
     """No process knows of it any more."""
-    ran = script("exits", "- spawn: {id: helper, inherits: [stdout]}\n- answer: done\n- exit: 0", leaves=("helper",))
-    assert ran["ended"]["code"] == 0
+    run = script("exits", "- spawn: {id: helper, inherits: [stdout]}\n- answer: done\n- exit: 0", leaves=("helper",))
+    assert run["ended"]["code"] == 0
 
 
 @mark_finding(
@@ -154,10 +154,10 @@ def test_a_script_leaves_a_grandchild(script: Client) -> None:
 )
 def test_the_wrapper_takes_a_death_by_term_for_a_success(script: Client) -> None:
     """A death by a signal has no code in Node, and no code is taken for 0."""
-    ran = script("wraps", "- answer: done\n- linger: for ever")
-    assert ran["verdict"]["success"] is True
-    assert (ran["ended"]["code"], ran["ended"]["signal"]) == (None, "SIGTERM")
-    assert ran["ended"]["at"] - ran["message"]["at"] >= 0.25 - TICK
+    run = script("wraps", "- answer: done\n- linger: for ever")
+    assert run["verdict"]["success"] is True
+    assert (run["ended"]["code"], run["ended"]["signal"]) == (None, "SIGTERM")
+    assert run["ended"]["at"] - run["message"]["at"] >= 0.25 - TICK
 
 
 @mark_finding(
@@ -167,10 +167,10 @@ def test_the_wrapper_takes_a_death_by_term_for_a_success(script: Client) -> None
 )
 def test_the_wrapper_takes_an_exit_at_term_for_a_failure(script: Client) -> None:
     """The other client's safety is missing here: a handler in the agent, and its success is a success no more."""
-    ran = script("wraps", f"{AT_TERM}\n- answer: done\n- linger: for ever")
-    assert ran.list_values("message", "text") == ["done"]
-    assert ran["ended"]["code"] == 143
-    assert ran["verdict"]["success"] is False
+    run = script("wraps", f"{AT_TERM}\n- answer: done\n- linger: for ever")
+    assert run.list_values("message", "text") == ["done"]
+    assert run["ended"]["code"] == 143
+    assert run["verdict"]["success"] is False
 
 
 @mark_finding(
@@ -180,10 +180,10 @@ def test_the_wrapper_takes_an_exit_at_term_for_a_failure(script: Client) -> None
 )
 def test_the_wrapper_kills_who_ignores_term(script: Client) -> None:
     """Both graces pass."""
-    ran = script("wraps", f"{IGNORES_TERM}\n- answer: done\n- linger: for ever")
-    assert ran["verdict"]["success"] is True
-    assert ran["ended"]["signal"] == "SIGKILL"
-    assert ran["ended"]["at"] - ran["message"]["at"] >= 1.25 - 2 * TICK
+    run = script("wraps", f"{IGNORES_TERM}\n- answer: done\n- linger: for ever")
+    assert run["verdict"]["success"] is True
+    assert run["ended"]["signal"] == "SIGKILL"
+    assert run["ended"]["at"] - run["message"]["at"] >= 1.25 - 2 * TICK
 
 
 @mark_finding(
@@ -193,12 +193,12 @@ def test_the_wrapper_kills_who_ignores_term(script: Client) -> None:
 )
 def test_the_wrapper_ends_an_agent_at_work(script: Client) -> None:
     """It reads any stop reason as the end, that of a tool too."""
-    ran = script(
+    run = script(
         "wraps", "- tool: {id: a, name: bash}\n- silence: 10s\n- tool_done: {id: a, output: x}\n- answer: done"
     )
-    assert ran.list_values("message", "stop") == ["toolUse"]
-    assert ran["verdict"]["success"] is True
-    assert ran.ends == [{"signal": "TERM"}]
+    assert run.list_values("message", "stop") == ["toolUse"]
+    assert run["verdict"]["success"] is True
+    assert run.ends == [{"signal": "TERM"}]
 
 
 @mark_finding(
@@ -208,6 +208,6 @@ def test_the_wrapper_ends_an_agent_at_work(script: Client) -> None:
 )
 def test_the_wrapper_leaves_a_grandchild(script: Client) -> None:
     """The signal is for one process."""
-    ran = script("wraps", "- spawn: helper\n- answer: done\n- linger: for ever", leaves=("helper",))
-    assert ran["verdict"]["success"] is True
-    assert ran.ends == [{"signal": "TERM"}]
+    run = script("wraps", "- spawn: helper\n- answer: done\n- linger: for ever", leaves=("helper",))
+    assert run["verdict"]["success"] is True
+    assert run.ends == [{"signal": "TERM"}]

@@ -32,11 +32,11 @@ def test_a_prompt_is_answered(client: Client) -> None:
         - tool_done: {id: a, output: x}
         - answer: done
     """
-    ran = client("prompt", script)
-    assert [(row["text"], row["stop"]) for row in ran.told if row.get("text")] == [("done", "stop")]
-    told = [row["what"] for row in ran.told]
-    assert told.index("tool_execution_start") < told.index("tool_execution_end") < told.index("agent_end")
-    assert ran.ends == [{"signal": "TERM"}]
+    run = client("prompt", script)
+    assert [(row["text"], row["stop"]) for row in run.told if row.get("text")] == [("done", "stop")]
+    lines = [row["what"] for row in run.told]
+    assert lines.index("tool_execution_start") < lines.index("tool_execution_end") < lines.index("agent_end")
+    assert run.ends == [{"signal": "TERM"}]
 
 
 @mark_finding("@mariozechner/pi-coding-agent, RpcClient", "is told to abort a tool", "is free for the next prompt then")
@@ -50,11 +50,11 @@ def test_an_abort_leaves_the_agent_for_the_next_prompt(client: Client) -> None:
         - wait_for: prompt 2
         - answer: two
     """
-    ran = client("aborts", script)
-    assert ran.list_values("message", "stop") == ["toolUse", "aborted", "stop"]
-    told = [row["what"] for row in ran.told]
-    assert told.index("agent_end") < told.index("aborted")
-    assert ran.list_values("message", "text") == ["two"]
+    run = client("aborts", script)
+    assert run.list_values("message", "stop") == ["toolUse", "aborted", "stop"]
+    lines = [row["what"] for row in run.told]
+    assert lines.index("agent_end") < lines.index("aborted")
+    assert run.list_values("message", "text") == ["two"]
 
 
 @mark_finding(
@@ -70,9 +70,9 @@ def test_a_follow_up_is_part_of_the_run(client: Client) -> None:
         - answer: one
         - answer: two
     """
-    ran = client("follows", script)
-    assert ran.list_values("message", "text") == ["one", "two"]
-    assert len(ran.list_values("agent_end", "at")) == 1
+    run = client("follows", script)
+    assert run.list_values("message", "text") == ["one", "two"]
+    assert len(run.list_values("agent_end", "at")) == 1
 
 
 @mark_finding(
@@ -90,20 +90,20 @@ def test_a_refused_prompt_counts_as_accepted(client: Client) -> None:
         - answer: one
         - answer: to the follow-up
     """
-    ran = client("twice", script)
-    refusals = [line for line in ran.stdout.splitlines() if '"success":false' in line]
+    run = client("twice", script)
+    refusals = [line for line in run.stdout.splitlines() if '"success":false' in line]
     assert len(refusals) == 1
     assert "Agent is already processing" in refusals[0]
-    assert len(ran.list_values("accepted", "at")) == 1
-    assert ran.list_values("message", "text") == ["one", "to the follow-up"]
+    assert len(run.list_values("accepted", "at")) == 1
+    assert run.list_values("message", "text") == ["one", "to the follow-up"]
 
 
 @mark_finding("@mariozechner/pi-coding-agent, RpcClient", "prints lines that are no JSON", "drops them without a word")
 def test_garbage_is_dropped(client: Client) -> None:
     """Halves of objects, too."""
-    ran = client("prompt", '- wait_for: prompt 1\n- say: well\n- raw: "oops\\n{half\\n"\n- answer: done')
-    assert ran.list_values("message", "text") == ["well", "done"]
-    assert ran.errors == ""
+    run = client("prompt", '- wait_for: prompt 1\n- say: well\n- raw: "oops\\n{half\\n"\n- answer: done')
+    assert run.list_values("message", "text") == ["well", "done"]
+    assert run.errors == ""
 
 
 @mark_finding(
@@ -113,9 +113,9 @@ def test_garbage_is_dropped(client: Client) -> None:
 )
 def test_an_error_is_an_event(client: Client) -> None:
     """A caller that does not look at the last message reads it as a success."""
-    ran = client("prompt", "- wait_for: prompt 1\n- result: {text: no credit, is_error: true}")
-    assert ran.list_values("message", "stop") == ["error"]
-    assert ran["returned"]["at"] > ran["agent_end"]["at"]
+    run = client("prompt", "- wait_for: prompt 1\n- result: {text: no credit, is_error: true}")
+    assert run.list_values("message", "stop") == ["error"]
+    assert run["returned"]["at"] > run["agent_end"]["at"]
 
 
 @mark_finding(
@@ -125,10 +125,10 @@ def test_an_error_is_an_event(client: Client) -> None:
 )
 def test_a_death_at_work_is_not_noticed(client: Client) -> None:
     """Nothing but its own limit ends the wait, and the exit that stop() waits for is over."""
-    ran = client("loses", "- wait_for: prompt 1\n- say: well\n- exit: 3")
-    assert ran["died"]["code"] == 3
-    assert ran["waits"]["open"] is True
-    assert ran["stopped"]["at"] - ran["stops"]["at"] >= 1 - TICK
+    run = client("loses", "- wait_for: prompt 1\n- say: well\n- exit: 3")
+    assert run["died"]["code"] == 3
+    assert run["waits"]["open"] is True
+    assert run["stopped"]["at"] - run["stops"]["at"] >= 1 - TICK
 
 
 @mark_finding(
@@ -138,10 +138,10 @@ def test_a_death_at_work_is_not_noticed(client: Client) -> None:
 )
 def test_a_prompt_to_a_dead_agent_waits(client: Client) -> None:
     """It looks once, 0.1 s after the start."""
-    ran = client("asksTheDead", "- silence: 0.3s\n- raw: {text: no key, to: stderr}\n- exit: 1")
-    assert ran["started"]["at"] < ran["died"]["at"]
-    assert ran["waits"]["open"] is True
-    assert ran.errors == "no key"
+    run = client("asksTheDead", "- silence: 0.3s\n- raw: {text: no key, to: stderr}\n- exit: 1")
+    assert run["started"]["at"] < run["died"]["at"]
+    assert run["waits"]["open"] is True
+    assert run.errors == "no key"
 
 
 @mark_finding(
@@ -151,9 +151,9 @@ def test_a_prompt_to_a_dead_agent_waits(client: Client) -> None:
 )
 def test_a_prompt_to_a_deaf_agent_waits(client: Client) -> None:
     """The stop is a signal, and no command."""
-    ran = client("asksTheDeaf", "- stdin: stop\n- silence: for ever")
-    assert ran["waits"]["open"] is True
-    assert ran.ends == [{"signal": "TERM"}]
+    run = client("asksTheDeaf", "- stdin: stop\n- silence: for ever")
+    assert run["waits"]["open"] is True
+    assert run.ends == [{"signal": "TERM"}]
 
 
 @mark_finding(
@@ -163,9 +163,9 @@ def test_a_prompt_to_a_deaf_agent_waits(client: Client) -> None:
 )
 def test_a_program_that_exits_is_followed_by_its_agent(client: Client) -> None:
     """It has no handler at the exit, and needs none here."""
-    ran = client("forgets", "- wait_for: prompt 1\n- answer: done")
-    assert ran.find_instant("i", eof=True) > ran["agent_end"]["at"]
-    assert ran.ends == [{"code": 0}]
+    run = client("forgets", "- wait_for: prompt 1\n- answer: done")
+    assert run.find_instant("i", eof=True) > run["agent_end"]["at"]
+    assert run.ends == [{"code": 0}]
 
 
 @mark_finding(
@@ -182,6 +182,6 @@ def test_a_stop_kills_the_launcher_alone(client: Client) -> None:
         - answer: done
         - linger: for ever
     """
-    ran = client("leave", script, leaves=("agent",))
-    assert [name for name, _ in ran.signals] == ["TERM"]
-    assert ran["stopped"]["at"] - ran["stops"]["at"] >= 1 - TICK
+    run = client("leave", script, leaves=("agent",))
+    assert [name for name, _ in run.signals] == ["TERM"]
+    assert run["stopped"]["at"] - run["stops"]["at"] >= 1 - TICK

@@ -94,15 +94,15 @@ def node_pty(programs: Programs) -> Client:
 @mark_finding("node-pty", "asks y/n in a terminal", "gives the question with its escape sequences, and HUP at `kill`")
 def test_node_pty_answers_a_question(node_pty: Client) -> None:
     """Its own `kill` is a hang-up."""
-    ran = node_pty("answers", json.dumps(STEPS))
-    assert ran["asked"]["seen"] == QUESTION.decode() + "[y/N] "
-    assert (ran["ended"]["code"], ran.stdin) == (3, "y\n")
-    assert [signal for signal, _ in ran.signals] == ["WINCH", "HUP"]
+    run = node_pty("answers", json.dumps(STEPS))
+    assert run["asked"]["seen"] == QUESTION.decode() + "[y/N] "
+    assert (run["ended"]["code"], run.stdin) == (3, "y\n")
+    assert [signal for signal, _ in run.signals] == ["WINCH", "HUP"]
 
 
 @mark_finding("node-pty", "lives as the terminal is closed", "reports the exit code that the agent has after HUP")
 def test_node_pty_hangs_up(node_pty: Client) -> None:
     """`destroy` closes the terminal."""
-    ran = node_pty("closes", json.dumps(STEPS))
-    assert ran["ended"]["code"] == 3
-    assert ran.signals[0][0] == "HUP"
+    run = node_pty("closes", json.dumps(STEPS))
+    assert run["ended"]["code"] == 3
+    assert run.signals[0][0] == "HUP"

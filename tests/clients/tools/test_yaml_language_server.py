@@ -43,11 +43,11 @@ class Server:
         """Call a method; answer the server's requests meanwhile with nothing."""
         self._count += 1
         self._send({"id": self._count, "method": method, "params": params})
-        while (told := self._read()).get("id") != self._count or "method" in told:
-            if "id" in told and "method" in told:
-                items = told.get("params", {}).get("items", [])
-                self._send({"id": told["id"], "result": [None for _ in items]})
-        return told["result"]
+        while (reported := self._read()).get("id") != self._count or "method" in reported:
+            if "id" in reported and "method" in reported:
+                items = reported.get("params", {}).get("items", [])
+                self._send({"id": reported["id"], "result": [None for _ in items]})
+        return reported["result"]
 
     def tell(self, method: str, params: Any) -> None:
         """Notify it."""
@@ -69,9 +69,9 @@ class Server:
 
     def await_diagnostics(self) -> list[str]:
         """Wait for its list of mistakes."""
-        while (told := self._read()).get("method") != "textDocument/publishDiagnostics":
+        while (reported := self._read()).get("method") != "textDocument/publishDiagnostics":
             pass
-        return [diagnostic["message"] for diagnostic in told["params"]["diagnostics"]]
+        return [diagnostic["message"] for diagnostic in reported["params"]["diagnostics"]]
 
     def _send(self, message: dict[str, Any]) -> None:
         assert self._process.stdin is not None

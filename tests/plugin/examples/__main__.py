@@ -41,7 +41,7 @@ def verdicts(folder: str, place: Path | None = None) -> tuple[str, str]:
     env = {**os.environ, "COLUMNS": "80", "PYTHONDONTWRITEBYTECODE": "1", "PYTEST_ADDOPTS": ""}
     for name in ("CI", "BUILD_NUMBER"):
         env.pop(name, None)
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", *words, *quiet],
         cwd=place or HERE / folder,
         env=env,
@@ -50,8 +50,8 @@ def verdicts(folder: str, place: Path | None = None) -> tuple[str, str]:
         check=False,
         timeout=_CEILING,
     )
-    table = re.search(r"^rule .*?\n\n(agentproc: .*?); ", done.stdout, re.MULTILINE | re.DOTALL)
-    printed = done.stdout + done.stderr
+    table = re.search(r"^rule .*?\n\n(agentproc: .*?); ", completed.stdout, re.MULTILINE | re.DOTALL)
+    printed = completed.stdout + completed.stderr
     return f"$ {shlex.join(words)}\n{table[0][:-2] if table else printed}\n", printed
 
 

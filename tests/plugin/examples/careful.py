@@ -44,8 +44,8 @@ async def supervise(order: RunRequest, make: type[Run]) -> dict[str, Any]:
     finally:
         status = run.reap()
         run.close()
-    told = {"text": run.text(), "stderr_tail": bytes(run.err[-65536:]), "elapsed": elapsed}
-    return {**told, **run.told(outcome, status)}
+    fields = {"text": run.text(), "stderr_tail": bytes(run.err[-65536:]), "elapsed": elapsed}
+    return {**fields, **run.told(outcome, status)}
 
 
 class Run:

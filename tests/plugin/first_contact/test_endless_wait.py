@@ -93,6 +93,6 @@ def test_a_fake_lives_on_while_somebody_debugs(pytester: pytest.Pytester) -> Non
     )
     pytester.makeconftest(CONFTEST.format(lifetime=0.2, patience=60))
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, input="continue\n")
-    assert "1 passed" in done.stdout
-    assert "error" not in done.stdout
+    completed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, input="continue\n")
+    assert "1 passed" in completed.stdout
+    assert "error" not in completed.stdout

@@ -54,8 +54,8 @@ def test_a_test_case_has_fakes(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_case=CASE)
     pytester.runpytest().assert_outcomes(passed=2)
     command = [sys.executable, "-m", "unittest", "-q", "test_case"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    completed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (completed.returncode, completed.stdout) == (0, ""), completed.stderr
 
 
 def test_a_leak_fails_the_test_case_at_its_line(pytester: pytest.Pytester) -> None:

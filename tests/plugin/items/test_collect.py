@@ -104,13 +104,13 @@ def test_a_malformed_file_is_no_part_of_a_rule(pytester: pytest.Pytester) -> Non
 def test_with_a_malformed_file_nobody_is_called_conformant(pytester: pytest.Pytester) -> None:
     """It might have decided; that it could not be run is no verdict on any supervisor."""
     write_scenario_files(pytester, bad=BROKEN, one=GREEN)
-    told = []
+    lines = []
     for selected in ("one", "one or bad"):
         pytester.runpytest("--agentproc-results=out.json", "-k", selected)
         results = json.loads((pytester.path / "out.json").read_text())
-        told += [subject["conformant"] for subject in results["subjects"]]
+        lines += [subject["conformant"] for subject in results["subjects"]]
         verdicts = {result["scenario"]: result["verdict"] for result in results["results"]}
-    assert told == [True, False]
+    assert lines == [True, False]
     assert verdicts == {"bad": "undecided", "one": "passed"}
     told_of_another = pytester.runpytest("--agentproc-subject=null", "-k", "bad")
     told_of_another.stdout.fnmatch_lines(

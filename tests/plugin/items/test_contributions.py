@@ -118,8 +118,8 @@ def test_a_wrong_contribution_is_refused_with_the_name_of_its_plugin(
     wanted = ["--agentproc-defect=bade"] if hook == "defects" else []
     result = pytester.runpytest("--collect-only", *wanted)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    told = f"pytest_agentproc_{hook} of conftest.py: {message}"
+    text = f"pytest_agentproc_{hook} of conftest.py: {message}"
     if message is None:
-        told = "--agentproc-defect=bade: there is no such defect, did you mean bad[?]"
-    result.stderr.fnmatch_lines([f"ERROR: {told}"])
+        text = "--agentproc-defect=bade: there is no such defect, did you mean bad[?]"
+    result.stderr.fnmatch_lines([f"ERROR: {text}"])
     assert len([line for line in result.errlines if line]) == 1

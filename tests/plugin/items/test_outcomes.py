@@ -11,7 +11,7 @@ from tests.plugin.scenarios import CORPUS, EXPLAINED, GREEN, RED
 
 
 def test_a_green_scenario_passes_on_both_backends(pytester: pytest.Pytester) -> None:
-    """The whole way, with a real process: file, lab, reference, verdict."""
+    """The whole way, with a real process: file, runner, reference, verdict."""
     (pytester.path / "one.scenario.yaml").write_text(GREEN)
     pytester.runpytest("--agentproc-backend=both").assert_outcomes(passed=2)
 

@@ -19,7 +19,7 @@ def test_every_draft_runs_as_it_is(pytester: pytest.Pytester) -> None:
     code = "import sys; from pytest_agentproc.cli import main; sys.exit(main())"
     for log in LOGS:
         dialect, out = log.stem.rpartition(".")[2], pytester.path / f"{log.stem}.scenario.yaml"
-        ran = pytester.run(sys.executable, "-c", code, "import", str(log), "--dialect", dialect, "--out", str(out))
-        assert (ran.ret, ran.outlines, ran.errlines) == (0, [str(out)], [])
+        run = pytester.run(sys.executable, "-c", code, "import", str(log), "--dialect", dialect, "--out", str(out))
+        assert (run.ret, run.outlines, run.errlines) == (0, [str(out)], [])
     assert len(LOGS) >= 10
     pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=len(LOGS))

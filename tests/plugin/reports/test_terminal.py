@@ -200,7 +200,7 @@ def test_the_junit_file_has_figures_and_explanation(pytester: pytest.Pytester) -
 @pytest.mark.once
 @pytest.mark.slow
 def test_two_workers_show_the_same(pytester: pytest.Pytester) -> None:
-    """Each worker of xdist has a lab of its own; reports cross the wire whole, figures and explanations too."""
+    """Each worker of xdist has a runner of its own; reports cross the wire whole, figures and explanations too."""
     run_pytest(pytester, "--junitxml=out.xml")
     alone = read_junit_cases(pytester)
     result = pytester.runpytest("-n", "2", "-v", "--junitxml=out.xml", "-p", "no:terminalprogress")

@@ -25,8 +25,8 @@ def test_run_process_ends_with_the_agent(stand: Stand, backend: str) -> None:
     argv = stand.fake("- wait_for: eof\n- silence: 90s\n- say: out\n- raw: {text: err, to: stderr}\n- exit: 3")
 
     async def host() -> tuple[bytes, bytes, int, float]:
-        done = await anyio.run_process(argv, input=b"go", check=False)
-        return done.stdout, done.stderr, done.returncode, anyio.current_time()
+        completed = await anyio.run_process(argv, input=b"go", check=False)
+        return completed.stdout, completed.stderr, completed.returncode, anyio.current_time()
 
     assert stand.run(host, backend=backend) == (b"out\n", b"err", 3, 90.0)
 

@@ -112,11 +112,11 @@ def build_supervisor(read: Callable[[Any, float], Awaitable[bytes | None]]) -> F
     return Function(supervise, name=read.__name__, limits=LIMITS, dialects=["raw", "claude"])
 
 
-def play_all(lab: ScenarioRunner, read: Any, backend: str) -> set[str]:
+def play_all(runner: ScenarioRunner, read: Any, backend: str) -> set[str]:
     """Play all scenarios of a run, and give their results."""
     return {
         choose_overall_verdict(
-            judge_all_expectations(lab.play(scenario, build_supervisor(read), backend=backend))
+            judge_all_expectations(runner.play(scenario, build_supervisor(read), backend=backend))
         ).value
         for scenario in SCENARIOS
     }
@@ -134,28 +134,28 @@ def play_all(lab: ScenarioRunner, read: Any, backend: str) -> set[str]:
     ],
 )
 def test_a_supervisor_that_looks_before_it_gives_up_is_green(
-    lab: ScenarioRunner, read: Any, backend: str, verdict: str
+    runner: ScenarioRunner, read: Any, backend: str, verdict: str
 ) -> None:
     """Each library has a careful way, and a careless way that throws an answer away."""
-    assert play_all(lab, read, backend) == {verdict}
+    assert play_all(runner, read, backend) == {verdict}
 
 
-def test_without_a_blocked_loop_the_careless_ones_are_green(lab: ScenarioRunner) -> None:
+def test_without_a_blocked_loop_the_careless_ones_are_green(runner: ScenarioRunner) -> None:
     """Virtual time settles what agents do before a timer fires: at the same instant the fault cannot show."""
     scenario = load_bundled("exits-at-the-deadline")
     for read, backend in ((read_with_timeout, "asyncio"), (read_in_trio_scope_by_deadline, "trio")):
         assert (
             choose_overall_verdict(
-                judge_all_expectations(lab.play(scenario, build_supervisor(read), backend=backend))
+                judge_all_expectations(runner.play(scenario, build_supervisor(read), backend=backend))
             ).value
             == "passed"
         )
 
 
-def test_the_kits_own_supervisor_is_not_blocked_in_real_time(lab: ScenarioRunner) -> None:
+def test_the_kits_own_supervisor_is_not_blocked_in_real_time(runner: ScenarioRunner) -> None:
     """Whether two instants compete is no question of real time there."""
     with pytest.raises(NotApplicable, match="line 5 needs virtual time"):
-        lab.play_real(SCENARIOS[0], reference_supervisor())
+        runner.play_real(SCENARIOS[0], reference_supervisor())
 
 
 TALK = """

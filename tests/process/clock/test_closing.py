@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from pytest_agentproc.harness import ScenarioRunner
 
 
-def leave_two_agents_running(lab: ScenarioRunner) -> tuple[Stand, list[subprocess.Popen[bytes]]]:
+def leave_two_agents_running(runner: ScenarioRunner) -> tuple[Stand, list[subprocess.Popen[bytes]]]:
     """Give a clock whose program has ended, and forgot two agents."""
-    stand = Stand(lab)
+    stand = Stand(runner)
     fakes = [stand.fake("- linger: for ever", name=name) for name in ("one", "two")]
     started: list[subprocess.Popen[bytes]] = []
 
@@ -35,10 +35,10 @@ def raise_keyboard_interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def test_ctrl_c_while_a_clock_is_closed_leaves_nobody(lab: ScenarioRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_while_a_clock_is_closed_leaves_nobody(runner: ScenarioRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     """All processes that were still to be ended are ended, and every descriptor is given back."""
     before = list_open_descriptors()
-    stand, started = leave_two_agents_running(lab)
+    stand, started = leave_two_agents_running(runner)
     monkeypatch.setattr(_virtual, "end_started_processes", raise_keyboard_interrupt)
     with pytest.raises(KeyboardInterrupt):
         stand.close()
@@ -48,9 +48,9 @@ def test_ctrl_c_while_a_clock_is_closed_leaves_nobody(lab: ScenarioRunner, monke
     assert list_open_descriptors() == before
 
 
-def test_ctrl_c_at_one_agent_s_end_ends_the_others(lab: ScenarioRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_at_one_agent_s_end_ends_the_others(runner: ScenarioRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     """All later agents are ended all the same, and no fake can knock any more."""
-    stand, started = leave_two_agents_running(lab)
+    stand, started = leave_two_agents_running(runner)
     first, *_ = stand.clock.hub.registry.list_in_spawn_order()
     monkeypatch.setattr(_virtual, "end_started_processes", lambda _hub: None)
     reap = Participant.reap

@@ -153,11 +153,11 @@ def test_another_clock_runs_after_a_deadlock(make_stand: Callable[..., Stand], b
     assert subprocess.run(["true"], check=False).returncode == 0
 
 
-def test_a_scenario_in_which_nobody_can_move_is_played_to_a_deadlock(lab: ScenarioRunner, backend: str) -> None:
+def test_a_scenario_in_which_nobody_can_move_is_played_to_a_deadlock(runner: ScenarioRunner, backend: str) -> None:
     """A play has the fault instead of an answer, and says so in its record."""
     scenario = build_scenario("- wait_for: {stdin: never}", "{dialect: pi, prompt: argv}")
     scenario = dataclasses.replace(scenario, policy={"inactivity_timeout": None})
-    played = lab.play(scenario, reference_supervisor(), backend=backend)
+    played = runner.play(scenario, reference_supervisor(), backend=backend)
     assert played.answer is None
     assert isinstance(played.fault, Deadlock)
     assert "the supervisor waits for output or the exit of its agent, and no timer runs" in str(played.fault)

@@ -27,9 +27,9 @@ def clock() -> Iterator[VirtualClock]:
         yield clock
 
 
-def _make_fake(lab: ScenarioRunner, clock: VirtualClock, script: str) -> FakeAgent:
+def _make_fake(runner: ScenarioRunner, clock: VirtualClock, script: str) -> FakeAgent:
     outside = RealTimeLifetime(SystemClock(1, time.monotonic_ns()), 60)
-    return lab.make_fake(build_scenario(script), clock=clock, outside=outside)
+    return runner.make_fake(build_scenario(script), clock=clock, outside=outside)
 
 
 def _start_fake_at_door(clock: VirtualClock, fake: FakeAgent) -> subprocess.Popen[bytes]:
@@ -40,9 +40,9 @@ def _start_fake_at_door(clock: VirtualClock, fake: FakeAgent) -> subprocess.Pope
     return process
 
 
-def test_a_fake_that_stands_at_a_door_that_is_shut_is_in_real_time(lab: ScenarioRunner, clock: VirtualClock) -> None:
+def test_a_fake_that_stands_at_a_door_that_is_shut_is_in_real_time(runner: ScenarioRunner, clock: VirtualClock) -> None:
     """The run ended between the start and the first word of the fake: it must not wait for an answer."""
-    fake = _make_fake(lab, clock, "- spawn: {id: helper, for: 1ms, clear_env: true}\n- say: hi\n- exit: 3")
+    fake = _make_fake(runner, clock, "- spawn: {id: helper, for: 1ms, clear_env: true}\n- say: hi\n- exit: 3")
     with _start_fake_at_door(clock, fake) as process:
         clock.hub.registry.stop_accepting_participants()
         assert process.communicate(timeout=CEILING)[0] == b"hi\n"
@@ -50,9 +50,9 @@ def test_a_fake_that_stands_at_a_door_that_is_shut_is_in_real_time(lab: Scenario
     fake.finish()
 
 
-def test_a_fake_that_is_gone_before_it_is_let_in_is_no_fault(lab: ScenarioRunner, clock: VirtualClock) -> None:
+def test_a_fake_that_is_gone_before_it_is_let_in_is_no_fault(runner: ScenarioRunner, clock: VirtualClock) -> None:
     """Its starter has killed it and waited for it, so the kernel knows no such process."""
-    fake = _make_fake(lab, clock, "- say: hi")
+    fake = _make_fake(runner, clock, "- say: hi")
     with _start_fake_at_door(clock, fake) as process:
         process.kill()
         process.wait()
@@ -61,16 +61,16 @@ def test_a_fake_that_is_gone_before_it_is_let_in_is_no_fault(lab: ScenarioRunner
     assert fake.starts == ()
 
 
-def test_a_fake_without_real_time_exits_when_nobody_lets_it_in(lab: ScenarioRunner, clock: VirtualClock) -> None:
+def test_a_fake_without_real_time_exits_when_nobody_lets_it_in(runner: ScenarioRunner, clock: VirtualClock) -> None:
     """It would have to guess otherwise, or hang."""
-    fake = lab.make_fake(build_scenario("- say: hi"), clock=clock)
-    done = subprocess.run(fake.argv, capture_output=True, timeout=CEILING, check=False)
-    assert (done.returncode, done.stdout) == (70, b"")
+    fake = runner.make_fake(build_scenario("- say: hi"), clock=clock)
+    completed = subprocess.run(fake.argv, capture_output=True, timeout=CEILING, check=False)
+    assert (completed.returncode, completed.stdout) == (70, b"")
 
 
-def test_a_signal_is_known_before_it_can_be_asked_for(lab: ScenarioRunner, clock: VirtualClock) -> None:
+def test_a_signal_is_known_before_it_can_be_asked_for(runner: ScenarioRunner, clock: VirtualClock) -> None:
     """The test waits until the fake has acted: an answer that is too early would be a false one."""
-    fake = _make_fake(lab, clock, "- when: {signal: TERM}\n  do: [{say: no}]\n- say: ready\n- linger: until eof")
+    fake = _make_fake(runner, clock, "- when: {signal: TERM}\n  do: [{say: no}]\n- say: ready\n- linger: until eof")
     with subprocess.Popen(fake.argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
@@ -82,9 +82,9 @@ def test_a_signal_is_known_before_it_can_be_asked_for(lab: ScenarioRunner, clock
     fake.finish()
 
 
-def test_a_start_is_known_as_soon_as_it_was_made(lab: ScenarioRunner, clock: VirtualClock) -> None:
+def test_a_start_is_known_as_soon_as_it_was_made(runner: ScenarioRunner, clock: VirtualClock) -> None:
     """The fake has not said a word when `Popen` returns."""
-    fake = _make_fake(lab, clock, "- silence: for ever")
+    fake = _make_fake(runner, clock, "- silence: for ever")
     for number in range(1, 4):
         with subprocess.Popen(fake.argv) as process:
             assert len(fake.starts) == number
@@ -96,10 +96,10 @@ def test_a_start_is_known_as_soon_as_it_was_made(lab: ScenarioRunner, clock: Vir
 
 
 def test_a_fake_that_dies_of_a_realtime_signal_has_its_number_as_status(
-    lab: ScenarioRunner, clock: VirtualClock
+    runner: ScenarioRunner, clock: VirtualClock
 ) -> None:
     """Such a signal has no name."""
-    fake = _make_fake(lab, clock, "- silence: for ever")
+    fake = _make_fake(runner, clock, "- silence: for ever")
 
     async def host() -> None:
         with subprocess.Popen(fake.argv) as process:

@@ -49,8 +49,8 @@ def test_a_program_that_ends_by_itself_is_nobodys_trouble(stand: Stand, backend:
     """`ps`, `pkill`, `git`: the caller continues when the program has ended, and no time has passed."""
 
     async def host() -> tuple[int, bytes, float]:
-        done = await anyio.run_process(["sh", "-c", line], check=False)
-        return done.returncode, done.stdout, stand.seconds
+        completed = await anyio.run_process(["sh", "-c", line], check=False)
+        return completed.returncode, completed.stdout, stand.seconds
 
     told = b"told\n" if line == "echo told" else b""
     assert stand.run(host, backend=backend) == (3 if line == "exit 3" else 0, told, 0.0)
@@ -109,8 +109,10 @@ def test_a_slow_shell_may_start_a_fake(stand: Stand, tmp_path: Path, slow: str) 
     fake = stand.fake("- silence: 1h\n- exit: 3")[0]
 
     async def host() -> tuple[int, float]:
-        done = await anyio.run_process([write_shell_script(tmp_path / "wrapper", f"{slow}; exec {fake}")], check=False)
-        return done.returncode, stand.seconds
+        completed = await anyio.run_process(
+            [write_shell_script(tmp_path / "wrapper", f"{slow}; exec {fake}")], check=False
+        )
+        return completed.returncode, stand.seconds
 
     assert stand.run(host) == (3, 3600.0)
 
@@ -122,8 +124,8 @@ def test_a_shell_in_a_shell_may_be_called_like_the_fake_that_it_starts(stand: St
     wrapper = write_shell_script(tmp_path / "agent", f"{slow}; exec {fake}")
 
     async def host() -> tuple[int, float]:
-        done = await anyio.run_process(["bash", "-c", f"exec {wrapper}"], check=False)
-        return done.returncode, stand.seconds
+        completed = await anyio.run_process(["bash", "-c", f"exec {wrapper}"], check=False)
+        return completed.returncode, stand.seconds
 
     assert stand.run(host) == (3, 3600.0)
 
@@ -137,8 +139,8 @@ def test_a_declared_script_may_be_called_like_the_fake_that_it_starts(
     stand.clock.allow("agent")
 
     async def host() -> tuple[int, float]:
-        done = await anyio.run_process([write_shell_script(tmp_path / "agent", f"exec {fake}")], check=False)
-        return done.returncode, stand.seconds
+        completed = await anyio.run_process([write_shell_script(tmp_path / "agent", f"exec {fake}")], check=False)
+        return completed.returncode, stand.seconds
 
     assert stand.run(host) == (3, 3600.0)
 
@@ -182,8 +184,8 @@ def test_a_declared_program_between_agents_keeps_their_order(make_stand: Callabl
         async with await anyio.open_process(argv) as agent:
             assert agent.stdout is not None
             async for data in agent.stdout:
-                done = await anyio.run_process(["cat"], input=data)
-                seen.append((stand.seconds, done.stdout))
+                completed = await anyio.run_process(["cat"], input=data)
+                seen.append((stand.seconds, completed.stdout))
         return seen
 
     assert stand.run(host) == [(2.0, b"one\n"), (4.0, b"two\n")]
@@ -256,8 +258,8 @@ def test_a_fake_is_known_whatever_it_is_called_by(stand: Stand, tmp_path: Path, 
         (tmp_path / "linked").symlink_to(path)
 
     async def host() -> tuple[int, float]:
-        done = await anyio.run_process(argv, check=False, **options)  # type: ignore[arg-type]
-        return done.returncode, stand.seconds
+        completed = await anyio.run_process(argv, check=False, **options)  # type: ignore[arg-type]
+        return completed.returncode, stand.seconds
 
     assert stand.run(host) == (3, 1.0)
 
@@ -269,7 +271,7 @@ def test_a_fake_starts_from_whatever_folder_it_is_in(
     """The kernel cuts a long first line; a shell reads it then, and reads quotes its own way."""
     (tmp_path / folder).mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / folder))
-    with ScenarioRunner() as lab, contextlib.closing(Stand(lab)) as stand:
+    with ScenarioRunner() as runner, contextlib.closing(Stand(runner)) as stand:
         path = stand.fake("- silence: 1s\n- exit: 3")
 
         async def host(command: list[str]) -> int:

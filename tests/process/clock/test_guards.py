@@ -33,10 +33,10 @@ GUARD = 0.2
 
 def run_into_fault(stand: Stand, backend: str, host: Callable[[], Any], *, least: float = GUARD * 0.9) -> ClockError:
     """Run into a fault; give it once every process has ended: in time, but not before the given seconds."""
-    begun = time.monotonic()
+    start = time.monotonic()
     with pytest.raises(ClockError) as found:
         stand.run(host, backend=backend)
-    assert least <= time.monotonic() - begun <= CEILING
+    assert least <= time.monotonic() - start <= CEILING
     assert all(is_gone(pid) for pid in stand.pids())
     return found.value
 
@@ -199,10 +199,10 @@ def test_who_swallows_every_cancellation_is_broken_off(make_stand: Callable[...,
             with contextlib.suppress(anyio.get_cancelled_exc_class()):
                 await anyio.sleep(1000)
 
-    begun = time.monotonic()
+    start = time.monotonic()
     with pytest.raises(Hang, match=r"polled every 16\.7 min for 284 h of virtual time, and nothing else happened"):
         stand.run(host, backend=backend)
-    assert time.monotonic() - begun <= CEILING
+    assert time.monotonic() - start <= CEILING
 
 
 def test_much_work_is_no_spin(make_stand: Callable[..., Stand], backend: str) -> None:
@@ -332,7 +332,7 @@ def test_a_process_that_never_says_hello_is_a_stall(guarded: Stand, backend: str
 
 
 @pytest.mark.slow
-def test_an_unbound_clock_leaves_no_trace_after_a_fault(lab: ScenarioRunner, guarded: Stand, backend: str) -> None:
+def test_an_unbound_clock_leaves_no_trace_after_a_fault(runner: ScenarioRunner, guarded: Stand, backend: str) -> None:
     """Patches are undone, the alarm is off, and the next clock of the same interpreter is exact."""
     patched = (subprocess.Popen.__init__, os.kill, os.killpg)
 
@@ -343,7 +343,7 @@ def test_an_unbound_clock_leaves_no_trace_after_a_fault(lab: ScenarioRunner, gua
     run_into_fault(guarded, backend, spin)
     assert (subprocess.Popen.__init__, os.kill, os.killpg) == patched
     with VirtualClock() as clock:
-        argv = lab.make_fake(build_scenario("- silence: 1m\n- exit: 9"), clock=clock).argv
+        argv = runner.make_fake(build_scenario("- silence: 1m\n- exit: 9"), clock=clock).argv
 
         async def host() -> int:
             return (await anyio.run_process(argv, check=False)).returncode

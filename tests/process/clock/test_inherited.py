@@ -97,24 +97,26 @@ assert [len(data) for _, notes in told for _, data in notes] == [MAX_WRITE_BYTES
 
 def test_a_word_comes_after_each_chunk_that_may_have_taken_long() -> None:
     """A slow reader of a flood is no agent that runs on."""
-    done = subprocess.run([sys.executable, "-c", _POURS], cwd=ROOT, stderr=subprocess.PIPE, check=False, timeout=60)
-    assert (done.returncode, done.stderr) == (0, b"x" * (2 * MAX_WRITE_BYTES + 10))
+    completed = subprocess.run(
+        [sys.executable, "-c", _POURS], cwd=ROOT, stderr=subprocess.PIPE, check=False, timeout=60
+    )
+    assert (completed.returncode, completed.stderr) == (0, b"x" * (2 * MAX_WRITE_BYTES + 10))
 
 
 async def _supervise_without_stderr(order: RunRequest) -> dict[str, Any]:
     """Keep no stderr, as many supervisors do to show it to the user, and give up on a long silent agent."""
-    begun = anyio.current_time()
+    start = anyio.current_time()
     with anyio.move_on_after(60) as scope:
-        done = await anyio.run_process(order.argv, env=order.env, stderr=None, check=False, start_new_session=True)
+        completed = await anyio.run_process(order.argv, env=order.env, stderr=None, check=False, start_new_session=True)
     if scope.cancelled_caught:
         return {"outcome": "inactive"}
-    return {"outcome": "completed", "text": done.stdout.decode().strip(), "elapsed": anyio.current_time() - begun}
+    return {"outcome": "completed", "text": completed.stdout.decode().strip(), "elapsed": anyio.current_time() - start}
 
 
 @pytest.mark.parametrize("kind", [_make_small_pipe, _make_non_blocking_pipe, _make_socket_pair])
-def test_a_stderr_that_somebody_else_reads_makes_nobody_late(lab: ScenarioRunner, backend: str, kind: Any) -> None:
+def test_a_stderr_that_somebody_else_reads_makes_nobody_late(runner: ScenarioRunner, backend: str, kind: Any) -> None:
     """`pytest -s 2>&1 | tee log`: a pipe that is full for a moment is no agent that is silent for a minute."""
     with _drain_in_other_process(2, *kind()) as sizes:
-        rows = judge_all_expectations(lab.play(_FLOOD, Function(_supervise_without_stderr), backend=backend))
+        rows = judge_all_expectations(runner.play(_FLOOD, Function(_supervise_without_stderr), backend=backend))
     assert choose_overall_verdict(rows) is Verdict.PASSED
     assert sum(sizes) == 1124 * 1024

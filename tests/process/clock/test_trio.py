@@ -25,8 +25,8 @@ def test_run_process_ends_with_the_agent(stand: Stand) -> None:
     argv = stand.fake("- silence: 1h\n- say: done\n- exit: 3")
 
     async def host() -> tuple[bytes, int, float]:
-        done = await trio.run_process(argv, capture_stdout=True, check=False)
-        return done.stdout, done.returncode, trio.current_time()
+        completed = await trio.run_process(argv, capture_stdout=True, check=False)
+        return completed.stdout, completed.returncode, trio.current_time()
 
     assert run_on_trio(stand, host) == (b"done\n", 3, 3600.0)
 
@@ -200,11 +200,11 @@ def test_tasks_that_are_ready_at_one_instant_run_in_order(
 ) -> None:
     """Trio casts a die for that; two runs that differ would make every verdict on such a program a matter of luck."""
     monkeypatch.setattr("trio._core._run._ALLOW_DETERMINISTIC_SCHEDULING", beside_hypothesis)
-    told: list[int] = []
+    lines: list[int] = []
 
     async def wait(number: int, start: trio.Event) -> None:
         await start.wait()
-        told.append(number)
+        lines.append(number)
 
     async def host() -> None:
         for _ in range(20):
@@ -217,4 +217,4 @@ def test_tasks_that_are_ready_at_one_instant_run_in_order(
                     start.set()
 
     run_on_trio(stand, host)
-    assert told == [0, 1, 2, 3, 4] * 20
+    assert lines == [0, 1, 2, 3, 4] * 20

@@ -42,8 +42,8 @@ async def talk_to_claude(argv: list[str], think: float) -> tuple[list[Any], int]
         await client.send(type="user", message={"role": "user", "content": "hi"}, parent_tool_use_id=None)
         asked = await client.read(lambda event: event["type"] == "control_request")
         await anyio.sleep(think)
-        told = {"subtype": "success", "request_id": asked["request_id"], "response": {"behavior": "allow"}}
-        await client.send(type="control_response", response=told)
+        fields = {"subtype": "success", "request_id": asked["request_id"], "response": {"behavior": "allow"}}
+        await client.send(type="control_response", response=fields)
         await client.read(lambda event: event.get("request", {}).get("subtype") == "hook_callback")
         code = await client.close()
     return [event["result"] for event in client.events if event["type"] == "result"], code
@@ -86,16 +86,16 @@ def test_what_was_asked_and_answered_is_in_the_record_at_its_instants(stand: Sta
         "passed",
         "",
     )
-    told = ("failed", "question 1: the answer came 1 s later")
-    assert judge_questions(record, "{permission: Bash, after: 2s}, {hook: late}") == told
+    reported = ("failed", "question 1: the answer came 1 s later")
+    assert judge_questions(record, "{permission: Bash, after: 2s}, {hook: late}") == reported
     shown = render_text(record)
     for words in ("ASKS to use Bash", "GETS ITS ANSWER for Bash: allow", "ASKS the hook late"):
         assert words in shown
 
 
-def test_what_was_asked_and_answered_is_in_the_record_in_real_time(lab: ScenarioRunner) -> None:
+def test_what_was_asked_and_answered_is_in_the_record_in_real_time(runner: ScenarioRunner) -> None:
     """The fake keeps it in its diary."""
-    fake = lab.make_fake(build_scenario(CLAUDE, "{dialect: claude, mode: session}"))
+    fake = runner.make_fake(build_scenario(CLAUDE, "{dialect: claude, mode: session}"))
     try:
         assert anyio.run(talk_to_claude, fake.argv, 0.05) == TALKED
     finally:

@@ -21,38 +21,38 @@ SOUND = "scenario: a\nagent: raw\nscript: [{answer: x}]\nexpect: {outcome: compl
 FAILED = r"^x.scenario.yaml:8: the fake agent itself failed at the step tool_done: KeyError: 't' \(codex.py:\d+\); "
 
 
-def test_a_fake_that_fails_is_no_verdict_in_virtual_time(lab: ScenarioRunner, backend: str) -> None:
+def test_a_fake_that_fails_is_no_verdict_in_virtual_time(runner: ScenarioRunner, backend: str) -> None:
     """Its exit with 70 is nothing that its supervisor can answer for."""
     with pytest.raises(KitError, match=FAILED):
-        lab.play(loads(EARLY, "x.scenario.yaml"), subjects.reference_supervisor(), backend=backend)
+        runner.play(loads(EARLY, "x.scenario.yaml"), subjects.reference_supervisor(), backend=backend)
 
 
-def test_the_next_play_of_the_same_fake_is_judged(lab: ScenarioRunner) -> None:
+def test_the_next_play_of_the_same_fake_is_judged(runner: ScenarioRunner) -> None:
     """Its files are used again; the failure in the first run says nothing of the second."""
     with pytest.raises(KitError, match=FAILED):
-        lab.play(loads(EARLY, "x.scenario.yaml"), subjects.reference_supervisor())
+        runner.play(loads(EARLY, "x.scenario.yaml"), subjects.reference_supervisor())
     text = "scenario: a\nagent: codex\nscript: [{answer: done}]\nexpect: {outcome: completed}\n"
-    assert lab.play(loads(text), subjects.reference_supervisor()).answer is not None
+    assert runner.play(loads(text), subjects.reference_supervisor()).answer is not None
 
 
-def test_a_fake_that_fails_is_no_verdict_in_real_time(lab: ScenarioRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fake_that_fails_is_no_verdict_in_real_time(runner: ScenarioRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     """The model knows it before; the fake itself reports other faults, such as a machine without room."""
-    told, reference_supervisor = loads(EARLY, "x.scenario.yaml"), subjects.reference_supervisor()
+    reported, reference_supervisor = loads(EARLY, "x.scenario.yaml"), subjects.reference_supervisor()
     with pytest.raises(KitError, match=FAILED.partition(r" \(")[0]):
-        lab.play_real(told, reference_supervisor)
-    sound = RunForecast(None, forecast_run(told, told.request_limits(reference_supervisor)).duration)
+        runner.play_real(reported, reference_supervisor)
+    sound = RunForecast(None, forecast_run(reported, reported.request_limits(reference_supervisor)).duration)
     monkeypatch.setattr("pytest_agentproc.harness._runner.forecast_run", lambda *_: sound)
     with pytest.raises(KitError, match=FAILED):
-        lab.play_real(told, reference_supervisor)
+        runner.play_real(reported, reference_supervisor)
 
 
 @pytest.mark.slow
 def test_an_agent_without_an_end_is_a_mistake_of_its_scenario(
-    lab: ScenarioRunner, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    runner: ScenarioRunner, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The run once went on for ever, in gigabytes."""
     with pytest.raises(ScenarioError, match=r"^x.scenario.yaml:4:1: drip: it printed 25000 times, and nothing ended"):
-        lab.play(loads(ENDLESS, "x.scenario.yaml"), subjects.reference_supervisor())
+        runner.play(loads(ENDLESS, "x.scenario.yaml"), subjects.reference_supervisor())
     path = tmp_path / "x.scenario.yaml"
     path.write_text(EARLY, "utf-8")
     assert main(["run", str(path)]) == 3
@@ -86,11 +86,11 @@ def test_a_test_whose_fake_fails_is_an_error(pytester: pytest.Pytester) -> None:
     ids=["drip", "drip-at-once", "pieces"],
 )
 def test_an_agent_without_an_end_is_a_mistake_of_its_scenario_in_real_time_too(
-    lab: ScenarioRunner, text: str, said: str
+    runner: ScenarioRunner, text: str, said: str
 ) -> None:
     """It was not applicable there, as if another clock could judge it."""
     with pytest.raises(ScenarioError) as error:
-        lab.play_real(loads(text, "x.scenario.yaml"), subjects.reference_supervisor())
+        runner.play_real(loads(text, "x.scenario.yaml"), subjects.reference_supervisor())
     assert str(error.value) == (
         f"x.scenario.yaml:4:1: {said}, and nothing ended it; "
         "give it an end, such as `for: 10m`, or have a limit or an action of the caller end the agent"
@@ -101,17 +101,17 @@ def test_an_agent_without_an_end_is_a_mistake_of_its_scenario_in_real_time_too(
 def test_a_fake_that_the_kit_ends_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     """The broker ends a fake after its longest life; that once counted as the agent's own end by a signal."""
     told = loads("scenario: a\nagent: raw\nscript: [{silence: 4s}, {answer: x}]\nexpect: {outcome: completed}\n")
-    with ScenarioRunner() as lab:
+    with ScenarioRunner() as runner:
         with monkeypatch.context() as patch:
             patch.setattr("pytest_agentproc.harness._runner.FAKE_LIFETIME_SECONDS", 0.3)
-            lab.make_fake(told)
+            runner.make_fake(told)
         with pytest.raises(KitError) as error:
-            lab.play_real(told, subjects.reference_supervisor(), scale=1)
+            runner.play_real(told, subjects.reference_supervisor(), scale=1)
         assert str(error.value) == (
             "<text>: the kit ended the fake agent after 0.3 s of real time, the longest life of a fake; "
             "this says nothing of the supervisor"
         )
-        assert lab.play_real(loads(SOUND), subjects.reference_supervisor()).answer is not None
+        assert runner.play_real(loads(SOUND), subjects.reference_supervisor()).answer is not None
 
 
 @pytest.mark.parametrize("is_real", [False, True], ids=["virtual", "real"])
@@ -129,17 +129,17 @@ def test_a_fake_that_does_not_come_to_its_first_line_is_no_verdict(
 ) -> None:
     """It can write no report of its own; its end once counted as the agent's."""
     monkeypatch.setattr("pytest_agentproc.harness.fakes._launch._format_launcher", lambda _: text)
-    told, reference_supervisor = loads(SOUND, "x.scenario.yaml"), subjects.reference_supervisor()
-    with ScenarioRunner() as lab, pytest.raises(KitError) as error:
-        (lab.play_real if is_real else lab.play)(told, reference_supervisor)
+    reported, reference_supervisor = loads(SOUND, "x.scenario.yaml"), subjects.reference_supervisor()
+    with ScenarioRunner() as runner, pytest.raises(KitError) as error:
+        (runner.play_real if is_real else runner.play)(reported, reference_supervisor)
     assert str(error.value) == (
         f"x.scenario.yaml: the fake agent cannot start on this machine: {why}; this says nothing of the supervisor"
     )
 
 
-def test_a_fake_that_nobody_starts_is_none_that_cannot_start(lab: ScenarioRunner) -> None:
+def test_a_fake_that_nobody_starts_is_none_that_cannot_start(runner: ScenarioRunner) -> None:
     """A supervisor that starts no agent is judged for that."""
     text = "scenario: a\nagent: {dialect: raw, cannot_spawn: not_executable}\nexpect: {outcome: spawn_failed}\n"
-    assert lab.play(loads(text), subjects.reference_supervisor()).answer is not None
-    fake = lab.make_fake(loads(SOUND))
+    assert runner.play(loads(text), subjects.reference_supervisor()).answer is not None
+    fake = runner.make_fake(loads(SOUND))
     assert fake.first_fault is None

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_the_model_writes_the_same_pieces(lab: ScenarioRunner, backend: str) -> None:
+def test_the_model_writes_the_same_pieces(runner: ScenarioRunner, backend: str) -> None:
     """Otherwise a cut that the search finds would be a cut that no agent makes."""
     file = find_bundled_path("hook-given-up-is-called-no-more")
     text = load(file).text.replace("dialect: claude", "dialect: claude, chunk: 61 B")
     scenario = loads(text, str(file), file.parent)
-    played = lab.play(scenario, reference_supervisor(), backend=backend)
+    played = runner.play(scenario, reference_supervisor(), backend=backend)
     modelled = run_in_model(scenario, reference_supervisor())
     assert played.record.digest() == modelled.record.digest()
     assert played.answer == modelled.answer

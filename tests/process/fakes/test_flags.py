@@ -33,10 +33,10 @@ ODD = (
 
 
 def make_fake(
-    lab: ScenarioRunner, agent: str, script: str = "[{say: let me see}, {answer: done}]", more: str = ""
+    runner: ScenarioRunner, agent: str, script: str = "[{say: let me see}, {answer: done}]", more: str = ""
 ) -> FakeAgent:
     """Make the fake of a small scenario."""
-    return lab.make_fake(loads(f"scenario: x\nagent: {agent}\nscript: {script}\n{more}", "x"))
+    return runner.make_fake(loads(f"scenario: x\nagent: {agent}\nscript: {script}\n{more}", "x"))
 
 
 def start_fake_once(fake: FakeAgent, *argv: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
@@ -61,11 +61,11 @@ FINAL = [
 
 @pytest.mark.parametrize(("agent", "argv", "printed"), FINAL)
 def test_without_a_format_a_fake_prints_the_answer_alone(
-    lab: ScenarioRunner, agent: str, argv: list[str], printed: str
+    runner: ScenarioRunner, agent: str, argv: list[str], printed: str
 ) -> None:
     """Events are printed only if the arguments ask for them."""
-    done = start_fake_once(make_fake(lab, agent), *argv)
-    assert (done.stdout, done.stderr, done.returncode) == (printed, "", 0)
+    completed = start_fake_once(make_fake(runner, agent), *argv)
+    assert (completed.stdout, completed.stderr, completed.returncode) == (printed, "", 0)
 
 
 EVENTS = [
@@ -78,24 +78,26 @@ EVENTS = [
 
 
 @pytest.mark.parametrize(("agent", "argv", "first", "last"), EVENTS)
-def test_a_format_asks_for_events(lab: ScenarioRunner, agent: str, argv: list[str], first: str, last: str) -> None:
+def test_a_format_asks_for_events(runner: ScenarioRunner, agent: str, argv: list[str], first: str, last: str) -> None:
     """The names of the format are the CLI's own."""
-    kinds = [json.loads(line)["type"] for line in start_fake_once(make_fake(lab, agent), *argv).stdout.splitlines()]
+    kinds = [json.loads(line)["type"] for line in start_fake_once(make_fake(runner, agent), *argv).stdout.splitlines()]
     assert (kinds[0], kinds[-1]) == (first, last)
 
 
-def test_claudes_json_is_the_result_alone(lab: ScenarioRunner) -> None:
+def test_claudes_json_is_the_result_alone(runner: ScenarioRunner) -> None:
     """It is one line, whatever the agent did before."""
-    done = start_fake_once(make_fake(lab, "claude"), "-p", "--output-format", "json", "hi")
-    assert [(message["type"], message["result"]) for message in map(json.loads, done.stdout.splitlines())] == [
+    completed = start_fake_once(make_fake(runner, "claude"), "-p", "--output-format", "json", "hi")
+    assert [(message["type"], message["result"]) for message in map(json.loads, completed.stdout.splitlines())] == [
         ("result", "done")
     ]
 
 
-def test_geminis_json_is_one_object(lab: ScenarioRunner) -> None:
+def test_geminis_json_is_one_object(runner: ScenarioRunner) -> None:
     """It comes from a script for the stream, too."""
-    done = start_fake_once(make_fake(lab, "{dialect: gemini, mode: stream}"), "-p", "hi", "--outputFormat", "json")
-    assert json.loads(done.stdout)["response"] == "let me seedone"
+    completed = start_fake_once(
+        make_fake(runner, "{dialect: gemini, mode: stream}"), "-p", "hi", "--outputFormat", "json"
+    )
+    assert json.loads(completed.stdout)["response"] == "let me seedone"
 
 
 ERRORS = [
@@ -109,12 +111,12 @@ ERRORS = [
 
 @pytest.mark.parametrize(("agent", "stdout", "stderr"), ERRORS)
 def test_an_error_without_events_is_printed_where_the_cli_prints_it(
-    lab: ScenarioRunner, agent: str, stdout: str, stderr: str
+    runner: ScenarioRunner, agent: str, stdout: str, stderr: str
 ) -> None:
     """Its exit code is 1; that of pi's events is 0."""
     argv = [{"codex": "exec", "opencode": "run"}.get(agent, "-p"), "hi"]
-    done = start_fake_once(make_fake(lab, agent, '[{result: {text: "no", is_error: true}}]'), *argv)
-    assert (done.stdout, done.stderr, done.returncode) == (stdout, stderr, 1)
+    completed = start_fake_once(make_fake(runner, agent, '[{result: {text: "no", is_error: true}}]'), *argv)
+    assert (completed.stdout, completed.stderr, completed.returncode) == (stdout, stderr, 1)
 
 
 REFUSED = [
@@ -232,28 +234,28 @@ REFUSED = [
 
 @pytest.mark.parametrize(("agent", "argv", "code", "error"), REFUSED)
 def test_wrong_arguments_end_as_with_the_real_cli(
-    lab: ScenarioRunner, agent: str, argv: list[str], code: int, error: str
+    runner: ScenarioRunner, agent: str, argv: list[str], code: int, error: str
 ) -> None:
     """A supervisor with such a command line must not pass."""
-    done = start_fake_once(make_fake(lab, agent), *argv)
-    assert (done.stdout, done.stderr, done.returncode) == ("", error, code)
+    completed = start_fake_once(make_fake(runner, agent), *argv)
+    assert (completed.stdout, completed.stderr, completed.returncode) == ("", error, code)
 
 
-def test_a_stream_reports_the_missing_session_as_an_event_too(lab: ScenarioRunner) -> None:
+def test_a_stream_reports_the_missing_session_as_an_event_too(runner: ScenarioRunner) -> None:
     """Claude prints a result that is an error, and the same on stderr."""
     argv = ["-p", "hi", "--resume", SESSION, "--output-format=stream-json", "--verbose"]
-    done = start_fake_once(make_fake(lab, "claude"), *argv)
-    result = json.loads(done.stdout)
+    completed = start_fake_once(make_fake(runner, "claude"), *argv)
+    result = json.loads(completed.stdout)
     assert (result["subtype"], result["errors"]) == (
         "error_during_execution",
         [f"No conversation found with session ID: {SESSION}"],
     )
-    assert (done.stderr, done.returncode) == (f"No conversation found with session ID: {SESSION}\n", 1)
+    assert (completed.stderr, completed.returncode) == (f"No conversation found with session ID: {SESSION}\n", 1)
 
 
-def test_a_session_that_was_named_can_be_resumed_and_not_be_named_again(lab: ScenarioRunner) -> None:
+def test_a_session_that_was_named_can_be_resumed_and_not_be_named_again(runner: ScenarioRunner) -> None:
     """Each fake remembers the sessions of its own starts."""
-    fake = make_fake(lab, "claude")
+    fake = make_fake(runner, "claude")
     first, second, third = (
         start_fake_once(fake, "-p", "hi", word, SESSION) for word in ("--session-id", "--session-id", "-r")
     )
@@ -261,47 +263,47 @@ def test_a_session_that_was_named_can_be_resumed_and_not_be_named_again(lab: Sce
     assert second.stderr == f"Error: Session ID {SESSION} is already in use.\n"
 
 
-def test_the_session_of_the_fake_itself_can_be_resumed(lab: ScenarioRunner) -> None:
+def test_the_session_of_the_fake_itself_can_be_resumed(runner: ScenarioRunner) -> None:
     """A supervisor has the id from an event of an earlier start."""
-    fake = make_fake(lab, "codex")
+    fake = make_fake(runner, "codex")
     thread = json.loads(start_fake_once(fake, "exec", "--json", "hi").stdout.splitlines()[0])["thread_id"]
-    done = start_fake_once(fake, "exec", "--json", "resume", thread, "go on")
-    assert json.loads(done.stdout.splitlines()[0])["thread_id"] == thread
+    completed = start_fake_once(fake, "exec", "--json", "resume", thread, "go on")
+    assert json.loads(completed.stdout.splitlines()[0])["thread_id"] == thread
 
 
-def test_the_prompt_is_that_of_the_arguments(lab: ScenarioRunner) -> None:
+def test_the_prompt_is_that_of_the_arguments(runner: ScenarioRunner) -> None:
     """Pi repeats it, and the script's own prompt is another one."""
-    lines = start_fake_once(make_fake(lab, "pi"), "--mode", "json", "-p", "what", "now?").stdout.splitlines()
+    lines = start_fake_once(make_fake(runner, "pi"), "--mode", "json", "-p", "what", "now?").stdout.splitlines()
     assert json.loads(lines[3])["message"]["content"] == [{"type": "text", "text": "what now?"}]
 
 
-def test_the_prompt_may_come_on_stdin(lab: ScenarioRunner) -> None:
+def test_the_prompt_may_come_on_stdin(runner: ScenarioRunner) -> None:
     """A fake without a prompt among its arguments waits for the end of stdin, as the CLI does."""
-    assert start_fake_once(make_fake(lab, "claude"), "-p", stdin="hi").stdout == "done\n"
-    assert start_fake_once(make_fake(lab, "codex"), "exec", "-", stdin="hi").stdout == "done\n"
+    assert start_fake_once(make_fake(runner, "claude"), "-p", stdin="hi").stdout == "done\n"
+    assert start_fake_once(make_fake(runner, "codex"), "exec", "-", stdin="hi").stdout == "done\n"
 
 
-def test_parts_of_messages_are_printed_only_on_request(lab: ScenarioRunner) -> None:
+def test_parts_of_messages_are_printed_only_on_request(runner: ScenarioRunner) -> None:
     """A scenario's own `stream_event` is one of them."""
     script = "[{event: {type: stream_event, event: {type: message_stop}}}, {answer: done}]"
     stream = ["-p", "hi", "--output-format=stream-json", "--verbose"]
-    assert "stream_event" not in start_fake_once(make_fake(lab, "claude", script), *stream).stdout
+    assert "stream_event" not in start_fake_once(make_fake(runner, "claude", script), *stream).stdout
     assert (
         "stream_event"
-        in start_fake_once(make_fake(lab, "claude", script), *stream, "--include-partial-messages").stdout
+        in start_fake_once(make_fake(runner, "claude", script), *stream, "--include-partial-messages").stdout
     )
-    assert "stream_event" in start_fake_once(make_fake(lab, "{dialect: claude, flags: any}", script), *stream).stdout
+    assert "stream_event" in start_fake_once(make_fake(runner, "{dialect: claude, flags: any}", script), *stream).stdout
 
 
-def test_any_flags_are_taken_on_request(lab: ScenarioRunner) -> None:
+def test_any_flags_are_taken_on_request(runner: ScenarioRunner) -> None:
     """The scenario's mode holds, whatever the arguments say."""
-    done = start_fake_once(make_fake(lab, "{dialect: codex, flags: any}"), "--frobnicate", "exec")
-    assert json.loads(done.stdout.splitlines()[-1])["type"] == "turn.completed"
+    completed = start_fake_once(make_fake(runner, "{dialect: codex, flags: any}"), "--frobnicate", "exec")
+    assert json.loads(completed.stdout.splitlines()[-1])["type"] == "turn.completed"
 
 
-def test_arguments_for_another_script_are_a_fault_of_the_test(lab: ScenarioRunner) -> None:
+def test_arguments_for_another_script_are_a_fault_of_the_test(runner: ScenarioRunner) -> None:
     """A run's script has no words for a session, so nothing that the fake could print is true."""
-    fake = make_fake(lab, "pi")
+    fake = make_fake(runner, "pi")
     assert start_fake_once(fake, "--mode", "rpc").returncode == 70
     assert fake.first_fault is not None
     assert fake.first_fault.words == (
@@ -310,9 +312,9 @@ def test_arguments_for_another_script_are_a_fault_of_the_test(lab: ScenarioRunne
     )
 
 
-def test_a_command_that_the_fake_does_not_have_is_a_fault_of_the_test(lab: ScenarioRunner) -> None:
+def test_a_command_that_the_fake_does_not_have_is_a_fault_of_the_test(runner: ScenarioRunner) -> None:
     """It plays no other script than its own."""
-    fake = make_fake(lab, "claude")
+    fake = make_fake(runner, "claude")
     assert start_fake_once(fake, "mcp", "list").returncode == 70
     assert fake.first_fault is not None
     assert fake.first_fault.words == "the fake has no command mcp: with `flags: any` it plays its script all the same"
@@ -328,16 +330,16 @@ def test_a_command_that_the_fake_does_not_have_is_a_fault_of_the_test(lab: Scena
         ("opencode", ["run", "--help"], ""),
     ],
 )
-def test_help_and_version_end_a_start_anywhere(lab: ScenarioRunner, agent: str, argv: list[str], first: str) -> None:
+def test_help_and_version_end_a_start_anywhere(runner: ScenarioRunner, agent: str, argv: list[str], first: str) -> None:
     """The script is not played. opencode prints its help to stderr."""
-    done = start_fake_once(make_fake(lab, agent), *argv)
+    completed = start_fake_once(make_fake(runner, agent), *argv)
     helps = "" if first else "opencode run [message..]\n\nrun opencode with a message\n"
-    assert (done.stdout, done.stderr, done.returncode) == (first, helps, 0)
+    assert (completed.stdout, completed.stderr, completed.returncode) == (first, helps, 0)
 
 
-def test_a_wrong_start_is_in_the_record(lab: ScenarioRunner) -> None:
+def test_a_wrong_start_is_in_the_record(runner: ScenarioRunner) -> None:
     """A test sees which arguments were wrong."""
-    fake = make_fake(lab, "claude", more="expect: {received: {argv: []}}")
+    fake = make_fake(runner, "claude", more="expect: {received: {argv: []}}")
     start_fake_once(fake, "--frobnicate")
     [start] = fake.starts
     assert start.argv == ("--frobnicate",)
@@ -349,8 +351,8 @@ def test_a_fake_in_a_file_obeys_as_well(tmp_path: Path) -> None:
     write_fake(
         loads("scenario: x\nagent: claude\nscript: [{answer: done}]", "x"), path, scale=1, lifetime=60, harness=None
     )
-    done = subprocess.run([path, "-p", "hi"], capture_output=True, text=True, check=False, timeout=60)
-    assert (done.stdout, done.returncode) == ("done\n", 0)
+    completed = subprocess.run([path, "-p", "hi"], capture_output=True, text=True, check=False, timeout=60)
+    assert (completed.stdout, completed.returncode) == ("done\n", 0)
     assert list(tmp_path.iterdir()) == [path], "the folder may be read-only, or another user's"
     named = [str(path), "-p", "hi", "--session-id", SESSION]
     codes = [subprocess.run(named, capture_output=True, check=False, timeout=60).returncode for _ in range(2)]
@@ -372,24 +374,24 @@ def test_the_arguments_of_the_kit_ask_for_the_mode_of_the_scenario(name: str, mo
     assert (played["mode"], played["steps"], "final" in played, named) == (mode, [], False, "")
 
 
-def test_a_script_for_certain_arguments_vouches_for_their_session_and_command(lab: ScenarioRunner) -> None:
+def test_a_script_for_certain_arguments_vouches_for_their_session_and_command(runner: ScenarioRunner) -> None:
     """`on_path(claude={"--resume *": ...})` says that there is such a session."""
     scenario = loads("scenario: x\nagent: claude\nscript: [{answer: done}]", "x")
-    fake = lab.make_fake(scenario, is_for_arguments=True)
+    fake = runner.make_fake(scenario, is_for_arguments=True)
     assert start_fake_once(fake, "-p", "hi", "--resume", "nosuch").stdout == "done\n"
     assert '"result":"done"' in start_fake_once(fake, "mcp", "list").stdout
 
 
-def test_an_error_in_geminis_stream_is_an_exit_code_too(lab: ScenarioRunner) -> None:
+def test_an_error_in_geminis_stream_is_an_exit_code_too(runner: ScenarioRunner) -> None:
     """The real CLI exits with the low byte of the HTTP status, which a script can say; without that it is 1."""
     script = "[{result: {text: refused, is_error: true}}]"
-    assert start_fake_once(make_fake(lab, "gemini", script), "-o", "stream-json", "-p", "hi").returncode == 1
+    assert start_fake_once(make_fake(runner, "gemini", script), "-o", "stream-json", "-p", "hi").returncode == 1
 
 
-def test_pi_ends_a_text_before_a_tool_as_the_message_ends(lab: ScenarioRunner) -> None:
+def test_pi_ends_a_text_before_a_tool_as_the_message_ends(runner: ScenarioRunner) -> None:
     """One message has both: the real CLI ends its blocks at the end of the answer."""
     script = "[{delta: see}, {tool: {id: a, name: bash}}, {tool_done: {id: a, output: x}}, {answer: done}]"
-    lines = start_fake_once(make_fake(lab, "pi", script), "--mode", "json", "-p", "hi").stdout.splitlines()
+    lines = start_fake_once(make_fake(runner, "pi", script), "--mode", "json", "-p", "hi").stdout.splitlines()
     updates = [
         message["assistantMessageEvent"]["type"]
         for message in map(json.loads, lines)

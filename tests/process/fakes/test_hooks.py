@@ -38,12 +38,12 @@ def build_hook_settings(event: str, *commands: str, matcher: str = "", **more: A
     return json.dumps({"hooks": {event: [{"matcher": matcher, "hooks": hooks}]}})
 
 
-def run_fake_with_tool(lab: ScenarioRunner, given: str, *argv: str, script: str = TOOL) -> list[dict[str, Any]]:
+def run_fake_with_tool(runner: ScenarioRunner, given: str, *argv: str, script: str = TOOL) -> list[dict[str, Any]]:
     """Start a fake that uses a tool, and give its events."""
-    fake = lab.make_fake(build_scenario(script, "claude"))
+    fake = runner.make_fake(build_scenario(script, "claude"))
     command = [fake.path, *EVENTS, *argv, "--settings", given, "--", "hi"]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=CEILING)
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    completed = subprocess.run(command, check=True, capture_output=True, text=True, timeout=CEILING)
+    return [json.loads(line) for line in completed.stdout.splitlines()]
 
 
 def find_tool_result(events: list[dict[str, Any]]) -> Any:
@@ -67,15 +67,15 @@ def list_hook_responses(events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     ],
 )
 def test_a_hook_gets_the_facts_of_its_event(
-    lab: ScenarioRunner, tmp_path: Path, event: str, facts: dict[str, Any]
+    runner: ScenarioRunner, tmp_path: Path, event: str, facts: dict[str, Any]
 ) -> None:
     """They are one line of JSON on stdin, and the settings may be in a file."""
     seen, file = tmp_path / "seen", tmp_path / "settings.json"
     file.write_text(build_hook_settings(event, f"cat > {seen}"), "utf-8")
-    run_fake_with_tool(lab, str(file))
-    told = json.loads(seen.read_text("utf-8"))
-    assert told["hook_event_name"] == event
-    assert told.items() >= {**facts, "cwd": told["cwd"], "session_id": told["session_id"]}.items()
+    run_fake_with_tool(runner, str(file))
+    message = json.loads(seen.read_text("utf-8"))
+    assert message["hook_event_name"] == event
+    assert message.items() >= {**facts, "cwd": message["cwd"], "session_id": message["session_id"]}.items()
 
 
 @pytest.mark.parametrize(
@@ -86,17 +86,17 @@ def test_a_hook_gets_the_facts_of_its_event(
         ("""echo '{"hookSpecificOutput": {"permissionDecision": "deny", "permissionDecisionReason": "no"}}'""", "no"),
     ],
 )
-def test_a_hook_denies_a_tool_by_its_exit_code_or_its_answer(lab: ScenarioRunner, command: str, reason: str) -> None:
+def test_a_hook_denies_a_tool_by_its_exit_code_or_its_answer(runner: ScenarioRunner, command: str, reason: str) -> None:
     """The output that the script gives the tool is not printed: it never ran."""
-    events = run_fake_with_tool(lab, build_hook_settings("PreToolUse", "true", command))
+    events = run_fake_with_tool(runner, build_hook_settings("PreToolUse", "true", command))
     assert find_tool_result(events) == f"PreToolUse:Bash hook error: {reason}"
     assert [denied["tool_use_id"] for denied in events[-1]["permission_denials"]] == ["t"]
 
 
 @pytest.mark.parametrize("command", ["exit 1", "echo text", "echo {nope", """echo '{"decision": "approve"}'"""])
-def test_no_other_answer_denies(lab: ScenarioRunner, command: str) -> None:
+def test_no_other_answer_denies(runner: ScenarioRunner, command: str) -> None:
     """A hook that breaks does not block, as with the real CLI."""
-    assert find_tool_result(run_fake_with_tool(lab, build_hook_settings("PreToolUse", command))) == "files"
+    assert find_tool_result(run_fake_with_tool(runner, build_hook_settings("PreToolUse", command))) == "files"
 
 
 @pytest.mark.parametrize(
@@ -106,29 +106,33 @@ def test_no_other_answer_denies(lab: ScenarioRunner, command: str) -> None:
         *[(matcher, 0) for matcher in ("Bas", "Edit|Ba", "^as", "mcp__.*", "(")],
     ],
 )
-def test_the_matcher_of_a_hook_is_a_list_of_names_or_a_pattern(lab: ScenarioRunner, matcher: str, runs: int) -> None:
+def test_the_matcher_of_a_hook_is_a_list_of_names_or_a_pattern(runner: ScenarioRunner, matcher: str, runs: int) -> None:
     """A pattern is for a part of the name, and what is no pattern matches nothing. A star stands for every tool."""
     events = run_fake_with_tool(
-        lab, build_hook_settings("PreToolUse", "true", matcher=matcher), "--include-hook-events"
+        runner, build_hook_settings("PreToolUse", "true", matcher=matcher), "--include-hook-events"
     )
     assert len(list_hook_responses(events)) == runs
 
 
-def test_only_the_hooks_of_the_start_are_reported_without_the_option(lab: ScenarioRunner) -> None:
+def test_only_the_hooks_of_the_start_are_reported_without_the_option(runner: ScenarioRunner) -> None:
     """A client that does not ask for these events still gets the first ones."""
     given = json.loads(build_hook_settings("SessionStart", "echo hi"))
     given["hooks"] |= json.loads(build_hook_settings("Stop", "true"))["hooks"]
-    assert list_hook_responses(run_fake_with_tool(lab, json.dumps(given))) == [("SessionStart", 0, "success", "hi\n")]
+    assert list_hook_responses(run_fake_with_tool(runner, json.dumps(given))) == [
+        ("SessionStart", 0, "success", "hi\n")
+    ]
 
 
-def test_the_end_of_a_tool_that_failed_has_an_event_of_its_own(lab: ScenarioRunner) -> None:
+def test_the_end_of_a_tool_that_failed_has_an_event_of_its_own(runner: ScenarioRunner) -> None:
     """`PostToolUse` is not run for it."""
     script = "- tool: {id: t, name: Bash}\n- tool_done: {id: t, error: broken}\n- answer: done"
     for event, count in (("PostToolUseFailure", 1), ("PostToolUse", 0)):
         assert (
             len(
                 list_hook_responses(
-                    run_fake_with_tool(lab, build_hook_settings(event, "true"), "--include-hook-events", script=script)
+                    run_fake_with_tool(
+                        runner, build_hook_settings(event, "true"), "--include-hook-events", script=script
+                    )
                 )
             )
             == count
@@ -145,33 +149,33 @@ def noted(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.slow
-def test_a_hook_that_takes_too_long_is_killed_and_denies_nothing(lab: ScenarioRunner, noted: Path) -> None:
+def test_a_hook_that_takes_too_long_is_killed_and_denies_nothing(runner: ScenarioRunner, noted: Path) -> None:
     """Its limit is in seconds, and the event about it is printed even if hooks are not reported."""
     # On a busy machine a shell may need a second to write the pid.
     events = run_fake_with_tool(
-        lab, build_hook_settings("PreToolUse", f"sleep 60 & echo $! > {noted}; wait", timeout=2)
+        runner, build_hook_settings("PreToolUse", f"sleep 60 & echo $! > {noted}; wait", timeout=2)
     )
     assert find_tool_result(events) == "files"
     assert [event["hook_no_verdict"]["tool_use_id"] for event in events if event.get("tag")] == ["t"]
     assert is_gone(int(noted.read_text("utf-8")))
 
 
-def test_a_hook_that_prints_without_end_is_killed_after_its_limit(lab: ScenarioRunner) -> None:
+def test_a_hook_that_prints_without_end_is_killed_after_its_limit(runner: ScenarioRunner) -> None:
     """There is always more to read, and the fake still looks at the time."""
-    events = run_fake_with_tool(lab, build_hook_settings("PreToolUse", "yes", timeout=0.05), "--include-hook-events")
+    events = run_fake_with_tool(runner, build_hook_settings("PreToolUse", "yes", timeout=0.05), "--include-hook-events")
     assert (find_tool_result(events), list_hook_responses(events)) == ("files", [("PreToolUse", 1, "cancelled", "")])
 
 
 @pytest.mark.parametrize(("signum", "survives"), [*[(name, False) for name in ("TERM", "INT", "HUP")], ("KILL", True)])
 def test_a_signal_that_ends_the_agent_ends_its_hook(
-    lab: ScenarioRunner, noted: Path, signum: str, survives: bool
+    runner: ScenarioRunner, noted: Path, signum: str, survives: bool
 ) -> None:
     """The hook has a session of its own, as with the real CLI. Nobody can end it after a KILL but the supervisor."""
     os.mkfifo(noted.with_suffix(".begun"))
     given = build_hook_settings(
         "PreToolUse", f"trap '' INT HUP; echo $$ > {noted}; echo > {noted}.begun; exec sleep 60"
     )
-    command = [lab.make_fake(build_scenario(TOOL, "claude")).path, *EVENTS, "--settings", given, "--", "hi"]
+    command = [runner.make_fake(build_scenario(TOOL, "claude")).path, *EVENTS, "--settings", given, "--", "hi"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as agent:
         noted.with_suffix(".begun").read_text("utf-8")
         hook = int(noted.read_text("utf-8"))
@@ -181,16 +185,16 @@ def test_a_signal_that_ends_the_agent_ends_its_hook(
     assert is_gone(hook, 0 if survives else CEILING) is not survives
 
 
-def test_a_process_that_a_hook_leaves_behind_holds_up_nothing(lab: ScenarioRunner, noted: Path) -> None:
+def test_a_process_that_a_hook_leaves_behind_holds_up_nothing(runner: ScenarioRunner, noted: Path) -> None:
     """It has the pipe to the fake open."""
     events = run_fake_with_tool(
-        lab, build_hook_settings("Stop", f"sleep 60 & echo $! > {noted}; echo out"), "--include-hook-events"
+        runner, build_hook_settings("Stop", f"sleep 60 & echo $! > {noted}; echo out"), "--include-hook-events"
     )
     assert list_hook_responses(events) == [("Stop", 0, "success", "out\n")]
     assert not is_gone(int(noted.read_text("utf-8")), 0)
 
 
-def test_a_tool_that_a_hook_has_denied_is_not_called(lab: ScenarioRunner) -> None:
+def test_a_tool_that_a_hook_has_denied_is_not_called(runner: ScenarioRunner) -> None:
     """Its server never hears of it."""
     script = (
         "- tool: {id: t, name: mcp__calc__add, input: {a: 1}}\n"
@@ -198,7 +202,7 @@ def test_a_tool_that_a_hook_has_denied_is_not_called(lab: ScenarioRunner) -> Non
     )
     servers = json.dumps({"mcpServers": {"calc": {"command": sys.executable, "args": [str(CALC_SERVER)]}}})
     events = run_fake_with_tool(
-        lab, build_hook_settings("PreToolUse", "exit 2"), "--mcp-config", servers, script=script
+        runner, build_hook_settings("PreToolUse", "exit 2"), "--mcp-config", servers, script=script
     )
     assert (find_tool_result(events), events[-1]["result"]) == (
         "PreToolUse:mcp__calc__add hook error: [exit 2]: ",
@@ -206,13 +210,13 @@ def test_a_tool_that_a_hook_has_denied_is_not_called(lab: ScenarioRunner) -> Non
     )
 
 
-def test_a_tool_of_the_host_that_a_hook_has_denied_is_not_called(lab: ScenarioRunner) -> None:
+def test_a_tool_of_the_host_that_a_hook_has_denied_is_not_called(runner: ScenarioRunner) -> None:
     """The host answers the handshake, and hears of no call."""
     script = (
         "- wait_for: prompt 1\n- tool: {id: t, name: mcp__calc__add, input: {a: 1}}\n"
         "- request: {tool: t, answered: [{answer: called}], refused: [{tool_done: t}, {answer: denied}]}"
     )
-    fake = lab.make_fake(build_scenario(script, "{dialect: claude, mode: session}"))
+    fake = runner.make_fake(build_scenario(script, "{dialect: claude, mode: session}"))
     hello: dict[str, Any] = {"type": "control_request", "request_id": "r"}
     hello |= {"request": {"subtype": "initialize", "sdkMcpServers": ["calc"]}}
     command = [
@@ -231,9 +235,13 @@ def test_a_tool_of_the_host_that_a_hook_has_denied_is_not_called(lab: ScenarioRu
         while (line := json.loads(agent.stdout.readline()))["type"] != "result":
             if line["type"] == "control_request":
                 methods.append(line["request"]["message"]["method"])
-                told = {"jsonrpc": "2.0", "id": line["request"]["message"].get("id")}
-                told |= {"result": {"tools": [{"name": "add"}]}}
-                response = {"subtype": "success", "request_id": line["request_id"], "response": {"mcp_response": told}}
+                fields = {"jsonrpc": "2.0", "id": line["request"]["message"].get("id")}
+                fields |= {"result": {"tools": [{"name": "add"}]}}
+                response = {
+                    "subtype": "success",
+                    "request_id": line["request_id"],
+                    "response": {"mcp_response": fields},
+                }
                 print(json.dumps({"type": "control_response", "response": response}), file=agent.stdin, flush=True)
         agent.stdin.close()
     assert (methods, line["result"]) == (["initialize", "notifications/initialized", "tools/list"], "denied")
@@ -271,15 +279,15 @@ BAD_GROUPS: list[Any] = [5, {"matcher": 5, "hooks": [GOOD]}, {"hooks": 5}, {"mat
         (5, 0),
     ],
 )
-def test_the_real_cli_ignores_a_hook_with_a_wrong_value(lab: ScenarioRunner, groups: Any, runs: int) -> None:
+def test_the_real_cli_ignores_a_hook_with_a_wrong_value(runner: ScenarioRunner, groups: Any, runs: int) -> None:
     """It runs the hooks beside it. But if the wrong one may be a guard of a tool, it runs no hook of the settings."""
     stop = json.dumps({"hooks": {"Stop": groups}})
     assert (
-        list_hook_responses(run_fake_with_tool(lab, stop, "--include-hook-events"))
+        list_hook_responses(run_fake_with_tool(runner, stop, "--include-hook-events"))
         == [("Stop", 0, "success", "good\n")] * runs
     )
     guard = json.dumps({"hooks": {"PreToolUse": groups, "Stop": [{"hooks": [GOOD]}]}})
-    assert list_hook_responses(run_fake_with_tool(lab, guard, "--include-hook-events")) == []
+    assert list_hook_responses(run_fake_with_tool(runner, guard, "--include-hook-events")) == []
 
 
 @pytest.mark.slow
@@ -303,9 +311,13 @@ def test_a_hook_that_does_not_end_in_virtual_time_is_named(make_stand: Callable[
     ]
 
 
-def test_settings_that_are_no_file_are_an_error_as_of_the_real_cli(lab: ScenarioRunner) -> None:
+def test_settings_that_are_no_file_are_an_error_as_of_the_real_cli(runner: ScenarioRunner) -> None:
     """The words are those of the pinned release."""
-    fake = lab.make_fake(build_scenario(TOOL, "claude"))
+    fake = runner.make_fake(build_scenario(TOOL, "claude"))
     command = [fake.path, *EVENTS, "--settings", "{nope", "hi"]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=CEILING, cwd="/")
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", "Error: Settings file not found: /{nope\n")
+    completed = subprocess.run(command, check=False, capture_output=True, text=True, timeout=CEILING, cwd="/")
+    assert (completed.returncode, completed.stdout, completed.stderr) == (
+        1,
+        "",
+        "Error: Settings file not found: /{nope\n",
+    )

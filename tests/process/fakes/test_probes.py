@@ -26,27 +26,29 @@ TWICE = "scenario: two starts\nagent: claude\nscripts: [[{answer: first}], [{ans
 
 @pytest.mark.parametrize(("dialect", "flag", "answer"), PROBES)
 def test_a_fake_tells_the_version_of_the_cli_that_it_stands_for(
-    lab: ScenarioRunner, dialect: str, flag: str, answer: str
+    runner: ScenarioRunner, dialect: str, flag: str, answer: str
 ) -> None:
     """It plays nothing: an agent that never ends answers, too."""
-    fake = lab.make_fake(loads(f"scenario: x\nagent: {dialect}\nscript: [{{silence: for ever}}]", "x"))
-    done = subprocess.run([fake.path, flag], capture_output=True, text=True, check=True, timeout=60)
-    assert (done.stdout, done.stderr) == (answer, "")
+    fake = runner.make_fake(loads(f"scenario: x\nagent: {dialect}\nscript: [{{silence: for ever}}]", "x"))
+    completed = subprocess.run([fake.path, flag], capture_output=True, text=True, check=True, timeout=60)
+    assert (completed.stdout, completed.stderr) == (answer, "")
     fake.finish()
 
 
-def test_pi_tells_its_version_on_stderr_where_stdin_is_no_terminal(lab: ScenarioRunner) -> None:
+def test_pi_tells_its_version_on_stderr_where_stdin_is_no_terminal(runner: ScenarioRunner) -> None:
     """A shell's `$(pi --version)` is empty with the real CLI, and with its fake."""
-    fake = lab.make_fake(loads("scenario: x\nagent: pi\nscript: [{silence: for ever}]", "x"))
+    fake = runner.make_fake(loads("scenario: x\nagent: pi\nscript: [{silence: for ever}]", "x"))
     command = [fake.path, "--version"]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, timeout=60)
-    assert (done.stdout, done.stderr) == ("", "0.73.1\n")
+    completed = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert (completed.stdout, completed.stderr) == ("", "0.73.1\n")
     fake.finish()
 
 
-def test_a_program_that_ends_before_the_answer_breaks_nothing(lab: ScenarioRunner) -> None:
+def test_a_program_that_ends_before_the_answer_breaks_nothing(runner: ScenarioRunner) -> None:
     """A client that asks on the side for the login may be stopped meanwhile, and then its pipe is closed."""
-    fake = lab.make_fake(loads("scenario: x\nagent: claude\nscript: [{silence: for ever}]", "x"))
+    fake = runner.make_fake(loads("scenario: x\nagent: claude\nscript: [{silence: for ever}]", "x"))
     answer, given = os.pipe()
     os.close(answer)
     with subprocess.Popen([fake.path, *LOGIN], stdin=subprocess.DEVNULL, stdout=given) as asked:
@@ -56,10 +58,10 @@ def test_a_program_that_ends_before_the_answer_breaks_nothing(lab: ScenarioRunne
     assert fake.first_fault is None
 
 
-def test_a_probe_is_no_start_of_the_agent(lab: ScenarioRunner) -> None:
+def test_a_probe_is_no_start_of_the_agent(runner: ScenarioRunner) -> None:
     """It takes no turn among the scripts, and leaves the record and virtual time alone."""
-    with lab.virtual_clock() as clock:
-        fake = lab.make_fake(loads(TWICE, "x"), clock=clock)
+    with runner.virtual_clock() as clock:
+        fake = runner.make_fake(loads(TWICE, "x"), clock=clock)
 
         async def ask() -> list[str]:
             asked = (["auth", "status"], ["-p", "hi"], ["--version"], ["-p", "hi"])

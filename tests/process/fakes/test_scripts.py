@@ -64,52 +64,52 @@ def load_corpus_file(name: str) -> Scenario:
 
 
 def list_failed_checks(
-    lab: ScenarioRunner, scenario: Scenario, subject: ReferenceSupervisor, backend: str
+    runner: ScenarioRunner, scenario: Scenario, subject: ReferenceSupervisor, backend: str
 ) -> dict[str, str]:
     """Play, and give the seen values of the keys that failed."""
-    rows = judge_all_expectations(lab.play(scenario, subject, backend=backend))
+    rows = judge_all_expectations(runner.play(scenario, subject, backend=backend))
     return {row.key: row.seen for row in rows if row.verdict is Verdict.FAILED}
 
 
-def make_fake(stand: Stand, lab: ScenarioRunner, text: str) -> FakeAgent:
+def make_fake(stand: Stand, runner: ScenarioRunner, text: str) -> FakeAgent:
     """Make a fake under the stand's clock."""
-    return lab.make_fake(loads(text), clock=stand.clock)
+    return runner.make_fake(loads(text), clock=stand.clock)
 
 
-def test_a_supervisor_that_tries_again_is_red_on_its_starts(lab: ScenarioRunner, backend: str) -> None:
+def test_a_supervisor_that_tries_again_is_red_on_its_starts(runner: ScenarioRunner, backend: str) -> None:
     """And gets the answer that the second script has for it."""
-    seen = list_failed_checks(lab, load_corpus_file("crashes-and-is-not-tried-again"), Retrying(), backend)
+    seen = list_failed_checks(runner, load_corpus_file("crashes-and-is-not-tried-again"), Retrying(), backend)
     status = seen.pop("agent_status")
     assert seen == {"outcome": "completed", "exit_code": "0", "text": '"done"', "elapsed": "0 s", "spawns": "0 s, 2 s"}
     assert status == "code 0, by itself", "of the agent that ended last"
 
 
 def test_a_supervisor_that_starts_another_one_beside_the_first_is_red_on_those_alive(
-    lab: ScenarioRunner, backend: str
+    runner: ScenarioRunner, backend: str
 ) -> None:
     """The report is about two agents in one working copy."""
-    seen = list_failed_checks(lab, load_corpus_file("silent-and-is-not-tried-again"), Impatient(), backend)
+    seen = list_failed_checks(runner, load_corpus_file("silent-and-is-not-tried-again"), Impatient(), backend)
     assert (seen["spawns"], seen["alive_at_once"]) == ("0 s, 1 s", "2")
 
 
 def test_each_invocation_plays_the_next_script_and_the_last_one_repeats(
-    lab: ScenarioRunner, stand: Stand, backend: str
+    runner: ScenarioRunner, stand: Stand, backend: str
 ) -> None:
     """A program under a virtual clock that tries again gets on."""
-    fake = make_fake(stand, lab, THREE)
+    fake = make_fake(stand, runner, THREE)
 
     async def host() -> list[tuple[int, bytes]]:
-        done = [await anyio.run_process(fake.argv, check=False) for _ in range(4)]
-        return [(process.returncode, process.stdout) for process in done]
+        completed = [await anyio.run_process(fake.argv, check=False) for _ in range(4)]
+        return [(process.returncode, process.stdout) for process in completed]
 
     assert stand.run(host, backend=backend) == [(3, b"one\n"), (4, b"two\n"), (0, b"more\n"), (0, b"more\n")]
 
 
 def test_invocations_and_their_children_have_names_of_their_own(
-    lab: ScenarioRunner, stand: Stand, backend: str
+    runner: ScenarioRunner, stand: Stand, backend: str
 ) -> None:
     """The second process of a name carries its number, in the order of the starts."""
-    fake = make_fake(stand, lab, LONG)
+    fake = make_fake(stand, runner, LONG)
 
     async def host() -> None:
         async with anyio.create_task_group() as group:
@@ -126,9 +126,11 @@ def test_invocations_and_their_children_have_names_of_their_own(
     fake.finish()
 
 
-def test_an_agent_without_scripts_of_its_own_is_numbered_too(lab: ScenarioRunner, stand: Stand, backend: str) -> None:
+def test_an_agent_without_scripts_of_its_own_is_numbered_too(
+    runner: ScenarioRunner, stand: Stand, backend: str
+) -> None:
     """The record tells invocations apart, whether or not they differ."""
-    fake = make_fake(stand, lab, "scenario: a\nagent: raw\nscript: [{say: one}]\n")
+    fake = make_fake(stand, runner, "scenario: a\nagent: raw\nscript: [{say: one}]\n")
 
     async def host() -> None:
         for _ in range(2):
@@ -139,10 +141,10 @@ def test_an_agent_without_scripts_of_its_own_is_numbered_too(lab: ScenarioRunner
 
 
 def test_the_model_names_and_plays_invocations_as_the_lockstep_does(
-    lab: ScenarioRunner, stand: Stand, backend: str
+    runner: ScenarioRunner, stand: Stand, backend: str
 ) -> None:
     """The agents' side of the record is the same, event for event."""
-    fake = make_fake(stand, lab, LONG)
+    fake = make_fake(stand, runner, LONG)
 
     async def host() -> None:
         started = [await anyio.open_process(fake.argv) for _ in range(3)]
@@ -161,21 +163,21 @@ def test_the_model_names_and_plays_invocations_as_the_lockstep_does(
     assert compute_normal_form(fake.record) == compute_normal_form(model.record)
 
 
-def test_real_time_counts_invocations_too(lab: ScenarioRunner) -> None:
+def test_real_time_counts_invocations_too(runner: ScenarioRunner) -> None:
     """A synchronous program without any clock of ours tries again, and gets the second script."""
-    argv = lab.make_fake(loads(THREE)).argv
+    argv = runner.make_fake(loads(THREE)).argv
 
     def call() -> tuple[int, bytes]:
-        done = subprocess.run(argv, check=False, capture_output=True, cwd="/", env={}, timeout=CEILING)
-        return done.returncode, done.stdout
+        completed = subprocess.run(argv, check=False, capture_output=True, cwd="/", env={}, timeout=CEILING)
+        return completed.returncode, completed.stdout
 
     assert [call() for _ in range(4)] == [(3, b"one\n"), (4, b"two\n"), (0, b"more\n"), (0, b"more\n")]
 
 
-def test_every_script_is_played_once_however_many_start_at_once(lab: ScenarioRunner) -> None:
+def test_every_script_is_played_once_however_many_start_at_once(runner: ScenarioRunner) -> None:
     """Only the kernel hands out the numbers: it lets one process at a time append its byte."""
     scripts = "".join(f"  - [{{exit: {number}}}]\n" for number in range(24))
-    argv = lab.make_fake(loads(f"scenario: a\nagent: raw\nscripts:\n{scripts}")).argv
+    argv = runner.make_fake(loads(f"scenario: a\nagent: raw\nscripts:\n{scripts}")).argv
 
     def call(_: Any) -> int:
         return subprocess.run(argv, check=False, timeout=CEILING).returncode
@@ -184,18 +186,18 @@ def test_every_script_is_played_once_however_many_start_at_once(lab: ScenarioRun
         assert sorted(pool.map(call, range(24))) == list(range(24))
 
 
-def test_a_fake_that_is_made_anew_counts_from_one(lab: ScenarioRunner) -> None:
-    """The lab uses the folders of fakes again, and none begins where another has stopped."""
+def test_a_fake_that_is_made_anew_counts_from_one(runner: ScenarioRunner) -> None:
+    """The runner uses the folders of fakes again, and none begins where another has stopped."""
     scenario = load_corpus_file("crashes-and-is-not-tried-again")
     for _ in range(2):
-        assert {row.verdict for row in judge_all_expectations(lab.play(scenario, ReferenceSupervisor()))} == {
+        assert {row.verdict for row in judge_all_expectations(runner.play(scenario, ReferenceSupervisor()))} == {
             Verdict.PASSED
         }
 
 
-def test_a_fork_is_no_invocation(lab: ScenarioRunner) -> None:
+def test_a_fork_is_no_invocation(runner: ScenarioRunner) -> None:
     """A descendant is its parent's image: only a start counts."""
     scripts = "[{spawn: {inherits: [stdout], script: [{say: kid}]}}, {silence: 20ms}]"
-    argv = lab.make_fake(loads(f"scenario: a\nagent: raw\nscripts: [{scripts}, [{{say: two}}]]\n")).argv
+    argv = runner.make_fake(loads(f"scenario: a\nagent: raw\nscripts: [{scripts}, [{{say: two}}]]\n")).argv
     calls = [subprocess.run(argv, check=True, capture_output=True, timeout=CEILING).stdout for _ in range(2)]
     assert calls == [b"kid\n", b"two\n"]

@@ -1,4 +1,4 @@
-"""Every kind of descendant in real time, and its lifeline in both: nothing of a fake outlives its lab."""
+"""Every kind of descendant in real time, and its lifeline in both: nothing of a fake outlives its runner."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def test_every_kind_keeps_its_lifeline(is_virtual: bool) -> None:
     stopped = "- spawn: {id: stopped, how: daemon, stopped: true, clear_env: true}"
     script = f"{spawns}{stopped}\n- say: ready\n- silence: for ever"
     before = list_open_descriptors()
-    with ScenarioRunner() as lab:
-        clock = lab.virtual_clock() if is_virtual else None
-        fake = lab.make_fake(build_scenario(script), clock=clock)
+    with ScenarioRunner() as runner:
+        clock = runner.virtual_clock() if is_virtual else None
+        fake = runner.make_fake(build_scenario(script), clock=clock)
         if clock is not None:
             clock.run(start_and_wait, fake.argv)
             record = fake.record
@@ -47,7 +47,7 @@ def test_every_kind_keeps_its_lifeline(is_virtual: bool) -> None:
                 process.kill()
         everyone = list_pids_by_name(record)
         assert len(everyone) >= 2 * len(HOWS) + 2
-        lab.close()
+        runner.close()
         assert [name for name, pid in everyone.items() if not is_gone(pid, 1.0)] == []
         if clock is not None:
             clock.close()
@@ -55,11 +55,11 @@ def test_every_kind_keeps_its_lifeline(is_virtual: bool) -> None:
 
 
 @pytest.mark.slow
-def test_kinds_are_the_same_in_real_time(lab: ScenarioRunner) -> None:
+def test_kinds_are_the_same_in_real_time(runner: ScenarioRunner) -> None:
     """The diaries of all processes that a fake starts are one record; a daemon's parent there is its spawner."""
     up = "script: [{say: up}, {silence: for ever}], inherits: [stdout]"
     spawns = "".join(f"- spawn: {{id: {how}, how: {how}, {up}}}\n" for how in HOWS if how != "refork")
-    fake = lab.make_fake(
+    fake = runner.make_fake(
         build_scenario(f"{spawns}- spawn: {{id: cleared, how: daemon, clear_env: true, {up}}}\n- silence: 9s")
     )
     with subprocess.Popen(fake.argv, stdout=subprocess.PIPE, start_new_session=True) as process:
@@ -106,9 +106,9 @@ _FAMILY = """
 
 
 @pytest.mark.slow
-def test_ends_are_followed_and_signals_sent_in_real_time_too(lab: ScenarioRunner) -> None:
+def test_ends_are_followed_and_signals_sent_in_real_time_too(runner: ScenarioRunner) -> None:
     """A launcher hands a signal on and exits after its child, whose tools end by a signal or with their parent."""
-    fake = lab.make_fake(build_scenario(_FAMILY.strip()))
+    fake = runner.make_fake(build_scenario(_FAMILY.strip()))
     with subprocess.Popen(fake.argv, stdout=subprocess.PIPE, start_new_session=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"up\n"
@@ -123,16 +123,16 @@ def test_ends_are_followed_and_signals_sent_in_real_time_too(lab: ScenarioRunner
 
 
 @pytest.mark.slow
-def test_forks_without_a_pause_end_with_their_time_or_with_the_lab(lab: ScenarioRunner) -> None:
+def test_forks_without_a_pause_end_with_their_time_or_with_the_lab(runner: ScenarioRunner) -> None:
     """Only real time can play them: each is there for as long as it takes to fork the next."""
-    bounded = lab.make_fake(
+    bounded = runner.make_fake(
         build_scenario("- spawn: {id: x, how: refork, every: 0s, for: 300ms}\n- say: on\n- silence: 400ms")
     )
-    done = subprocess.run(bounded.argv, capture_output=True, check=True, timeout=CEILING)
+    completed = subprocess.run(bounded.argv, capture_output=True, check=True, timeout=CEILING)
     names = list_pids_by_name(bounded.finish())
-    assert (done.stdout, done.stderr, "x 2" in names) == (b"on\n", b"", True)
+    assert (completed.stdout, completed.stderr, "x 2" in names) == (b"on\n", b"", True)
     assert [name for name, pid in names.items() if not is_gone(pid, 1.0)] == []
-    endless = lab.make_fake(
+    endless = runner.make_fake(
         build_scenario(
             "- spawn: {id: x, how: refork, every: 0s, heads: 2, closed_fds: true, inherits: [stdout]}\n- say: on"
         )

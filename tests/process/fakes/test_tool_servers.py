@@ -44,15 +44,15 @@ def build_server_config(*faults: str, **more: Any) -> str:
 
 
 def run_fake_with_server(
-    lab: ScenarioRunner, *argv: str, script: str = CALLS, **more: Any
+    runner: ScenarioRunner, *argv: str, script: str = CALLS, **more: Any
 ) -> tuple[int, list[dict[str, Any]]]:
     """Start a fake that calls the tool, and give its exit code and its events."""
-    fake = lab.make_fake(build_scenario(script, "claude"))
-    done = subprocess.run(
+    fake = runner.make_fake(build_scenario(script, "claude"))
+    completed = subprocess.run(
         [fake.path, *PRINT, *argv, "--", "hi"], check=False, capture_output=True, text=True, timeout=CEILING, **more
     )
-    assert done.stderr == ""
-    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
+    assert completed.stderr == ""
+    return completed.returncode, [json.loads(line) for line in completed.stdout.splitlines()]
 
 
 def find_tool_result(events: list[dict[str, Any]]) -> Any:
@@ -61,9 +61,9 @@ def find_tool_result(events: list[dict[str, Any]]) -> Any:
 
 
 @contextmanager
-def start_hanging_call(lab: ScenarioRunner, script: str, agent: str, *argv: str) -> Iterator[tuple[Any, int]]:
+def start_hanging_call(runner: ScenarioRunner, script: str, agent: str, *argv: str) -> Iterator[tuple[Any, int]]:
     """Start a fake whose server does not answer the call; give both once the tool is announced."""
-    fake = lab.make_fake(build_scenario(script, agent))
+    fake = runner.make_fake(build_scenario(script, agent))
     pipe = subprocess.PIPE
     with subprocess.Popen([fake.path, *argv], stdin=pipe, stdout=pipe) as agent_process:
         try:
@@ -86,12 +86,12 @@ def _list_children(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()]
 
 
-def test_the_answer_of_a_server_is_the_end_of_the_tool(lab: ScenarioRunner, tmp_path: Path) -> None:
+def test_the_answer_of_a_server_is_the_end_of_the_tool(runner: ScenarioRunner, tmp_path: Path) -> None:
     """The configuration is a text or a file, and `init` lists the server and its tool."""
     file = tmp_path / "servers.json"
     file.write_text(build_server_config(), "utf-8")
     for given in (build_server_config(), str(file)):
-        code, events = run_fake_with_server(lab, "--mcp-config", given)
+        code, events = run_fake_with_server(runner, "--mcp-config", given)
         assert (code, events[-1]["result"]) == (0, "added")
         assert find_tool_result(events) == [{"type": "text", "text": "3"}]
         assert events[0]["mcp_servers"] == [{"name": "calc", "status": "connected", "source": "dynamic"}]
@@ -99,9 +99,9 @@ def test_the_answer_of_a_server_is_the_end_of_the_tool(lab: ScenarioRunner, tmp_
 
 
 @pytest.mark.parametrize(("fault", "words"), [("crashes", "Connection closed"), ("error", "it broke")])
-def test_a_server_that_fails_in_a_call_is_the_error_of_the_tool(lab: ScenarioRunner, fault: str, words: str) -> None:
+def test_a_server_that_fails_in_a_call_is_the_error_of_the_tool(runner: ScenarioRunner, fault: str, words: str) -> None:
     """The agent goes on, as with any tool that fails."""
-    _, events = run_fake_with_server(lab, "--mcp-config", build_server_config(fault))
+    _, events = run_fake_with_server(runner, "--mcp-config", build_server_config(fault))
     assert (find_tool_result(events), events[-1]["result"]) == (words, "sorry")
 
 
@@ -112,19 +112,19 @@ def test_a_server_that_fails_in_a_call_is_the_error_of_the_tool(lab: ScenarioRun
         *(json.dumps({"mcpServers": {"calc": {"command": name}}}) for name in ("/nosuch", "yes")),
     ],
 )
-def test_a_server_that_cannot_be_reached_has_failed_and_has_no_tool(lab: ScenarioRunner, given: str) -> None:
+def test_a_server_that_cannot_be_reached_has_failed_and_has_no_tool(runner: ScenarioRunner, given: str) -> None:
     """A server has as long as the environment says, also if it prints all the time and never answers."""
-    _, events = run_fake_with_server(lab, "--mcp-config", given, env={"MCP_TIMEOUT": "50"})
+    _, events = run_fake_with_server(runner, "--mcp-config", given, env={"MCP_TIMEOUT": "50"})
     assert events[0]["mcp_servers"] == [{"name": "calc", "status": "failed", "source": "dynamic"}]
     assert find_tool_result(events) == "<tool_use_error>Error: No such tool available: mcp__calc__add</tool_use_error>"
     assert events[-1]["result"] == "sorry"
 
 
 @pytest.mark.parametrize(("limit", "state"), [("abc", "connected"), ("0", "connected"), ("50abc", "failed")])
-def test_a_limit_is_the_digits_at_its_begin(lab: ScenarioRunner, limit: str, state: str) -> None:
+def test_a_limit_is_the_digits_at_its_begin(runner: ScenarioRunner, limit: str, state: str) -> None:
     """Without a positive number the limit is 30 seconds, as with the real CLI."""
     given = build_server_config() if state == "connected" else build_server_config("silent")
-    _, events = run_fake_with_server(lab, "--mcp-config", given, env={"MCP_TIMEOUT": limit})
+    _, events = run_fake_with_server(runner, "--mcp-config", given, env={"MCP_TIMEOUT": limit})
     assert events[0]["mcp_servers"][0]["status"] == state
 
 
@@ -149,28 +149,28 @@ INVALID = 'Skipped — invalid MCP server config for "wrong": '
         ({"url": "http://127.0.0.1:9"}, f'{SKIPPED}add "type": "http" (or "sse" / "ws") to this entry'),
     ],
 )
-def test_a_server_with_a_mistake_is_skipped(lab: ScenarioRunner, wrong: Any, error: str) -> None:
+def test_a_server_with_a_mistake_is_skipped(runner: ScenarioRunner, wrong: Any, error: str) -> None:
     """The servers beside it are started. The words are those of the pinned release."""
     servers = {"wrong": wrong, **json.loads(build_server_config())["mcpServers"]}
-    _, [init, *_] = run_fake_with_server(lab, "--mcp-config", json.dumps({"mcpServers": servers}))
+    _, [init, *_] = run_fake_with_server(runner, "--mcp-config", json.dumps({"mcpServers": servers}))
     assert init["mcp_servers"] == [{"name": "calc", "status": "connected", "source": "dynamic"}]
     assert [found["message"] for found in init["mcp_server_errors"]] == [error]
 
 
-def test_a_server_of_another_kind_is_started_by_no_fake(lab: ScenarioRunner) -> None:
+def test_a_server_of_another_kind_is_started_by_no_fake(runner: ScenarioRunner) -> None:
     """The real CLI would connect to its address."""
     servers = {"mcpServers": {"wrong": {"type": "http", "url": "http://127.0.0.1:9", "command": "sh"}}}
-    _, [init, *_] = run_fake_with_server(lab, "--mcp-config", json.dumps(servers))
+    _, [init, *_] = run_fake_with_server(runner, "--mcp-config", json.dumps(servers))
     assert init["mcp_servers"] == []
 
 
-def test_a_server_with_a_text_that_no_program_can_get_has_failed(lab: ScenarioRunner) -> None:
+def test_a_server_with_a_text_that_no_program_can_get_has_failed(runner: ScenarioRunner) -> None:
     """No argument can have a zero byte."""
-    _, events = run_fake_with_server(lab, "--mcp-config", build_server_config("\0"))
+    _, events = run_fake_with_server(runner, "--mcp-config", build_server_config("\0"))
     assert events[0]["mcp_servers"][0]["status"] == "failed"
 
 
-def test_a_configuration_names_variables_of_the_agent(lab: ScenarioRunner, tmp_path: Path) -> None:
+def test_a_configuration_names_variables_of_the_agent(runner: ScenarioRunner, tmp_path: Path) -> None:
     """A default counts if there is no such variable; without one the text stays, as with the real CLI."""
     seen = tmp_path / "seen"
     words = ["${SET}", "-${SET}-${SET}", "${UNSET:-a:-b}", "${EMPTY:-a}", "${UNSET}", "$SET ${1X}"]
@@ -181,12 +181,12 @@ def test_a_configuration_names_variables_of_the_agent(lab: ScenarioRunner, tmp_p
     }
     given = json.dumps({"mcpServers": {"calc": shell}})
     run_fake_with_server(
-        lab, "--mcp-config", given, env={"SHELL": "/bin/sh", "SET": "a b", "EMPTY": "", "PATH": os.defpath}
+        runner, "--mcp-config", given, env={"SHELL": "/bin/sh", "SET": "a b", "EMPTY": "", "PATH": os.defpath}
     )
     assert seen.read_text("utf-8").splitlines() == ["a b", "a b", "-a b-a b", "a:-b", "", "${UNSET}", "$SET ${1X}"]
 
 
-def test_two_calls_at_once_get_their_own_answers(lab: ScenarioRunner) -> None:
+def test_two_calls_at_once_get_their_own_answers(runner: ScenarioRunner) -> None:
     """The answer to the second call comes first, while the fake looks for the other one."""
     script = """
 - tool: {id: t, name: mcp__calc__add, input: {a: 1, b: 2}}
@@ -196,33 +196,39 @@ def test_two_calls_at_once_get_their_own_answers(lab: ScenarioRunner) -> None:
 - silence: 1ms
 - answer: added
 """
-    _, events = run_fake_with_server(lab, "--mcp-config", build_server_config("swaps"), script=script)
+    _, events = run_fake_with_server(runner, "--mcp-config", build_server_config("swaps"), script=script)
     ends = [event["message"]["content"][0]["content"][0]["text"] for event in events if event["type"] == "user"]
     assert (ends, events[-1]["result"]) == (["7", "3"], "added")
 
 
-def test_a_server_that_asks_its_client_within_a_call_gets_an_answer(lab: ScenarioRunner) -> None:
+def test_a_server_that_asks_its_client_within_a_call_gets_an_answer(runner: ScenarioRunner) -> None:
     """It waits for the answer before it answers the call, so the two would wait for each other."""
-    _, events = run_fake_with_server(lab, "--mcp-config", build_server_config("asks"))
+    _, events = run_fake_with_server(runner, "--mcp-config", build_server_config("asks"))
     assert find_tool_result(events) == [{"type": "text", "text": "3"}]
 
 
-def test_a_server_gets_its_variables_and_the_folder_of_the_project(lab: ScenarioRunner, tmp_path: Path) -> None:
+def test_a_server_gets_its_variables_and_the_folder_of_the_project(runner: ScenarioRunner, tmp_path: Path) -> None:
     """It inherits those of the agent, as with the real CLI."""
     seen = tmp_path / "seen"
     shell = {"command": "sh", "args": ["-c", f"env > {seen}"], "env": {"MINE": "1"}}
     run_fake_with_server(
-        lab, "--mcp-config", json.dumps({"mcpServers": {"calc": shell}}), env={"OURS": "2", "PATH": os.defpath}, cwd="/"
+        runner,
+        "--mcp-config",
+        json.dumps({"mcpServers": {"calc": shell}}),
+        env={"OURS": "2", "PATH": os.defpath},
+        cwd="/",
     )
     assert {"MINE=1", "OURS=2", "CLAUDE_PROJECT_DIR=/"} <= {*seen.read_text("utf-8").split("\n")}
 
 
 @pytest.mark.parametrize(("signum", "code"), [(signal.SIGTERM, -signal.SIGTERM), (signal.SIGINT, -signal.SIGINT)])
 def test_a_signal_ends_the_agent_and_its_server_within_a_call(
-    lab: ScenarioRunner, signum: signal.Signals, code: int
+    runner: ScenarioRunner, signum: signal.Signals, code: int
 ) -> None:
     """The agent does not wait for the answer."""
-    with start_hanging_call(lab, CALLS, "claude", *PRINT, "--mcp-config", build_server_config("hangs"), "--", "hi") as (
+    with start_hanging_call(
+        runner, CALLS, "claude", *PRINT, "--mcp-config", build_server_config("hangs"), "--", "hi"
+    ) as (
         agent,
         server,
     ):
@@ -231,13 +237,13 @@ def test_a_signal_ends_the_agent_and_its_server_within_a_call(
         assert is_gone(server)
 
 
-def test_a_signal_ends_an_agent_that_waits_for_its_server_to_begin(lab: ScenarioRunner, tmp_path: Path) -> None:
+def test_a_signal_ends_an_agent_that_waits_for_its_server_to_begin(runner: ScenarioRunner, tmp_path: Path) -> None:
     """A supervisor that has signals blocked hands that on to its agent. The signal once waited for up to 30 seconds."""
     begun = tmp_path / "begun"
     os.mkfifo(begun)
     shell = {"command": "sh", "args": ["-c", f"echo > {begun}; cat > /dev/null; true"]}
     given = json.dumps({"mcpServers": {"calc": shell}})
-    fake = lab.make_fake(build_scenario(CALLS, "claude"))
+    fake = runner.make_fake(build_scenario(CALLS, "claude"))
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
     try:
         agent = subprocess.Popen([fake.path, *PRINT, "--mcp-config", given, "--", "hi"])
@@ -269,18 +275,18 @@ def test_a_server_ends_with_its_agent_in_virtual_time(stand: Stand, end: str, co
     assert (ended, is_gone(server, 0), stand.seconds) == (code, True, 1)
 
 
-def test_the_end_of_the_agent_ends_a_server_that_ignores_polite_signals(lab: ScenarioRunner, tmp_path: Path) -> None:
+def test_the_end_of_the_agent_ends_a_server_that_ignores_polite_signals(runner: ScenarioRunner, tmp_path: Path) -> None:
     """The real CLI kills it, too: a supervisor has no leak to mend."""
     noted = tmp_path / "pid"
     wrapped = {"command": "sh", "args": ["-c", f"echo $$ > {noted}; exec {sys.executable} {CALC_SERVER} deaf"]}
-    code, _ = run_fake_with_server(lab, "--mcp-config", json.dumps({"mcpServers": {"calc": wrapped}}))
+    code, _ = run_fake_with_server(runner, "--mcp-config", json.dumps({"mcpServers": {"calc": wrapped}}))
     assert (code, is_gone(int(noted.read_text("utf-8")), 0)) == (0, True)
 
 
-def test_a_killed_agent_leaves_its_server_the_end_of_stdin(lab: ScenarioRunner) -> None:
+def test_a_killed_agent_leaves_its_server_the_end_of_stdin(runner: ScenarioRunner) -> None:
     """A server that obeys it ends; a child of the agent has no copy of the pipe."""
     script = f"- spawn: {{id: child, for: 60s}}\n{CALLS}"
-    fake = lab.make_fake(build_scenario(script, "claude"))
+    fake = runner.make_fake(build_scenario(script, "claude"))
     with subprocess.Popen(
         [fake.path, *PRINT, "--mcp-config", build_server_config("hangs"), "--", "hi"], stdout=subprocess.PIPE
     ) as agent:
@@ -292,11 +298,11 @@ def test_a_killed_agent_leaves_its_server_the_end_of_stdin(lab: ScenarioRunner) 
         os.kill(child, signal.SIGKILL)
 
 
-def test_an_interrupt_cancels_a_call(lab: ScenarioRunner) -> None:
+def test_an_interrupt_cancels_a_call(runner: ScenarioRunner) -> None:
     """The server has not answered, and the turn ends all the same."""
     script = f"- when: cancel\n  do: [acknowledge: cancel]\n- wait_for: prompt 1\n{CALLS}"
     with start_hanging_call(
-        lab, script, "{dialect: claude, mode: session}", *TALK, "--mcp-config", build_server_config("hangs")
+        runner, script, "{dialect: claude, mode: session}", *TALK, "--mcp-config", build_server_config("hangs")
     ) as (agent, _):
         ask = {"type": "control_request", "request_id": "r", "request": {"subtype": "interrupt"}}
         agent.stdin.write(json.dumps(ask).encode() + b"\n")
@@ -307,14 +313,14 @@ def test_an_interrupt_cancels_a_call(lab: ScenarioRunner) -> None:
         assert agent.wait(CEILING) == 1
 
 
-def test_a_call_goes_on_after_the_end_of_stdin(lab: ScenarioRunner) -> None:
+def test_a_call_goes_on_after_the_end_of_stdin(runner: ScenarioRunner) -> None:
     """The server is the agent's own, so the answer can still come."""
-    fake = lab.make_fake(build_scenario(f"- wait_for: prompt 1\n{CALLS}", "{dialect: claude, mode: session}"))
+    fake = runner.make_fake(build_scenario(f"- wait_for: prompt 1\n{CALLS}", "{dialect: claude, mode: session}"))
     command = [fake.path, *TALK, "--mcp-config", build_server_config()]
-    done = subprocess.run(
+    completed = subprocess.run(
         command, input=json.dumps(PROMPT) + "\n", capture_output=True, text=True, check=False, timeout=CEILING
     )
-    assert (done.returncode, json.loads(done.stdout.splitlines()[-1])["result"]) == (0, "added")
+    assert (completed.returncode, json.loads(completed.stdout.splitlines()[-1])["result"]) == (0, "added")
 
 
 def test_no_virtual_time_passes_in_a_call(stand: Stand) -> None:
@@ -339,12 +345,16 @@ def test_no_virtual_time_passes_in_a_call(stand: Stand) -> None:
         ('{"mcpServers": []}', "mcpServers: Invalid input: expected record, received array"),
     ],
 )
-def test_a_wrong_configuration_is_an_error_as_of_the_real_cli(lab: ScenarioRunner, given: str, error: str) -> None:
+def test_a_wrong_configuration_is_an_error_as_of_the_real_cli(runner: ScenarioRunner, given: str, error: str) -> None:
     """The words are those of the pinned release."""
-    fake = lab.make_fake(build_scenario(CALLS, "claude"))
+    fake = runner.make_fake(build_scenario(CALLS, "claude"))
     command = [fake.path, *PRINT, "--mcp-config", given, "--", "hi"]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=CEILING, cwd="/")
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"Error: Invalid MCP configuration:\n{error}\n")
+    completed = subprocess.run(command, check=False, capture_output=True, text=True, timeout=CEILING, cwd="/")
+    assert (completed.returncode, completed.stdout, completed.stderr) == (
+        1,
+        "",
+        f"Error: Invalid MCP configuration:\n{error}\n",
+    )
 
 
 class _Unread:

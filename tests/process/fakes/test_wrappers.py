@@ -70,8 +70,8 @@ def test_more_than_a_pipe_holds_goes_through(stand: Stand, backend: str) -> None
     argv = stand.fake("- silence: 2s\n- flood: {stdout: 300 KiB}\n- silence: 2s\n- exit: 0")
 
     async def host() -> tuple[int, int, float]:
-        done = await anyio.run_process(["sh", "-c", f"{argv[0]} | cat"])
-        return len(done.stdout), done.returncode, stand.seconds
+        completed = await anyio.run_process(["sh", "-c", f"{argv[0]} | cat"])
+        return len(completed.stdout), completed.returncode, stand.seconds
 
     assert stand.run(host, backend=backend) == (300 * 1024, 0, 4.0)
 
@@ -127,8 +127,8 @@ def test_a_declared_shell_goes_with_its_agent_as_well(make_stand: Callable[..., 
     argv = stand.fake("- silence: 1s\n- exit: 5")
 
     async def host() -> tuple[int, float]:
-        done = await anyio.run_process(["sh", "-c", line.format(argv[0])], check=False)
-        return done.returncode, stand.seconds
+        completed = await anyio.run_process(["sh", "-c", line.format(argv[0])], check=False)
+        return completed.returncode, stand.seconds
 
     assert stand.run(host) == (5, 1.0)
 
@@ -203,8 +203,8 @@ def test_a_moment_of_sleep_is_waited_for(stand: Stand, backend: str) -> None:
     )
 
     async def host() -> tuple[int, float]:
-        done = await anyio.run_process([sys.executable, "-S", "-c", program, *argv], check=False)
-        return done.returncode, stand.seconds
+        completed = await anyio.run_process([sys.executable, "-S", "-c", program, *argv], check=False)
+        return completed.returncode, stand.seconds
 
     assert stand.run(host, backend=backend) == (4, 3600.0)
 
@@ -241,9 +241,9 @@ HELLO = loads(
 )
 
 
-def judge_hello(lab: ScenarioRunner, supervise: Callable[[RunRequest], Any]) -> dict[str, tuple[Verdict, str]]:
+def judge_hello(runner: ScenarioRunner, supervise: Callable[[RunRequest], Any]) -> dict[str, tuple[Verdict, str]]:
     """Play HELLO, and give the result of each check."""
-    return {row.key: (row.verdict, row.seen) for row in judge_all_expectations(lab.play(HELLO, Function(supervise)))}
+    return {row.key: (row.verdict, row.seen) for row in judge_all_expectations(runner.play(HELLO, Function(supervise)))}
 
 
 def start_through_shell(order: RunRequest) -> subprocess.Popen[bytes]:
@@ -257,7 +257,7 @@ def start_through_shell(order: RunRequest) -> subprocess.Popen[bytes]:
     [(5, "/bin/sh -c ", "(zombie)"), (1, "agent (still alive), /bin/sh -c ", "(still alive)")],
     ids=["zombie", "alive"],
 )
-def test_a_shell_that_nobody_waits_for_is_a_leak(lab: ScenarioRunner, seconds: float, begin: str, end: str) -> None:
+def test_a_shell_that_nobody_waits_for_is_a_leak(runner: ScenarioRunner, seconds: float, begin: str, end: str) -> None:
     """It is the supervisor's own child; its command line has a fake's in it, but it is no fake."""
     shells: list[subprocess.Popen[bytes]] = []
 
@@ -266,14 +266,14 @@ def test_a_shell_that_nobody_waits_for_is_a_leak(lab: ScenarioRunner, seconds: f
         await anyio.sleep(seconds)
         return "completed"
 
-    verdict, seen = judge_hello(lab, supervise)["leaks"]
+    verdict, seen = judge_hello(runner, supervise)["leaks"]
     shells[0].poll()
     assert verdict is Verdict.FAILED
     assert (seen[: len(begin)], seen[-len(end) :]) == (begin, end)
 
 
 def test_a_thread_that_waits_for_the_agent_says_nothing_of_its_supervisor(
-    lab: ScenarioRunner, monkeypatch: pytest.MonkeyPatch
+    runner: ScenarioRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It holds time, and the agent waits for time: a fault of neither, so it is no verdict, and real time is named."""
     usual = VirtualClock.__init__.__kwdefaults__ or {}
@@ -284,7 +284,7 @@ def test_a_thread_that_waits_for_the_agent_says_nothing_of_its_supervisor(
         await anyio.to_thread.run_sync(shell.wait)
         return "completed"
 
-    rows = judge_hello(lab, supervise)
+    rows = judge_hello(runner, supervise)
     assert rows["answer"][0] is Verdict.ADAPTER_ERROR
     assert "1 thread(s) of the supervising program did not return" in rows["answer"][1]
     assert "--clock real" in rows["answer"][1]
@@ -292,19 +292,19 @@ def test_a_thread_that_waits_for_the_agent_says_nothing_of_its_supervisor(
 
 
 @pytest.mark.slow
-def test_a_program_that_waits_for_something_else_says_nothing_either(lab: ScenarioRunner) -> None:
+def test_a_program_that_waits_for_something_else_says_nothing_either(runner: ScenarioRunner) -> None:
     """It is named, and so is real time."""
 
     async def supervise(_: RunRequest) -> str:
         await anyio.run_process(["/bin/cat"], stdin=subprocess.PIPE)
         return "completed"
 
-    verdict, seen = judge_hello(lab, supervise)["answer"]
+    verdict, seen = judge_hello(runner, supervise)["answer"]
     assert verdict is Verdict.ADAPTER_ERROR
     assert "'cat' (pid " in seen
 
 
-def test_a_right_supervisor_is_right_behind_a_shell_as_well(lab: ScenarioRunner) -> None:
+def test_a_right_supervisor_is_right_behind_a_shell_as_well(runner: ScenarioRunner) -> None:
     """But it cannot see that the agent closed its stdin, which the shell has open: that is not applicable."""
 
     async def supervise(order: RunRequest) -> Any:
@@ -315,6 +315,6 @@ def test_a_right_supervisor_is_right_behind_a_shell_as_well(lab: ScenarioRunner)
     limits = {"inactivity_timeout": careful.SILENCE, **graces}
     subject = Function(supervise, limits=limits, dialects=["raw"])
     for name in ("byte-a-minute", "silent-past-the-limit", "leftover-ends-by-itself"):
-        assert list_unmet_checks(judge_all_expectations(lab.play(load_bundled(name), subject))) == [], name
-    rows = judge_all_expectations(lab.play(load_bundled("closes-stdin-and-lingers"), subject))
+        assert list_unmet_checks(judge_all_expectations(runner.play(load_bundled(name), subject))) == [], name
+    rows = judge_all_expectations(runner.play(load_bundled("closes-stdin-and-lingers"), subject))
     assert choose_overall_verdict(rows) is Verdict.NOT_APPLICABLE

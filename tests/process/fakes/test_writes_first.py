@@ -126,29 +126,29 @@ ASYNCIO = (
 )
 
 
-def find_outcome(lab: ScenarioRunner, scenario: Any, function: Any, backend: str) -> str:
+def find_outcome(runner: ScenarioRunner, scenario: Any, function: Any, backend: str) -> str:
     """Play, and give the outcome that was seen."""
-    rows = judge_all_expectations(lab.play(scenario, Function(function), backend=backend))
+    rows = judge_all_expectations(runner.play(scenario, Function(function), backend=backend))
     return next(f"{row.verdict}: {row.seen}" for row in rows if row.key == "outcome")
 
 
 @pytest.mark.parametrize("scenario", RUNS, ids=lambda scenario: scenario.id)
 @pytest.mark.parametrize("function", ASYNCIO, ids=lambda function: function.__name__)
-def test_to_write_first_is_a_deadlock_on_asyncio(lab: ScenarioRunner, function: Any, scenario: Any) -> None:
+def test_to_write_first_is_a_deadlock_on_asyncio(runner: ScenarioRunner, function: Any, scenario: Any) -> None:
     """Readers hold twice their limit, and the pipe 64 KiB more; either stream alone is longer than that."""
-    assert find_outcome(lab, scenario, function, "asyncio").startswith("failed: deadlock")
+    assert find_outcome(runner, scenario, function, "asyncio").startswith("failed: deadlock")
 
 
 @pytest.mark.parametrize("scenario", RUNS, ids=lambda scenario: scenario.id)
 @pytest.mark.parametrize(
     "function", [write_then_read_on_trio, write_then_read_on_anyio], ids=lambda function: function.__name__
 )
-def test_to_write_first_is_a_deadlock_on_trio(lab: ScenarioRunner, function: Any, scenario: Any) -> None:
+def test_to_write_first_is_a_deadlock_on_trio(runner: ScenarioRunner, function: Any, scenario: Any) -> None:
     """There, no code reads ahead."""
-    assert find_outcome(lab, scenario, function, "trio").startswith("failed: deadlock")
+    assert find_outcome(runner, scenario, function, "trio").startswith("failed: deadlock")
 
 
 @pytest.mark.parametrize("scenario", RUNS, ids=lambda scenario: scenario.id)
-def test_to_read_meanwhile_is_right(lab: ScenarioRunner, scenario: Any) -> None:
+def test_to_read_meanwhile_is_right(runner: ScenarioRunner, scenario: Any) -> None:
     """All output of the agent is read."""
-    assert find_outcome(lab, scenario, read_while_writing, "asyncio").startswith("passed")
+    assert find_outcome(runner, scenario, read_while_writing, "asyncio").startswith("passed")

@@ -18,7 +18,7 @@ import pytest
 
 from pytest_agentproc.errors import KitError
 from pytest_agentproc.harness import ScenarioRunner
-from pytest_agentproc.harness import _runner as _lab
+from pytest_agentproc.harness import _runner as _runner
 from pytest_agentproc.subjects import reference_supervisor
 from tests.process.ends import await_ends, start_follower
 from tests.process.stand import CEILING, build_scenario, is_gone
@@ -44,8 +44,8 @@ DEAF = '''
 '''
 
 def test_that_is_killed_in_its_middle():
-    with ScenarioRunner() as lab:
-        stand = Stand(lab, guard=60)
+    with ScenarioRunner() as runner:
+        stand = Stand(runner, guard=60)
         deaf = stand.fake(DEAF)
         stopped = stand.fake("- spawn: child\\n- linger: for ever")
         spinning = make_spinning(stand.fake("- silence: 1s"))
@@ -56,7 +56,7 @@ def test_that_is_killed_in_its_middle():
                 for pid in stand.pids()[2:]:
                     os.kill(pid, signal.SIGSTOP)
                 async with await anyio.open_process(spinning):
-                    print("STARTED", *stand.pids(), lab._broker.pid, flush=True)
+                    print("STARTED", *stand.pids(), runner._broker.pid, flush=True)
                     await anyio.sleep(3600)
 
         stand.run(host)
@@ -106,9 +106,9 @@ def test_killing_pytest_leaves_no_process_be_it_deaf_spinning_or_stopped(tmp_pat
     assert list((tmp_path / "made").iterdir()) == []
 
 
-def start_broker(lab: ScenarioRunner) -> subprocess.Popen[bytes]:
+def start_broker(runner: ScenarioRunner) -> subprocess.Popen[bytes]:
     """Give the process that holds the lines, once it runs."""
-    broker = lab._broker  # noqa: SLF001  # whom to kill is nothing that users ask a lab
+    broker = runner._broker  # noqa: SLF001  # whom to kill is nothing that users ask a runner
     assert broker is not None
     return broker
 
@@ -116,14 +116,14 @@ def start_broker(lab: ScenarioRunner) -> subprocess.Popen[bytes]:
 @pytest.mark.parametrize("end", ["ignores_signals", "stopped"])
 def test_killing_the_broker_kills_every_fake(end: str) -> None:
     """The kernel sends SIGKILL when a line's other end goes: no handler runs, and a stopped process dies too."""
-    with ScenarioRunner() as lab:
-        fake = lab.make_fake(build_scenario("- when: {signal: TERM}\n  do: []\n- say: ready\n- linger: for ever"))
+    with ScenarioRunner() as runner:
+        fake = runner.make_fake(build_scenario("- when: {signal: TERM}\n  do: []\n- say: ready\n- linger: for ever"))
         with subprocess.Popen(fake.argv, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
             assert process.stdout.readline() == b"ready\n"
             if end == "stopped":
                 process.send_signal(signal.SIGSTOP)
-            start_broker(lab).kill()
+            start_broker(runner).kill()
             assert is_gone(process.pid)
             assert process.wait() == -signal.SIGKILL
 
@@ -137,8 +137,8 @@ def test_a_broker_whose_harness_is_gone_before_it_starts_goes_without_a_word(tmp
     program = ROOT / "pytest_agentproc" / "harness" / "fakes" / "_broker.py"
     with socket.socket(socket.AF_UNIX) as listener:
         line = [sys.executable, "-S", str(program), str(gone.pid), "1", str(folder)]
-        done = subprocess.run(line, stdin=listener.fileno(), capture_output=True, check=False, timeout=CEILING)
-    assert (done.returncode, done.stderr) == (0, b"")
+        completed = subprocess.run(line, stdin=listener.fileno(), capture_output=True, check=False, timeout=CEILING)
+    assert (completed.returncode, completed.stderr) == (0, b"")
     assert not folder.exists()
 
 
@@ -161,7 +161,7 @@ def test_a_broker_that_is_interrupted_leaves_the_folder_to_its_harness(tmp_path:
 def test_a_play_whose_broker_is_killed_is_no_verdict(backend: str) -> None:
     """The agent's death was the harness's doing, not the subject's; the next play has a new broker."""
     scenario = build_scenario("- silence: 1h\n- answer: done", "pi")
-    with ScenarioRunner() as lab:
+    with ScenarioRunner() as runner:
         subject = reference_supervisor()
         plain = subject.run
 
@@ -174,23 +174,23 @@ def test_a_play_whose_broker_is_killed_is_no_verdict(backend: str) -> None:
 
         async def end_broker() -> None:
             await anyio.sleep(60)
-            start_broker(lab).kill()
-            start_broker(lab).wait()
+            start_broker(runner).kill()
+            start_broker(runner).wait()
 
         subject.run = run  # type: ignore[method-assign,assignment]
         with pytest.raises(KitError, match="the lifeline broker ended during the play, and every fake with it"):
-            lab.play(scenario, subject, backend=backend)
-        again = lab.play(scenario, reference_supervisor(), backend=backend)
+            runner.play(scenario, subject, backend=backend)
+        again = runner.play(scenario, reference_supervisor(), backend=backend)
         assert again.answer is not None
         assert again.answer.outcome == "inactive"
 
 
 @contextmanager
-def start_stubborn_tree(lab: ScenarioRunner) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+def start_stubborn_tree(runner: ScenarioRunner) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """Start a fake that ignores signals with such a child process; give both, the child as its pid."""
     deaf = "- when: {signal: TERM}\n  do: []\n- spawn: {id: helper, ignores_signals: true}\n"
     script = f"{deaf}- say: ready\n- linger: for ever"
-    with subprocess.Popen(lab.make_fake(build_scenario(script)).argv, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(runner.make_fake(build_scenario(script)).argv, stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout is not None
             assert process.stdout.readline() == b"ready\n"
@@ -201,21 +201,21 @@ def start_stubborn_tree(lab: ScenarioRunner) -> Iterator[tuple[subprocess.Popen[
 
 
 def test_fakes_go_with_their_lab() -> None:
-    """A fake that a test forgot ends with the lab that made it, even if it ignores signals, and its child too."""
-    with ScenarioRunner() as lab, start_stubborn_tree(lab) as (process, helper):
-        lab.close()
+    """A fake that a test forgot ends with the runner that made it, even if it ignores signals, and its child too."""
+    with ScenarioRunner() as runner, start_stubborn_tree(runner) as (process, helper):
+        runner.close()
         assert process.wait(CEILING) == -signal.SIGKILL
         assert is_gone(helper)
 
 
 @pytest.mark.slow
 def test_a_fake_has_a_hard_lifetime(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even if the broker and the lab are kept alive, no fake outlives its real-time limit; none ends before it."""
-    monkeypatch.setattr(_lab, "FAKE_LIFETIME_SECONDS", 0.3)
-    begun = time.monotonic()
-    with ScenarioRunner() as lab, start_stubborn_tree(lab) as (process, helper):
+    """Even if the broker and the runner are kept alive, no fake outlives its real-time limit; none ends before it."""
+    monkeypatch.setattr(_runner, "FAKE_LIFETIME_SECONDS", 0.3)
+    start = time.monotonic()
+    with ScenarioRunner() as runner, start_stubborn_tree(runner) as (process, helper):
         assert process.wait(CEILING) == -signal.SIGKILL
-        assert time.monotonic() - begun >= 0.3
+        assert time.monotonic() - start >= 0.3
         assert is_gone(helper)
 
 
@@ -236,11 +236,11 @@ main._connect_on_own_descriptor = connect
 main._connect_to_lifeline(listener.getsockname())
 print("lives on")
 """
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=CEILING, check=False
     )
-    assert done.stdout == ""
-    assert done.returncode != 0
+    assert completed.stdout == ""
+    assert completed.returncode != 0
 
 
 def test_nobody_without_the_token_gets_in(stand: Stand, make_stand: Callable[..., Stand]) -> None:

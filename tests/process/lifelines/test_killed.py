@@ -28,8 +28,8 @@ SCRIPT = (
 )
 
 def test_that_is_killed_in_its_middle():
-    with ScenarioRunner() as lab:
-        stand = Stand(lab, guard=60)
+    with ScenarioRunner() as runner:
+        stand = Stand(runner, guard=60)
         argv = stand.fake(SCRIPT)
 
         async def host():
@@ -48,8 +48,8 @@ from pytest_agentproc.harness import ScenarioRunner
 from tests.process.stand import Stand
 
 def test_that_is_killed_in_its_middle():
-    with ScenarioRunner() as lab:
-        stand = Stand(lab, guard=60)
+    with ScenarioRunner() as runner:
+        stand = Stand(runner, guard=60)
         argv = stand.fake("- linger: for ever")
 
         async def host():
@@ -80,9 +80,9 @@ agent.wait()
 '''
 
 def test_that_is_killed_in_its_middle():
-    with ScenarioRunner() as lab:
+    with ScenarioRunner() as runner:
         scenario = build_scenario("- spawn: {id: lost, how: daemon, clear_env: true}\\n- silence: 15s")
-        lab.play_real(scenario, Command([sys.executable, "-c", PROGRAM, PAGE, "{agent}"]), scale=1)
+        runner.play_real(scenario, Command([sys.executable, "-c", PROGRAM, PAGE, "{agent}"]), scale=1)
 """
 
 

@@ -84,7 +84,7 @@ def _visit_socket(address: Path, *user: int) -> Iterator[list[str]]:
 def _run_fake_with_child(stand: Stand) -> None:
     """Run a fake with a child for two virtual seconds, in less real time than a silent process was once given."""
     argv = stand.fake("- spawn: {id: helper, for: 1s}\n- silence: 2s\n- exit: 3")
-    begun = time.monotonic()
+    start = time.monotonic()
 
     async def host() -> int:
         return int((await anyio.run_process(argv, check=False)).returncode)
@@ -92,7 +92,7 @@ def _run_fake_with_child(stand: Stand) -> None:
     assert stand.run(host) == 3
     assert stand.seconds == 2
     assert len(stand.pids()) == 2
-    assert time.monotonic() - begun < 8
+    assert time.monotonic() - start < 8
 
 
 def _find_socket_path(stand: Stand, name: str = "hub") -> Path:
@@ -137,7 +137,7 @@ def _open_place(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.parametrize("name", _NAMES)
 def test_another_user_who_gets_through_is_refused(name: str) -> None:
     """If the folder is opened by mistake, the kernel's word on the connecting user counts before anything is read."""
-    with ScenarioRunner() as lab, contextlib.closing(Stand(lab)) as stand:
+    with ScenarioRunner() as runner, contextlib.closing(Stand(runner)) as stand:
         path = _find_socket_path(stand, name)
         path.parent.chmod(0o755)
         path.chmod(0o666)
@@ -211,8 +211,8 @@ def test_a_folder_with_a_long_path_will_do(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     was = os.umask(umask)
     try:
-        with ScenarioRunner() as lab:
-            stand = Stand(lab, guard=CEILING)
+        with ScenarioRunner() as runner:
+            stand = Stand(runner, guard=CEILING)
             path = _find_socket_path(stand)
             assert len(bytes(path)) > 107
             _run_fake_with_child(stand)

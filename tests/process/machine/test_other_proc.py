@@ -91,9 +91,9 @@ def _run_in_pid_namespace(script: str, *words: str, cwd: Path | None = None) -> 
 )
 def test_a_run_and_a_session_are_refused_there(before: str, words: str) -> None:
     """A run never ended there, or reported an empty tree while processes lived."""
-    done = _run_in_pid_namespace(f'{before} exec "$0" -c "$1"', sys.executable, PROGRAM)
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
+    completed = _run_in_pid_namespace(f'{before} exec "$0" -c "$1"', sys.executable, PROGRAM)
+    assert completed.returncode == 0, completed.stderr
+    lines = completed.stdout.splitlines()
     assert len(lines) == 4
     assert all(line.startswith(words) for line in lines), lines
 
@@ -101,21 +101,21 @@ def test_a_run_and_a_session_are_refused_there(before: str, words: str) -> None:
 @pytest.mark.slow
 def test_a_keeper_is_refused_there() -> None:
     """It would hold a tree that it cannot see."""
-    done = _run_in_pid_namespace(
+    completed = _run_in_pid_namespace(
         'exec "$0" -c "$1"', sys.executable, "from pytest_agentproc.tree import Keeper; Keeper()"
     )
-    assert "UsageError: /proc shows another pid namespace: process " in done.stderr
+    assert "UsageError: /proc shows another pid namespace: process " in completed.stderr
 
 
 @pytest.mark.slow
 def test_a_recording_is_refused_there(tmp_path: Path) -> None:
     """It would say that the program had no descendants."""
     command = 'exec "$0" -m pytest_agentproc record --out x.scenario.yaml -- echo hi'
-    done = _run_in_pid_namespace(command, sys.executable, cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert done.stderr.startswith("agentproc record: /proc shows another pid namespace: process ")
-    assert done.stderr.endswith(f" there\n{REMEDY}\n")
+    completed = _run_in_pid_namespace(command, sys.executable, cwd=tmp_path)
+    assert completed.returncode == 2
+    assert completed.stdout == ""
+    assert completed.stderr.startswith("agentproc record: /proc shows another pid namespace: process ")
+    assert completed.stderr.endswith(f" there\n{REMEDY}\n")
     assert not list(tmp_path.iterdir())
 
 
@@ -127,9 +127,9 @@ def test_a_process_tree_is_refused_there(tmp_path: Path, option: str) -> None:
     more = "" if not option else "def test_b():\n    pass\n"
     (tmp_path / "test_a.py").write_text(f"def test_a({names}):\n    pass\n{more}", "utf-8")
     command = f'exec "$0" -m pytest -p no:cacheprovider -q -rN {option}'
-    done = _run_in_pid_namespace(command, sys.executable, cwd=tmp_path)
-    said = done.stdout + done.stderr
+    completed = _run_in_pid_namespace(command, sys.executable, cwd=tmp_path)
+    said = completed.stdout + completed.stderr
     assert "/proc shows another pid namespace: process " in said
     assert said.count(REMEDY) == 1
     assert "Traceback" not in said
-    assert done.returncode == (4 if option else 1)
+    assert completed.returncode == (4 if option else 1)

@@ -60,9 +60,9 @@ def build_reporting_supervisor(start: Any) -> Function:
 
 @pytest.mark.parametrize("start", [_run_process, _run_blocking, _run_in_terminal])
 @pytest.mark.parametrize("is_real", [False, True], ids=["virtual", "real"])
-def test_each_way_to_start_an_agent_fails(lab: ScenarioRunner, start: Any, is_real: bool) -> None:
+def test_each_way_to_start_an_agent_fails(runner: ScenarioRunner, start: Any, is_real: bool) -> None:
     """What a supervisor does with the error is what the scenario is about."""
-    play = lab.play_real if is_real else lab.play
+    play = runner.play_real if is_real else runner.play
     for scenario, words in ((MEMORY, "Cannot allocate memory"), (DESCRIPTORS, "Too many open files")):
         played = play(scenario, build_reporting_supervisor(start))
         assert choose_overall_verdict(judge_all_expectations(played)) is Verdict.PASSED
@@ -70,36 +70,36 @@ def test_each_way_to_start_an_agent_fails(lab: ScenarioRunner, start: Any, is_re
         assert played.answer.error == words
 
 
-def test_the_reference_supervisor_reports_the_error(lab: ScenarioRunner, backend: str) -> None:
+def test_the_reference_supervisor_reports_the_error(runner: ScenarioRunner, backend: str) -> None:
     """The words of the system say what a user can do: free memory, or raise the limit on open files."""
-    played = lab.play(MEMORY, reference_supervisor(), backend=backend)
+    played = runner.play(MEMORY, reference_supervisor(), backend=backend)
     assert choose_overall_verdict(judge_all_expectations(played)) is Verdict.PASSED
     assert played.answer is not None
     assert "Cannot allocate memory (errno 12)" in str(played.answer.error)
 
 
-def test_a_question_for_the_version_is_no_start(lab: ScenarioRunner) -> None:
+def test_a_question_for_the_version_is_no_start(runner: ScenarioRunner) -> None:
     """Otherwise the refusal meets the first agent of a supervisor that asks, and not the agent after a crash."""
     second = TEXT.replace("raw", "claude").replace("no_memory", "{reason: no_memory, start: 2}")
     second = second.replace("spawn_failed", "completed")
-    played = lab.play(loads(f"{second}script: [{{answer: x}}]\n"), build_reporting_supervisor(_ask_for_the_version))
+    played = runner.play(loads(f"{second}script: [{{answer: x}}]\n"), build_reporting_supervisor(_ask_for_the_version))
     assert choose_overall_verdict(judge_all_expectations(played)) is Verdict.PASSED
 
 
-def test_the_next_run_starts_its_agent(lab: ScenarioRunner) -> None:
+def test_the_next_run_starts_its_agent(runner: ScenarioRunner) -> None:
     """The machine is as before when the block ends."""
-    lab.play(MEMORY, reference_supervisor())
+    runner.play(MEMORY, reference_supervisor())
     sound = loads("scenario: a\nagent: raw\nscript: [{answer: x}]\nexpect: {outcome: completed}\n")
-    assert choose_overall_verdict(judge_all_expectations(lab.play(sound, reference_supervisor()))) is Verdict.PASSED
+    assert choose_overall_verdict(judge_all_expectations(runner.play(sound, reference_supervisor()))) is Verdict.PASSED
 
 
-def test_a_program_starts_its_agent_by_itself(lab: ScenarioRunner) -> None:
+def test_a_program_starts_its_agent_by_itself(runner: ScenarioRunner) -> None:
     """The kit cannot refuse a start of another process, so it gives no verdict."""
     words = "needs an agent that the process of pytest starts"
     with pytest.raises(NotApplicable, match=words):
-        lab.play_real(MEMORY, Command([sys.executable, "-c", "", "{agent}"]))
+        runner.play_real(MEMORY, Command([sys.executable, "-c", "", "{agent}"]))
     with pytest.raises(NotApplicable, match=words):
-        lab.play(KEEPER, reference_supervisor())
+        runner.play(KEEPER, reference_supervisor())
 
 
 def test_a_missing_file_is_missing_at_each_start() -> None:

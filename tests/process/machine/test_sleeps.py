@@ -63,20 +63,20 @@ def build_polling_supervisor(read: Callable[[], float]) -> Function:
     return Function(supervise, limits={"inactivity_timeout": LIMIT})
 
 
-def test_silence_by_the_monotonic_clock_passes(lab: ScenarioRunner) -> None:
+def test_silence_by_the_monotonic_clock_passes(runner: ScenarioRunner) -> None:
     """Linux and macOS stop this clock while the machine sleeps."""
     assert (
-        choose_overall_verdict(judge_all_expectations(lab.play(SLEEP, build_polling_supervisor(_read_monotonic))))
+        choose_overall_verdict(judge_all_expectations(runner.play(SLEEP, build_polling_supervisor(_read_monotonic))))
         is Verdict.PASSED
     )
 
 
 @pytest.mark.parametrize("read", [_read_time, _read_datetime])
-def test_silence_by_the_wall_clock_fails(lab: ScenarioRunner, read: Callable[[], float]) -> None:
+def test_silence_by_the_wall_clock_fails(runner: ScenarioRunner, read: Callable[[], float]) -> None:
     """At the first look after the sleep, eight hours seem to have passed."""
     rows = {
         row.key: (row.verdict, row.seen)
-        for row in judge_all_expectations(lab.play(SLEEP, build_polling_supervisor(read)))
+        for row in judge_all_expectations(runner.play(SLEEP, build_polling_supervisor(read)))
     }
     assert rows["outcome"] == (Verdict.FAILED, "inactive")
 
@@ -94,8 +94,8 @@ def test_only_the_wall_clock_jumps() -> None:
         assert clock.run(jump()) == (0, 3600, "2026-11-22T01:00:00+00:00")
 
 
-def test_a_program_has_its_own_wall_clock(lab: ScenarioRunner) -> None:
+def test_a_program_has_its_own_wall_clock(runner: ScenarioRunner) -> None:
     """The kit cannot move the clock of another process."""
     with pytest.raises(NotApplicable) as caught:
-        lab.play(SLEEP, Command(["true", "{inactivity_timeout}", "{agent}"]))
+        runner.play(SLEEP, Command(["true", "{inactivity_timeout}", "{agent}"]))
     assert str(caught.value) == "line 3 needs a supervisor that is async, which the subject does not have"

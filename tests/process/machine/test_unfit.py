@@ -32,8 +32,8 @@ def _anew() -> Any:
 
 
 def _read_refusal() -> str:
-    with ScenarioRunner() as lab, pytest.raises(UsageError) as error:
-        lab.play(loads(SOUND), subjects.reference_supervisor())
+    with ScenarioRunner() as runner, pytest.raises(UsageError) as error:
+        runner.play(loads(SOUND), subjects.reference_supervisor())
     return str(error.value)
 
 
@@ -69,9 +69,9 @@ def test_few_descriptors_are_said_by_the_command(tmp_path: Path) -> None:
     path = tmp_path / "x.scenario.yaml"
     path.write_text(SOUND, "utf-8")
     command = f'ulimit -n 64; exec "{sys.executable}" -m pytest_agentproc run "{path}"'
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 2
-    assert done.stderr == (
+    completed = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+    assert completed.returncode == 2
+    assert completed.stderr == (
         "agentproc run: a process may open 64 files at most, and scenarios need 256\n"
         "raise the limit, such as with: ulimit -n 1024\n"
     )
@@ -81,9 +81,9 @@ def test_a_scenario_on_such_a_machine_is_an_error_and_no_failure(tmp_path: Path)
     """The report calls it so, and shows the sentence alone."""
     (tmp_path / "x.scenario.yaml").write_text(SOUND, "utf-8")
     command = f'ulimit -n 64; exec "{sys.executable}" -m pytest -p no:cacheprovider -q'
-    done = subprocess.run(
+    completed = subprocess.run(
         ["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
     )
-    assert "1 error" in done.stdout
-    assert "a process may open 64 files at most, and scenarios need 256\n" in done.stdout
-    assert "Traceback" not in done.stdout
+    assert "1 error" in completed.stdout
+    assert "a process may open 64 files at most, and scenarios need 256\n" in completed.stdout
+    assert "Traceback" not in completed.stdout

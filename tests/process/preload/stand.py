@@ -42,10 +42,10 @@ class Ran:
 def run_in_virtual_time(*words: str | Path, **more: Any) -> Ran:
     """Run a command in virtual time, to its end."""
     program = require_program(str(words[0]))
-    done = subprocess.run(  # noqa: PLW1510  # the code is one of the things that a test looks at
+    completed = subprocess.run(  # noqa: PLW1510  # the code is one of the things that a test looks at
         [find_coordinator(), program, *words[1:]], capture_output=True, text=True, timeout=LIMIT, **more
     )
-    return Ran(done.returncode, done.stdout, done.stderr)
+    return Ran(completed.returncode, completed.stdout, completed.stderr)
 
 
 def require_program(name: str) -> str:

@@ -66,9 +66,9 @@ def test_a_kernel_without_what_virtual_time_needs_is_named() -> None:
     ).returncode:
         pytest.skip("this user can mount nothing")
     script = f"mount -t tmpfs none /proc; exec {find_coordinator()} true"
-    done = subprocess.run([*inside, script], capture_output=True, text=True, timeout=LIMIT, check=False)
+    completed = subprocess.run([*inside, script], capture_output=True, text=True, timeout=LIMIT, check=False)
     said = "agentproc time: this kernel has no /proc/PID/schedstat, and virtual time needs it\n"
-    assert (done.returncode, done.stderr) == (2, said)
+    assert (completed.returncode, completed.stderr) == (2, said)
 
 
 def test_a_compiler_that_fails_is_reported(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,9 +80,9 @@ def _wait_for_end(pid: int) -> None:
 
 def test_what_is_left_behind_is_killed_and_named() -> None:
     """Time would never move for a process that outlives the command."""
-    ran = run_in_virtual_time("sh", "-c", "sleep 1000 & exit 3")
-    assert (ran.code, ran.virtual) == (3, "0")
-    assert ran.notes == ["sleep (pid N) was still there after the command's end, and was killed"]
+    run = run_in_virtual_time("sh", "-c", "sleep 1000 & exit 3")
+    assert (run.code, run.virtual) == (3, "0")
+    assert run.notes == ["sleep (pid N) was still there after the command's end, and was killed"]
 
 
 HOLDS = "import ctypes, os; ctypes.CDLL(None).agentproc_hold(1); os.kill(os.getpid(), 9)"
@@ -92,8 +92,8 @@ HOLDS = "import ctypes, os; ctypes.CDLL(None).agentproc_hold(1); os.kill(os.getp
 @pytest.mark.parametrize("rest", ["sleep 5", "wait; sleep 5"])
 def test_a_process_that_held_time_and_was_killed_holds_it_no_more(rest: str) -> None:
     """Time would stand still for good, without a word; nobody reaps the first one while the shell sleeps."""
-    ran = run_in_virtual_time("sh", "-c", f"'{sys.executable}' -ISc '{HOLDS}' & {rest}")
-    assert (ran.code, ran.virtual, ran.notes) == (0, "5", [])
+    run = run_in_virtual_time("sh", "-c", f"'{sys.executable}' -ISc '{HOLDS}' & {rest}")
+    assert (run.code, run.virtual, run.notes) == (0, "5", [])
 
 
 @pytest.mark.parametrize(
@@ -112,8 +112,11 @@ def test_a_command_that_cannot_be_started_is_named() -> None:
         ("/dev/null", 126, "Permission denied"),
     ):
         for begin in ([time], [time, time]):  # the second is in virtual time already
-            done = subprocess.run([*begin, path], capture_output=True, text=True, timeout=LIMIT, check=False)
-            assert (done.returncode, done.stderr.splitlines()[0]) == (code, f"agentproc time: {path}: {reason}")
+            completed = subprocess.run([*begin, path], capture_output=True, text=True, timeout=LIMIT, check=False)
+            assert (completed.returncode, completed.stderr.splitlines()[0]) == (
+                code,
+                f"agentproc time: {path}: {reason}",
+            )
 
 
 MANY_THREADS = (
@@ -124,9 +127,11 @@ MANY_THREADS = (
 def test_a_command_with_too_many_threads_is_ended_and_named() -> None:
     """There is no file left to read the tree with, and the tree must be ended all the same."""
     limited = ["bash", "-c", 'ulimit -n 400; exec "$@"', "bash", str(find_coordinator())]
-    done = subprocess.run([*limited, sys.executable, "-c", MANY_THREADS], capture_output=True, text=True, timeout=60)  # noqa: PLW1510
-    assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr == "agentproc time: there are too many threads for the limit of open files (ulimit -Hn)\n"
+    completed = subprocess.run(
+        [*limited, sys.executable, "-c", MANY_THREADS], capture_output=True, text=True, timeout=60
+    )
+    assert (completed.returncode, completed.stdout) == (3, "")
+    assert completed.stderr == "agentproc time: there are too many threads for the limit of open files (ulimit -Hn)\n"
 
 
 def test_a_signal_reaches_the_command() -> None:
@@ -151,9 +156,9 @@ from pytest_agentproc.subjects import Command
 if __name__ == "__main__":
     scenario = loads("scenario: it waits\\nagent: raw\\nscript: [{silence: for ever}]\\nexpect: {outcome: inactive}\\n")
     spins = "echo $PPID > begun; {agent} & while :; do :; done"
-    with ScenarioRunner() as lab:
+    with ScenarioRunner() as runner:
         try:
-            lab.play(scenario, Command(["sh", "-c", spins], limits={"inactivity_timeout": 180}))
+            runner.play(scenario, Command(["sh", "-c", spins], limits={"inactivity_timeout": 180}))
         except KitError as error:
             print(error)
 """

@@ -16,7 +16,7 @@ ANSWERS = [("179.999", "data 179999"), ("180.001", "timeout 180000"), ("180", "d
 is first."""
 
 
-@pytest.mark.parametrize(("after", "seen"), ANSWERS)
+@pytest.mark.parametrize(("after", "observed"), ANSWERS)
 @pytest.mark.parametrize(
     "command",
     [
@@ -26,17 +26,17 @@ is first."""
     ],
     ids=["node", "python-threads", "perl-alarm"],
 )
-def test_a_limit_of_three_minutes_is_exact(command: list[str], after: str, seen: str) -> None:
+def test_a_limit_of_three_minutes_is_exact(command: list[str], after: str, observed: str) -> None:
     """A supervisor that is right in this is judged rightly; one millisecond decides."""
-    ran = run_in_virtual_time(*command, after)
-    assert (ran.out.strip(), ran.code) == (seen, 0), ran.err
+    run = run_in_virtual_time(*command, after)
+    assert (run.out.strip(), run.code) == (observed, 0), run.err
 
 
-@pytest.mark.parametrize(("after", "seen"), [*ANSWERS[:2], ("180", "timeout 180000")])
-def test_a_limit_in_bash_is_exact(after: str, seen: str) -> None:
+@pytest.mark.parametrize(("after", "observed"), [*ANSWERS[:2], ("180", "timeout 180000")])
+def test_a_limit_in_bash_is_exact(after: str, observed: str) -> None:
     """`read -t` looks at the clock after the data have come, so bash itself decides a tie for the limit."""
-    ran = run_in_virtual_time("bash", PROGRAMS / "limit.sh", after)
-    assert (ran.out.strip(), ran.code) == (seen, 0), ran.err
+    run = run_in_virtual_time("bash", PROGRAMS / "limit.sh", after)
+    assert (run.out.strip(), run.code) == (observed, 0), run.err
 
 
 @pytest.mark.parametrize(("source", "compiler"), [("limit.c", "cc"), ("limit.rs", "rustc")])
@@ -85,5 +85,5 @@ assert time.monotonic() == begun, time.monotonic() - begun
 
 def test_a_look_at_a_child_that_ends_at_this_instant_sees_its_end() -> None:
     """Its pipe ends a moment of the machine before it does: a look in between found it alive, now and then."""
-    ran = run_in_virtual_time(sys.executable, "-c", LOOKS)
-    assert (ran.code, ran.err) == (0, ran.err), ran.err
+    run = run_in_virtual_time(sys.executable, "-c", LOOKS)
+    assert (run.code, run.err) == (0, run.err), run.err

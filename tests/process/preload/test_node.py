@@ -11,15 +11,15 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 def test_http_on_loopback_waits_in_virtual_time() -> None:
     """A server and its client in one process: an abort after 60 s, an answer after 120 s, a silent socket."""
-    ran = run_in_virtual_time("node", PROGRAMS / "http.mjs")
-    assert ran.out.splitlines() == ["TimeoutError 60000", "answer 180000", "socket timeout 210000", "end 300000"]
-    assert (ran.notes, ran.virtual) == ([], "300")
+    run = run_in_virtual_time("node", PROGRAMS / "http.mjs")
+    assert run.out.splitlines() == ["TimeoutError 60000", "answer 180000", "socket timeout 210000", "end 300000"]
+    assert (run.notes, run.virtual) == ([], "300")
 
 
 def test_child_processes_are_killed_at_their_timeouts() -> None:
     """`execFile` and `spawnSync` with a timeout, `spawn` with a signal, and children that come to their own ends."""
-    ran = run_in_virtual_time("node", PROGRAMS / "children.mjs")
-    assert ran.out.splitlines() == [
+    run = run_in_virtual_time("node", PROGRAMS / "children.mjs")
+    assert run.out.splitlines() == [
         "execFile SIGTERM 30000",
         "execFile ok 130000",
         "spawnSync SIGTERM ETIMEDOUT 137000",
@@ -31,11 +31,11 @@ def test_child_processes_are_killed_at_their_timeouts() -> None:
 
 def test_promises_and_readline_wait_in_virtual_time() -> None:
     """Timers as promises, and lines that a child writes one by one."""
-    ran = run_in_virtual_time("node", PROGRAMS / "promises.mjs")
-    assert ran.out.splitlines() == ["sleep 45000", "interval 50000", "line 1 52000", "line 2 54000", "closed 55000"]
+    run = run_in_virtual_time("node", PROGRAMS / "promises.mjs")
+    assert run.out.splitlines() == ["sleep 45000", "interval 50000", "line 1 52000", "line 2 54000", "closed 55000"]
 
 
 def test_worker_threads_wait_in_virtual_time() -> None:
     """Each worker has a loop of its own, and `Atomics.wait` blocks its thread."""
-    ran = run_in_virtual_time("node", PROGRAMS / "workers.mjs")
-    assert ran.out.splitlines() == ["timer 45000", "main 60000", "atomics 65000"]
+    run = run_in_virtual_time("node", PROGRAMS / "workers.mjs")
+    assert run.out.splitlines() == ["timer 45000", "main 60000", "atomics 65000"]

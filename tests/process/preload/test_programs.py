@@ -15,8 +15,8 @@ SPIN = "import time; begin = time.monotonic()\nwhile time.monotonic() - begin < 
 
 def test_time_moves_for_a_program_that_spins() -> None:
     """It reads the clock until an instant has come; the steps grow, but it is no later than one that polls may be."""
-    ran = run_in_virtual_time(sys.executable, "-c", SPIN)
-    assert 5 <= float(ran.virtual) < 5.2
+    run = run_in_virtual_time(sys.executable, "-c", SPIN)
+    assert 5 <= float(run.virtual) < 5.2
 
 
 REAPS = """\
@@ -36,29 +36,29 @@ for pid in sleepers:
 
 def test_time_stands_still_for_a_program_that_looks_for_ended_children() -> None:
     """The kernel shows such a thread as asleep, on its core: time once jumped to the next deadline."""
-    ran = run_in_virtual_time(sys.executable, "-c", REAPS)
-    assert (ran.out, ran.code) == ("0.0\n", 0)
+    run = run_in_virtual_time(sys.executable, "-c", REAPS)
+    assert (run.out, run.code) == ("0.0\n", 0)
 
 
 def test_a_hundred_children_end_at_their_instants() -> None:
     """Each is forked, waits, and ends: a child that is not seen in time would be late."""
     script = "for i in {1..100}; do sleep $((i % 10)).5 & done; wait; echo $SECONDS"
-    ran = run_in_virtual_time("bash", "-c", script)
-    assert (ran.out, ran.virtual) == ("9\n", "9.5")
+    run = run_in_virtual_time("bash", "-c", script)
+    assert (run.out, run.virtual) == ("9\n", "9.5")
 
 
 def test_a_scrubbed_environment_does_not_leave_virtual_time() -> None:
     """SDKs hand on six variables; `env -i` none."""
-    ran = run_in_virtual_time("env", "-i", require_program("sh"), "-c", "unset LD_PRELOAD; exec env -i sleep 3600")
-    assert (ran.code, ran.virtual, ran.notes) == (0, "3600", [])
+    run = run_in_virtual_time("env", "-i", require_program("sh"), "-c", "unset LD_PRELOAD; exec env -i sleep 3600")
+    assert (run.code, run.virtual, run.notes) == (0, "3600", [])
 
 
 def test_a_limit_outlives_another_image_of_the_process() -> None:
     """An alarm survives exec, as in the kernel; `timeout` counts by a timer of its own."""
-    ran = run_in_virtual_time("perl", "-e", "alarm 30; exec 'sleep', '1000'")
-    assert (ran.code, ran.virtual) == (142, "30")
-    ran = run_in_virtual_time("timeout", "-k", "5", "100", "sh", "-c", "trap '' TERM; while :; do sleep 1; done")
-    assert (ran.code, ran.virtual) == (137, "105")
+    run = run_in_virtual_time("perl", "-e", "alarm 30; exec 'sleep', '1000'")
+    assert (run.code, run.virtual) == (142, "30")
+    run = run_in_virtual_time("timeout", "-k", "5", "100", "sh", "-c", "trap '' TERM; while :; do sleep 1; done")
+    assert (run.code, run.virtual) == (137, "105")
 
 
 def test_a_stopped_process_does_not_hold_time() -> None:
@@ -72,20 +72,20 @@ def test_timers_of_c_end_exactly(tmp_path: Path) -> None:
     source = tmp_path / "timers.c"
     source.write_text(TIMERS)
     assert run_in_virtual_time(require_program("cc"), source, "-o", tmp_path / "timers", "-lpthread").code == 0
-    ran = run_in_virtual_time(tmp_path / "timers")
-    assert ran.out.splitlines() == [
+    run = run_in_virtual_time(tmp_path / "timers")
+    assert run.out.splitlines() == [
         "timerfd 1 at 5000000001",
         "signal 7 at 15000000002",
         "thread 8 at 25000000003",
         "condition 110 at 35000000004",
         "sigtimedwait -1 at 45000000005",
-    ], ran.err
+    ], run.err
 
 
 def test_a_socket_is_read_until_its_timeout() -> None:
     """SO_RCVTIMEO is the kernel's own timer; Rust's `set_read_timeout` is that."""
-    ran = run_in_virtual_time(sys.executable, "-c", RECEIVE)
-    assert ran.out == "BlockingIOError 30.0\nx 50.0\n"
+    run = run_in_virtual_time(sys.executable, "-c", RECEIVE)
+    assert run.out == "BlockingIOError 30.0\nx 50.0\n"
 
 
 RECEIVE = """
@@ -104,8 +104,8 @@ print(ours.recv(1).decode(), time.monotonic() - begin)
 
 def test_a_birth_in_proc_can_be_compared_with_the_boot_clock_of_the_kit() -> None:
     """The kernel counts births by the machine's clock; the leak checks and the signal guard compare them."""
-    ran = run_in_virtual_time(sys.executable, "-c", BORN)
-    assert ran.out == "True\n"
+    run = run_in_virtual_time(sys.executable, "-c", BORN)
+    assert run.out == "True\n"
 
 
 BORN = """
@@ -119,8 +119,8 @@ print(0 <= read_nanoseconds_since_boot() / 1e9 - born + 0.02 < 60)
 
 def test_a_look_that_finds_something_is_no_spin() -> None:
     """A program that writes much looks for room before each piece: time must not move for that."""
-    ran = run_in_virtual_time(sys.executable, "-c", LOOKS)
-    assert ran.out == "0.0\n"
+    run = run_in_virtual_time(sys.executable, "-c", LOOKS)
+    assert run.out == "0.0\n"
 
 
 LOOKS = """
@@ -158,8 +158,8 @@ print(time.monotonic() - begin)
 
 def test_a_look_before_a_wait_without_a_limit_is_no_spin() -> None:
     """A fake that writes 16 MiB into a full pipe once moved time by 0.2 s for each piece of it."""
-    ran = run_in_virtual_time(sys.executable, "-c", WRITES)
-    assert ran.out == "0.0\n"
+    run = run_in_virtual_time(sys.executable, "-c", WRITES)
+    assert run.out == "0.0\n"
 
 
 STARTS = """
@@ -178,8 +178,8 @@ print(time.monotonic_ns() - BEGIN)
 
 def test_time_stands_still_while_a_shell_starts_one_program_after_another() -> None:
     """A program that no walk had found ended, and its shell was about to start the next: time moved now and then."""
-    ran = run_in_virtual_time(sys.executable, "-c", f"import time; BEGIN = time.monotonic_ns()\n{STARTS}")
-    assert ran.out == "0\n"
+    run = run_in_virtual_time(sys.executable, "-c", f"import time; BEGIN = time.monotonic_ns()\n{STARTS}")
+    assert run.out == "0\n"
 
 
 TIMERS = r"""

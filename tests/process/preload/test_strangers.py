@@ -42,10 +42,10 @@ def test_a_program_without_the_shim_is_named(compiler: list[str], tmp_path: Path
     (tmp_path / "sleeper.c").write_text(SLEEPER)
     require_program(compiler[0])
     assert run_in_virtual_time(*compiler, tmp_path / "sleeper.c", "-o", tmp_path / "sleeper").code == 0
-    ran = run_in_virtual_time("sh", "-c", f"{tmp_path}/sleeper; exec sleep 3600")
-    assert ran.notes == [UNREACHABLE.format("sleeper")]
-    assert 3600.25 <= float(ran.virtual) < 3620
-    assert run_in_virtual_time(tmp_path / "sleeper").notes == ran.notes
+    run = run_in_virtual_time("sh", "-c", f"{tmp_path}/sleeper; exec sleep 3600")
+    assert run.notes == [UNREACHABLE.format("sleeper")]
+    assert 3600.25 <= float(run.virtual) < 3620
+    assert run_in_virtual_time(tmp_path / "sleeper").notes == run.notes
 
 
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="it is written in the machine's language")
@@ -53,11 +53,11 @@ def test_a_program_with_system_calls_of_its_own_is_named(tmp_path: Path) -> None
     """Bun and Go with C are linked as others are, and call the kernel past libc: nothing else would say so."""
     (tmp_path / "caller.c").write_text(AT_ONCE)
     assert run_in_virtual_time(require_program("cc"), tmp_path / "caller.c", "-o", tmp_path / "caller").code == 0
-    ran = run_in_virtual_time(tmp_path / "caller")
-    assert ran.notes == [
+    run = run_in_virtual_time(tmp_path / "caller")
+    assert run.notes == [
         "time passes as on the machine while caller (pid N) lives: it makes system calls of its own, as Go and Bun do"
     ]
-    assert 0.25 <= float(ran.virtual) < 20
+    assert 0.25 <= float(run.virtual) < 20
 
 
 @pytest.mark.slow
@@ -87,12 +87,12 @@ def test_a_server_outside_is_named() -> None:
         thread.start()
         port = server.getsockname()[1]
         script = f"const s = require('net').connect({port}, '127.0.0.1'); s.on('data', d => console.log(String(d)));"
-        ran = run_in_virtual_time(
+        run = run_in_virtual_time(
             "node", "-e", f"{script} setTimeout(() => console.log('false timeout'), 180000).unref()"
         )
         thread.join()
-    assert ran.out == "answer\n"
-    assert ran.notes == [f"{CONNECTED} 127.0.0.1 port {port}, which is outside the command"]
+    assert run.out == "answer\n"
+    assert run.notes == [f"{CONNECTED} 127.0.0.1 port {port}, which is outside the command"]
 
 
 def _answer_one_connection(server: socket.socket) -> None:
@@ -107,9 +107,9 @@ def test_a_read_from_outside_is_named() -> None:
     ends = os.pipe()
     timer = threading.Timer(1.5, os.close, [ends[1]])  # real time: it is outside
     timer.start()
-    ran = run_in_virtual_time("cat", stdin=ends[0])
+    run = run_in_virtual_time("cat", stdin=ends[0])
     timer.join()
     os.close(ends[0])
-    assert [note.partition(" pipe:")[0] for note in ran.notes] == [
+    assert [note.partition(" pipe:")[0] for note in run.notes] == [
         "time stands still: nobody waits for an instant, only for something from outside: cat (pid N) reads"
     ]

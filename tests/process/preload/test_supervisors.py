@@ -100,10 +100,10 @@ expect: {signals: [], outcome: completed}
 
 
 @pytest.fixture(scope="module")
-def lab() -> Iterator[ScenarioRunner]:
+def runner() -> Iterator[ScenarioRunner]:
     """Have one process below the coordinator for all plays of this file."""
-    with ScenarioRunner() as lab:
-        yield lab
+    with ScenarioRunner() as runner:
+        yield runner
 
 
 KINDS = ["node", "c", "bash", "rust", "thread"]
@@ -111,10 +111,10 @@ KINDS = ["node", "c", "bash", "rust", "thread"]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_hard_coded_minutes_are_judged_exactly(lab: ScenarioRunner, kind: str, tmp_path: Path) -> None:
+def test_hard_coded_minutes_are_judged_exactly(runner: ScenarioRunner, kind: str, tmp_path: Path) -> None:
     """185 s pass in a moment, each signal comes at its millisecond, and two plays have the same record."""
     subject = build_supervisor(kind, tmp_path, LIMITS)
-    plays = [_play_text(lab, tmp_path, text, subject) for text in (DEAF, LATE, DEAF)]
+    plays = [_play_text(runner, tmp_path, text, subject) for text in (DEAF, LATE, DEAF)]
     for played in plays:
         assert (played.record.header["clock"], played.record.header["arm"]) == ("virtual", "preload")
         judgement = judge_play(played)
@@ -124,10 +124,10 @@ def test_hard_coded_minutes_are_judged_exactly(lab: ScenarioRunner, kind: str, t
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_limit_that_is_wrong_by_a_second_is_red(lab: ScenarioRunner, kind: str, tmp_path: Path) -> None:
+def test_a_limit_that_is_wrong_by_a_second_is_red(runner: ScenarioRunner, kind: str, tmp_path: Path) -> None:
     """A supervisor that keeps other limits than it states fails, by the exact instants."""
     subject = build_supervisor(kind, tmp_path, {**LIMITS, "kill_grace": 6})
-    rows = {row.key: row for row in judge_play(_play_text(lab, tmp_path, DEAF, subject)).rows}
+    rows = {row.key: row for row in judge_play(_play_text(runner, tmp_path, DEAF, subject)).rows}
     assert rows["signals"].verdict is Verdict.FAILED
     assert (rows["signals"].wanted, rows["signals"].seen) == (
         "TERM at 180 s, KILL at 186 s",
@@ -158,37 +158,39 @@ def _build_command(kind: str, folder: Path) -> list[str]:
     return [str(folder / "supervisor")]
 
 
-def _play_text(lab: ScenarioRunner, folder: Path, text: str, subject: Subject) -> PlayResult:
+def _play_text(runner: ScenarioRunner, folder: Path, text: str, subject: Subject) -> PlayResult:
     path = folder / "one.scenario.yaml"
     path.write_text(text, "utf-8")
-    return lab.play(load(path), subject)
+    return runner.play(load(path), subject)
 
 
 @pytest.mark.slow
-def test_a_program_that_polls_is_judged_with_its_period(lab: ScenarioRunner, tmp_path: Path) -> None:
+def test_a_program_that_polls_is_judged_with_its_period(runner: ScenarioRunner, tmp_path: Path) -> None:
     """It sees the end of its agent at one of its looks, every 20 ms, and may be late by some of them."""
-    played = _play_text(lab, tmp_path, SHORT, Command([sys.executable, "-c", POLLS, "{agent}"], limits=LIMITS))
+    played = _play_text(runner, tmp_path, SHORT, Command([sys.executable, "-c", POLLS, "{agent}"], limits=LIMITS))
     assert played.polling is not None
     assert played.polling.period == 20_000_000
     assert judge_play(played).verdict is Verdict.PASSED
 
 
-def test_a_program_that_polls_for_ever_is_given_up_soon(lab: ScenarioRunner, tmp_path: Path) -> None:
+def test_a_program_that_polls_for_ever_is_given_up_soon(runner: ScenarioRunner, tmp_path: Path) -> None:
     """An hour of its looks would take minutes of the machine. It has the time of all its limits, and a minute."""
     stated = Command([sys.executable, "-c", LOOKS_FOR_EVER, "{agent}"], limits=LIMITS)
-    played = _play_text(lab, tmp_path, SHORT, stated)
+    played = _play_text(runner, tmp_path, SHORT, stated)
     assert str(played.fault) == "the supervisor did not return within 246 virtual seconds"
 
 
-def test_a_program_that_never_kills_and_polls_is_given_up_after_its_graces(lab: ScenarioRunner, tmp_path: Path) -> None:
+def test_a_program_that_never_kills_and_polls_is_given_up_after_its_graces(
+    runner: ScenarioRunner, tmp_path: Path
+) -> None:
     """Once an agent has outlived TERM and the graces, no limit on its run can end it any more, however long it is."""
     limits = {**LIMITS, "max_runtime": 3000}
-    played = _play_text(lab, tmp_path, DEAF, Command([sys.executable, "-c", NEVER_KILLS, "{agent}"], limits=limits))
+    played = _play_text(runner, tmp_path, DEAF, Command([sys.executable, "-c", NEVER_KILLS, "{agent}"], limits=limits))
     assert str(played.fault) == "the supervisor did not return within 245 virtual seconds"
 
 
 def test_the_result_of_a_play_that_was_broken_off_is_not_the_next_ones(
-    lab: ScenarioRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    runner: ScenarioRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A limit of the test's own, such as that of pytest-timeout, raises in the middle of it."""
     subject = Command(["timeout", "60", "{agent}"], limits=LIMITS)
@@ -200,8 +202,8 @@ def test_the_result_of_a_play_that_was_broken_off_is_not_the_next_ones(
         patch.setattr(_preload, "_RESULT_POLL_SECONDS", 0)
         patch.setattr(PreloadRunner, "_require_all_in_virtual_time", break_off)
         with pytest.raises(TimeoutError):
-            _play_text(lab, tmp_path, LATE, subject)
-    assert _play_text(lab, tmp_path, SHORT, subject).bound.scenario.claim == "it ends by itself"
+            _play_text(runner, tmp_path, LATE, subject)
+    assert _play_text(runner, tmp_path, SHORT, subject).bound.scenario.claim == "it ends by itself"
 
 
 LOOKS_FOR_EVER = """
@@ -232,54 +234,56 @@ int main(int count, char **words) {
 """
 
 
-def test_a_supervisor_out_of_reach_is_judged_in_real_time(lab: ScenarioRunner, tmp_path: Path) -> None:
+def test_a_supervisor_out_of_reach_is_judged_in_real_time(runner: ScenarioRunner, tmp_path: Path) -> None:
     """It is never silently wrong: the record says which clock it was, and why."""
     (tmp_path / "static.c").write_text(STATIC)
     program = tmp_path / "static"
     assert run_in_virtual_time(require_program("cc"), "-static", tmp_path / "static.c", "-o", program).code == 0
-    played = _play_short(lab, tmp_path, Command([str(program), "{agent}"], limits=LIMITS))
+    played = _play_short(runner, tmp_path, Command([str(program), "{agent}"], limits=LIMITS))
     reason = played.record.header["out_of_reach"]
     assert reason == "static: it is a static, musl or setuid program, which virtual time cannot reach"
 
 
-def test_a_function_that_cannot_be_sent_is_judged_in_real_time(lab: ScenarioRunner, tmp_path: Path) -> None:
+def test_a_function_that_cannot_be_sent_is_judged_in_real_time(runner: ScenarioRunner, tmp_path: Path) -> None:
     """A function inside a test has no name under which another process would find it."""
 
     def inner(order: RunRequest) -> RunReport:
         return supervise_with_thread(order)
 
-    played = _play_short(lab, tmp_path, Function(inner, limits=LIMITS))
+    played = _play_short(runner, tmp_path, Function(inner, limits=LIMITS))
     assert played.record.header["out_of_reach"].startswith("inner cannot be sent to another process: ")
 
 
-def _play_short(lab: ScenarioRunner, folder: Path, subject: Subject) -> PlayResult:
-    played = _play_text(lab, folder, SHORT, subject)
+def _play_short(runner: ScenarioRunner, folder: Path, subject: Subject) -> PlayResult:
+    played = _play_text(runner, folder, SHORT, subject)
     assert (judge_play(played).verdict, played.record.header["clock"]) == (Verdict.PASSED, "real")
     return played
 
 
 @pytest.mark.slow
-def test_an_agent_does_all_of_an_instant_before_a_signal_of_that_instant(lab: ScenarioRunner, tmp_path: Path) -> None:
+def test_an_agent_does_all_of_an_instant_before_a_signal_of_that_instant(
+    runner: ScenarioRunner, tmp_path: Path
+) -> None:
     """Whichever was faster had decided: a client of codex signals it at the words with which codex ends."""
-    played = _play_text(lab, tmp_path, SIGNALLED_AT_WORK, Command(["{agent}"], says=SAYS))
+    played = _play_text(runner, tmp_path, SIGNALLED_AT_WORK, Command(["{agent}"], says=SAYS))
     ends = [event.data for event in played.record.events if event.code == "x" and event.data["process"] == "agent"]
     assert ends == [{"process": "agent", "code": 3}]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dialect", ["claude", "codex"])
-def test_a_program_that_looks_for_the_exit_still_meets_the_broken_pipe(lab: ScenarioRunner, dialect: str) -> None:
+def test_a_program_that_looks_for_the_exit_still_meets_the_broken_pipe(runner: ScenarioRunner, dialect: str) -> None:
     """A look for an ended child waits for its exit, so the pipe has to break before the agent exits."""
     words = [sys.executable, "-c", LOOKS_AND_WRITES, "{folder}", "{agent}"]
     says = {"outcome": {"json": "result.json", "key": "outcome"}}
     subject = Command(words, prompt_on_stdin=True, says=says, dialects=[dialect])
-    judgement = judge_play(lab.play(load_bundled(f"{dialect}-exits-before-it-reads"), subject))
+    judgement = judge_play(runner.play(load_bundled(f"{dialect}-exits-before-it-reads"), subject))
     assert judgement.verdict is Verdict.CRASHED
     assert judgement.rows[0].seen == "it exits with code 1: BrokenPipeError: [Errno 32] Broken pipe"
 
 
 @pytest.mark.slow
-def test_a_program_that_only_output_wakes_is_late_for_an_exit_without_output(lab: ScenarioRunner) -> None:
+def test_a_program_that_only_output_wakes_is_late_for_an_exit_without_output(runner: ScenarioRunner) -> None:
     """A helper holds the pipes, so the exit alone wakes it; it is no longer at the look after the last output."""
     subject = Command(
         [sys.executable, "-c", WAKES_BY_OUTPUT, "{agent}"],
@@ -287,6 +291,6 @@ def test_a_program_that_only_output_wakes_is_late_for_an_exit_without_output(lab
         says=SAYS,
         dialects=["codex"],
     )
-    judgement = judge_play(lab.play(load_bundled("codex-crashes-and-leaves-a-helper"), subject))
+    judgement = judge_play(runner.play(load_bundled("codex-crashes-and-leaves-a-helper"), subject))
     rows = {row.key: (row.verdict, row.seen) for row in judgement.rows}
     assert rows["outcome"] == (Verdict.FAILED, "inactive")

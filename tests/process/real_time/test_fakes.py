@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
 
 def run_fake(
-    lab: ScenarioRunner, script: str, stdin: bytes = b"", agent: str = "raw"
+    runner: ScenarioRunner, script: str, stdin: bytes = b"", agent: str = "raw"
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a fake as a shell would, from nowhere and without an environment."""
-    argv = lab.make_fake(build_scenario(script, agent)).argv
+    argv = runner.make_fake(build_scenario(script, agent)).argv
     return subprocess.run(argv, check=False, input=stdin, capture_output=True, cwd="/", env={}, timeout=CEILING)
 
 
 @contextmanager
 def start_fake(
-    lab: ScenarioRunner, script: str, stdin: int = subprocess.DEVNULL, process_group: int | None = None
+    runner: ScenarioRunner, script: str, stdin: int = subprocess.DEVNULL, process_group: int | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start a fake and give it once it has said its first line; it is ended at the latest here."""
-    argv = lab.make_fake(build_scenario(script)).argv
+    argv = runner.make_fake(build_scenario(script)).argv
     with subprocess.Popen(argv, stdin=stdin, stdout=subprocess.PIPE, process_group=process_group) as process:
         try:
             assert process.stdout is not None
@@ -46,85 +46,87 @@ def start_fake(
             process.kill()
 
 
-def test_a_fake_prints_what_its_script_says(lab: ScenarioRunner) -> None:
+def test_a_fake_prints_what_its_script_says(runner: ScenarioRunner) -> None:
     """Without a clock it is an executable like any other."""
-    done = run_fake(lab, "- say: one\n- raw: {text: err, to: stderr}\n- say: two\n- exit: 3")
-    assert (done.returncode, done.stdout, done.stderr) == (3, b"one\ntwo\n", b"err")
+    completed = run_fake(runner, "- say: one\n- raw: {text: err, to: stderr}\n- say: two\n- exit: 3")
+    assert (completed.returncode, completed.stdout, completed.stderr) == (3, b"one\ntwo\n", b"err")
 
 
-def test_a_script_that_ends_is_a_good_exit(lab: ScenarioRunner) -> None:
+def test_a_script_that_ends_is_a_good_exit(runner: ScenarioRunner) -> None:
     """And a signal that it dies of is a real one."""
-    assert run_fake(lab, "- say: one").returncode == 0
-    assert run_fake(lab, "- die: SEGV").returncode == -signal.SIGSEGV
+    assert run_fake(runner, "- say: one").returncode == 0
+    assert run_fake(runner, "- die: SEGV").returncode == -signal.SIGSEGV
 
 
-def test_a_fake_speaks_its_dialect(lab: ScenarioRunner) -> None:
+def test_a_fake_speaks_its_dialect(runner: ScenarioRunner) -> None:
     """The bytes of the wire format are the same in both times, for clients that scrub the environment too."""
     completion, reader = Completion(), make_decoder("pi")
-    for line in LineSplitter().feed(run_fake(lab, "- answer: done", agent="pi").stdout):
+    for line in LineSplitter().feed(run_fake(runner, "- answer: done", agent="pi").stdout):
         for meaning in reader.decode(line):
             completion.feed(meaning, 0)
     assert (completion.ok, completion.text) == (True, "done")
 
 
-def test_a_fake_reads_its_stdin(lab: ScenarioRunner) -> None:
+def test_a_fake_reads_its_stdin(runner: ScenarioRunner) -> None:
     """It waits for lines and for the end, as a real program does."""
-    done = run_fake(lab, '- wait_for: {stdin: "go*"}\n- say: went\n- wait_for: eof\n- say: over', b"wait\ngo on\n")
-    assert (done.returncode, done.stdout) == (0, b"went\nover\n")
+    completed = run_fake(
+        runner, '- wait_for: {stdin: "go*"}\n- say: went\n- wait_for: eof\n- say: over', b"wait\ngo on\n"
+    )
+    assert (completed.returncode, completed.stdout) == (0, b"went\nover\n")
 
 
-def test_a_fake_whose_output_nobody_reads_yet_waits(lab: ScenarioRunner) -> None:
+def test_a_fake_whose_output_nobody_reads_yet_waits(runner: ScenarioRunner) -> None:
     """A full pipe parks the fake, and it continues when there is room: no byte is lost."""
-    done = run_fake(lab, "- flood: {stdout: 300 KiB}\n- flood: {stderr: 300 KiB}\n- exit: 5")
-    assert (done.returncode, len(done.stdout), len(done.stderr)) == (5, 307_200, 307_200)
+    completed = run_fake(runner, "- flood: {stdout: 300 KiB}\n- flood: {stderr: 300 KiB}\n- exit: 5")
+    assert (completed.returncode, len(completed.stdout), len(completed.stderr)) == (5, 307_200, 307_200)
 
 
-def test_a_silence_takes_its_real_time(lab: ScenarioRunner) -> None:
+def test_a_silence_takes_its_real_time(runner: ScenarioRunner) -> None:
     """No shorter than it says; how much longer is the machine's business."""
-    begun = time.monotonic()
-    assert run_fake(lab, "- silence: 30ms\n- say: late").stdout == b"late\n"
-    assert time.monotonic() - begun >= 0.03
+    start = time.monotonic()
+    assert run_fake(runner, "- silence: 30ms\n- say: late").stdout == b"late\n"
+    assert time.monotonic() - start >= 0.03
 
 
-def test_a_reaction_to_a_signal_runs(lab: ScenarioRunner) -> None:
+def test_a_reaction_to_a_signal_runs(runner: ScenarioRunner) -> None:
     """A parked fake gets the signal at once and continues with its script."""
     script = "- when: {signal: TERM}\n  do: [{say: bye}, {exit: 9}]\n- say: ready\n- silence: for ever"
-    with start_fake(lab, script) as process:
+    with start_fake(runner, script) as process:
         process.terminate()
         assert process.stdout is not None
         assert process.stdout.read() == b"bye\n"
         assert process.wait() == 9
 
 
-def test_a_signal_that_is_not_caught_kills_by_itself(lab: ScenarioRunner) -> None:
+def test_a_signal_that_is_not_caught_kills_by_itself(runner: ScenarioRunner) -> None:
     """The status is the kernel's, as for a real agent."""
-    with start_fake(lab, "- say: ready\n- linger: for ever") as process:
+    with start_fake(runner, "- say: ready\n- linger: for ever") as process:
         process.send_signal(signal.SIGHUP)
         assert process.wait(CEILING) == -signal.SIGHUP
 
 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_lingering_until_a_signal_ends_with_it(lab: ScenarioRunner, signum: signal.Signals) -> None:
+def test_lingering_until_a_signal_ends_with_it(runner: ScenarioRunner, signum: signal.Signals) -> None:
     """A server's life: any of the polite signals ends the step, and the script continues."""
     script = "- meanwhile: [say: ready]\n- linger: until signal\n- exit: 4"  # it is ready once it lingers
-    with start_fake(lab, script) as process:
+    with start_fake(runner, script) as process:
         process.send_signal(signum)
         assert process.wait() == 4
 
 
 @pytest.mark.parametrize("output", ["flood: {stdout: 1 MiB}", "drip: {stdout: x, every: 1ms}"])
-def test_a_fake_that_lost_its_reader_dies_of_it(lab: ScenarioRunner, output: str) -> None:
+def test_a_fake_that_lost_its_reader_dies_of_it(runner: ScenarioRunner, output: str) -> None:
     """As any program that leaves the pipe signal alone: while it waits for room, and when it writes again."""
-    with start_fake(lab, f"- say: ready\n- {output}") as process:
+    with start_fake(runner, f"- say: ready\n- {output}") as process:
         assert process.stdout is not None
         process.stdout.close()
         assert process.wait(CEILING) == -signal.SIGPIPE
 
 
-def test_a_descendant_holds_the_stream_it_was_given(lab: ScenarioRunner) -> None:
-    """The agent has ended, its child process keeps stdout open, and ends at its own time or with the lab."""
+def test_a_descendant_holds_the_stream_it_was_given(runner: ScenarioRunner) -> None:
+    """The agent has ended, its child process keeps stdout open, and ends at its own time or with the runner."""
     script = "- spawn: {id: helper, inherits: [stdout], ignores_signals: true}\n- say: ready\n- exit: 0"
-    with start_fake(lab, script, process_group=0) as process:
+    with start_fake(runner, script, process_group=0) as process:
         assert process.stdout is not None
         assert process.wait(CEILING) == 0
         poll = select.poll()
@@ -136,10 +138,10 @@ def test_a_descendant_holds_the_stream_it_was_given(lab: ScenarioRunner) -> None
         assert process.stdout.read() == b""
 
 
-def test_spawned_helpers_leave_no_zombie(lab: ScenarioRunner) -> None:
+def test_spawned_helpers_leave_no_zombie(runner: ScenarioRunner) -> None:
     """A fake reaps its helpers by itself: its own tree is clean while it lives."""
     script = "- spawn: {id: helper, for: 1ms}\n- say: ready\n- linger: until eof"
-    with start_fake(lab, script, stdin=subprocess.PIPE) as process:
+    with start_fake(runner, script, stdin=subprocess.PIPE) as process:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
         assert all(is_gone(int(pid)) for pid in children.read_text("ascii").split())
         assert children.read_text("ascii").split() == []

@@ -54,10 +54,10 @@ def load_scenario(name: str) -> Scenario:
 
 
 def play_real(
-    lab: ScenarioRunner, told: Scenario, subject: Subject | None = None, backend: str = "asyncio"
+    runner: ScenarioRunner, reported: Scenario, subject: Subject | None = None, backend: str = "asyncio"
 ) -> PlayResult:
     """Play in real time, as fast as can be."""
-    return lab.play_real(told, subject or subjects.reference_supervisor(), backend=backend)
+    return runner.play_real(reported, subject or subjects.reference_supervisor(), backend=backend)
 
 
 def test_the_named_scenarios_suit_real_time() -> None:
@@ -75,17 +75,17 @@ def test_the_named_scenarios_suit_real_time() -> None:
 @pytest.mark.parametrize(
     "name", ["exits-3-after-a-good-result", "gemini-json-cut-anywhere", "killed-from-outside", "lingers-deaf"]
 )
-def test_a_scenario_is_green_in_real_time(lab: ScenarioRunner, name: str, backend: str) -> None:
+def test_a_scenario_is_green_in_real_time(runner: ScenarioRunner, name: str, backend: str) -> None:
     """Every check of it, times too: not before, and not long after."""
-    run = play_real(lab, load_scenario(name), backend=backend)
+    run = play_real(runner, load_scenario(name), backend=backend)
     rows = judge_all_expectations(run)
     assert choose_overall_verdict(rows) is Verdict.PASSED, explain_play(run, rows)
 
 
-def test_a_tie_is_not_for_real_time(lab: ScenarioRunner) -> None:
+def test_a_tie_is_not_for_real_time(runner: ScenarioRunner) -> None:
     """The event that is faster by chance would win."""
     with pytest.raises(NotForRealTime, match="at the same time"):
-        play_real(lab, load_scenario("exits-at-the-deadline"))
+        play_real(runner, load_scenario("exits-at-the-deadline"))
 
 
 def list_failed_keys(run: PlayResult) -> list[str]:
@@ -100,20 +100,20 @@ def list_failed_keys(run: PlayResult) -> list[str]:
         ("one-grace", "lingers-deaf", "returned"),
     ],
 )
-def test_a_defect_is_red_in_real_time(lab: ScenarioRunner, defect: str, name: str, key: str) -> None:
+def test_a_defect_is_red_in_real_time(runner: ScenarioRunner, defect: str, name: str, key: str) -> None:
     """On the key on which it is red in virtual time."""
     told = load_scenario(name)
     assert told.catches[defect] == key
     assert key in list_failed_keys(
-        play_real(lab, told, subjects.ReferenceSupervisor(defect, defects.find_defect(defect).deciders))
+        play_real(runner, told, subjects.ReferenceSupervisor(defect, defects.find_defect(defect).deciders))
     )
 
 
-def test_who_does_not_return_is_given_up(lab: ScenarioRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_does_not_return_is_given_up(runner: ScenarioRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     """That fails the outcome, and ends the agent."""
     monkeypatch.setattr(_pace, "_SECONDS_AFTER_EXPECTED_END", 0.5)
     run = play_real(
-        lab,
+        runner,
         load_scenario("lingers-deaf"),
         subjects.ReferenceSupervisor("w", defects.find_defect("waits-for-exit").deciders),
     )
@@ -125,12 +125,12 @@ def test_who_does_not_return_is_given_up(lab: ScenarioRunner, monkeypatch: pytes
 
 
 def test_what_a_subject_leaves_behind_is_told_to_no_later_test(
-    lab: ScenarioRunner, caplog: pytest.LogCaptureFixture
+    runner: ScenarioRunner, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The garbage collector runs at any time: its finds from an ended run belong to no later test."""
     gc.disable()
     try:
-        run = lab.play_real(build_scenario("- say: ready"), Leaves())
+        run = runner.play_real(build_scenario("- say: ready"), Leaves())
     finally:
         gc.enable()
     gc.collect()
@@ -138,10 +138,10 @@ def test_what_a_subject_leaves_behind_is_told_to_no_later_test(
     assert caplog.records == []
 
 
-def test_what_was_left_is_named_and_ended(lab: ScenarioRunner) -> None:
+def test_what_was_left_is_named_and_ended(runner: ScenarioRunner) -> None:
     """A supervisor that looks away leaves an agent that lives, and a verdict that says so."""
     forgetful = subjects.StartsAgentAndReturns()
-    run = lab.play_real(build_scenario("- say: ready\n- linger: for ever"), forgetful, scale=4)
+    run = runner.play_real(build_scenario("- say: ready\n- linger: for ever"), forgetful, scale=4)
     rows = {row.key: row for row in judge_all_expectations(run)}
     assert (rows["leaks"].verdict, rows["leaks"].seen) == (Verdict.FAILED, "agent (still alive)")
     (agent,) = forgetful.forgotten
@@ -186,19 +186,19 @@ class Both(subjects.ReferenceSupervisor):
         return answers[-1]
 
 
-def test_each_of_two_that_live_at_once_has_its_own_end(lab: ScenarioRunner) -> None:
+def test_each_of_two_that_live_at_once_has_its_own_end(runner: ScenarioRunner) -> None:
     """The running one is not mistaken for the one whose exit was seen first."""
     told = loads("scenario: a\nagent: raw\nscripts:\n  - [{silence: 3s}]\n  - [{silence: 30s}]\n")
-    record = lab.play_real(told, Both("both"), scale=100).record
+    record = runner.play_real(told, Both("both"), scale=100).record
     ends = {event.data["process"]: event.at for event in record.events if event.code == "x" and "by" not in event.data}
     lines = {event.data["process"]: event.data["line"] for event in record.events if event.data.get("step") == "sleep"}
     assert {lines[name]: ends[name] >= 30 * SECOND for name in ends} == {4: False, 5: True}
 
 
-def test_a_second_start_ends_after_it_began(lab: ScenarioRunner) -> None:
+def test_a_second_start_ends_after_it_began(runner: ScenarioRunner) -> None:
     """The supervisor's sight of the first exit says nothing of the second."""
     told = loads("scenario: a\nagent: raw\nscripts:\n  - [{say: one}, {exit: 3}]\n  - [{say: two}]\n")
-    record = play_real(lab, told, Twice("twice")).record
+    record = play_real(runner, told, Twice("twice")).record
     ((_, first), (name, second)) = list_agent_starts(record)
     ended, ended_too = find_gone_at(record, "agent"), find_gone_at(record, name)
     assert ended is not None
@@ -206,9 +206,11 @@ def test_a_second_start_ends_after_it_began(lab: ScenarioRunner) -> None:
     assert first < ended <= second < ended_too
 
 
-def test_a_zombie_that_a_thread_is_about_to_reap_is_none(lab: ScenarioRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_zombie_that_a_thread_is_about_to_reap_is_none(
+    runner: ScenarioRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Loops reap in threads of theirs: it has the time in which a process may still go."""
-    fake = lab.make_fake(loads("scenario: a\nagent: raw\nscript: [{say: bye}]\n"))
+    fake = runner.make_fake(loads("scenario: a\nagent: raw\nscript: [{say: bye}]\n"))
     state, reap = vars(FakeLog)["_find_leftover_state"], Event()
 
     def seen(diaries: FakeLog, participant: Any) -> str | None:
@@ -229,9 +231,9 @@ def test_a_zombie_that_a_thread_is_about_to_reap_is_none(lab: ScenarioRunner, mo
     assert left == []
 
 
-def test_a_real_time_fake_keeps_a_record(lab: ScenarioRunner) -> None:
+def test_a_real_time_fake_keeps_a_record(runner: ScenarioRunner) -> None:
     """With any starter: its input and actions, counted from its own start."""
-    fake = lab.make_fake(
+    fake = runner.make_fake(
         build_scenario(
             "- when: {signal: TERM}\n  do: [{exit: 5}]\n- wait_for: {stdin: go}\n- say: ready\n- linger: for ever"
         )
@@ -245,11 +247,11 @@ def test_a_real_time_fake_keeps_a_record(lab: ScenarioRunner) -> None:
         process.terminate()
         assert process.wait() == 5
         record = fake.finish()
-    told = [
+    lines = [
         (event.code, event.data.get("bytes") or event.data.get("signal") or event.data.get("code"))
         for event in record.events
     ]
-    assert [event for event in told if event[1] is not None] == [
+    assert [event for event in lines if event[1] is not None] == [
         ("i", b"go\n"),
         ("o", b"ready\n"),
         ("s", "TERM"),
@@ -259,17 +261,17 @@ def test_a_real_time_fake_keeps_a_record(lab: ScenarioRunner) -> None:
     assert [event.at for event in record.events] == sorted(event.at for event in record.events)
 
 
-def test_each_start_of_a_real_time_fake_has_its_own_name(lab: ScenarioRunner) -> None:
+def test_each_start_of_a_real_time_fake_has_its_own_name(runner: ScenarioRunner) -> None:
     """As in virtual time, and each with its own words."""
-    fake = lab.make_fake(loads("scenario: a\nagent: raw\nscripts:\n  - [{say: one}, {exit: 3}]\n  - [{say: two}]\n"))
+    fake = runner.make_fake(loads("scenario: a\nagent: raw\nscripts:\n  - [{say: one}, {exit: 3}]\n  - [{say: two}]\n"))
     codes = [subprocess.run(fake.argv, check=False, capture_output=True).returncode for _ in range(2)]
-    said = [(event.data["process"], event.data["bytes"]) for event in fake.finish().events if event.code == "o"]
-    assert (codes, said) == ([3, 0], [("agent", b"one\n"), ("agent 2", b"two\n")])
+    lines = [(event.data["process"], event.data["bytes"]) for event in fake.finish().events if event.code == "o"]
+    assert (codes, lines) == ([3, 0], [("agent", b"one\n"), ("agent 2", b"two\n")])
 
 
-def test_a_real_time_fake_whose_pid_comes_again_is_somebody_new(lab: ScenarioRunner) -> None:
+def test_a_real_time_fake_whose_pid_comes_again_is_somebody_new(runner: ScenarioRunner) -> None:
     """The kernel gives a number again after a full cycle; both are reported, each with its own end."""
-    fake = lab.make_fake(loads("scenario: a\nagent: raw\nscripts:\n  - [{say: one}, {exit: 3}]\n  - [{say: two}]\n"))
+    fake = runner.make_fake(loads("scenario: a\nagent: raw\nscripts:\n  - [{say: one}, {exit: 3}]\n  - [{say: two}]\n"))
 
     def start() -> subprocess.Popen[bytes]:
         return subprocess.Popen(fake.argv, stdout=subprocess.PIPE)

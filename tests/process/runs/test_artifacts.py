@@ -111,11 +111,14 @@ print(json.dumps([result.outcome, len(result.stderr_tail), result.warnings, resu
 @pytest.mark.slow
 def test_a_file_that_cannot_grow_on_is_not_left_in_part(tmp_path: Path) -> None:
     """The kernel refuses in the middle of a file: the written part is removed, the other files stay."""
-    done = subprocess.run(
+    completed = subprocess.run(
         [PYTHON, "-c", LIMITED, str(tmp_path)], capture_output=True, text=True, timeout=CEILING, check=False, cwd=ROOT
     )
     unwritten = {"stderr.log": "File too large"}
-    assert (done.stderr, json.loads(done.stdout)) == ("", ["completed", 12000, ["artifacts_incomplete"], unwritten])
+    assert (completed.stderr, json.loads(completed.stdout)) == (
+        "",
+        ["completed", 12000, ["artifacts_incomplete"], unwritten],
+    )
     assert list_files(tmp_path) == sorted(set(ARTIFACT_TEXTS) - {"stderr.log"})
     assert read_result_file(tmp_path)["unwritten"] == unwritten
 
@@ -199,8 +202,8 @@ anyio.run(lambda: run_once(argv, artifacts=sys.argv[1], deciders=Deciders(artifa
 @pytest.mark.slow
 def test_a_supervisor_that_is_killed_leaves_no_result_and_no_half_file(tmp_path: Path) -> None:
     """The lines that it had read are there, under names that no reader mistakes for the files."""
-    done = subprocess.run([PYTHON, "-c", KILLED, str(tmp_path)], timeout=CEILING, check=False, cwd=ROOT)
-    assert done.returncode == -signal.SIGKILL
+    completed = subprocess.run([PYTHON, "-c", KILLED, str(tmp_path)], timeout=CEILING, check=False, cwd=ROOT)
+    assert completed.returncode == -signal.SIGKILL
     parts = {name.rsplit(".", 2)[0]: tmp_path / name for name in list_files(tmp_path) if name.endswith(".part")}
     assert sorted(parts) == sorted(set(ARTIFACT_TEXTS) - {"result.json"})
     assert len(list_files(tmp_path)) == len(parts)

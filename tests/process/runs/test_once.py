@@ -193,11 +193,11 @@ def test_silence_ends_a_run_and_says_how_long_it_was(backend: str) -> None:
 def test_a_deaf_tree_is_killed_after_the_grace(backend: str) -> None:
     """TERM is ignored by shell and child alike; KILL is not."""
     line = "trap '' TERM; sh -c 'trap \"\" TERM; echo $$; sleep 60'; sleep 60"
-    begun = time.monotonic()
+    start = time.monotonic()
     result = run_shell_line(backend, line, policy=Policy(inactivity_timeout=0.2, kill_grace=0.1))
     assert result.outcome is Outcome.INACTIVE
     assert result.agent_status == -9
-    assert time.monotonic() - begun >= 0.3
+    assert time.monotonic() - start >= 0.3
     assert is_gone(int(result.transcript))
 
 

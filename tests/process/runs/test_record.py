@@ -75,8 +75,8 @@ def normalize_recording(file: Path) -> dict[str, Any]:
         elif code == "x":
             ends = {key: value for key, value in data.items() if key != "process"}
     tree = [(how, lives.get(name, CEILING)) for name, (_, how) in seen.items()]
-    told = {code: list_relevant_parts(data) for code, data in streams.items()}
-    return {"streams": told, "ends": ends, "tree": tree, "left": sorted(seen.keys() - lives.keys()) != []}
+    fields = {code: list_relevant_parts(data) for code, data in streams.items()}
+    return {"streams": fields, "ends": ends, "tree": tree, "left": sorted(seen.keys() - lives.keys()) != []}
 
 
 def assert_alike(first_path: Path, second_path: Path) -> None:
@@ -96,11 +96,11 @@ def read_duration(file: Path) -> float:
     return sum(float(line[0]) for line in lines[: end + 1])
 
 
-def record_twice(lab: ScenarioRunner, folder: Path, command: list[str], **how: Any) -> tuple[Path, Path]:
+def record_twice(runner: ScenarioRunner, folder: Path, command: list[str], **how: Any) -> tuple[Path, Path]:
     """Record a program, and the fake that plays the recording; give both records."""
     first, second = folder / "one.scenario.yaml", folder / "two.scenario.yaml"
     record_program(first, command, **how)
-    fake = lab.make_fake(load(first))
+    fake = runner.make_fake(load(first))
     try:
         record_program(second, fake.argv, **how)
     finally:
@@ -110,19 +110,19 @@ def record_twice(lab: ScenarioRunner, folder: Path, command: list[str], **how: A
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_the_second_recording_of_a_program_equals_the_first(name: str, lab: ScenarioRunner, tmp_path: Path) -> None:
+def test_the_second_recording_of_a_program_equals_the_first(name: str, runner: ScenarioRunner, tmp_path: Path) -> None:
     """The recording holds the scenario's actions: bytes, ends, the descent of each process and how long it takes."""
-    first, second = record_twice(lab, tmp_path, ["sh", "-c", PROGRAMS[name]])
+    first, second = record_twice(runner, tmp_path, ["sh", "-c", PROGRAMS[name]])
     assert_alike(first, second)
     assert read_duration(second) >= read_duration(first) - 0.25
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["claude/tool", "codex/tool", "gemini/stream", "pi/hello"])
-def test_a_fake_of_a_real_cli_is_recorded_in_its_dialect(name: str, lab: ScenarioRunner, tmp_path: Path) -> None:
+def test_a_fake_of_a_real_cli_is_recorded_in_its_dialect(name: str, runner: ScenarioRunner, tmp_path: Path) -> None:
     """One of each dialect runs with processes and pipes; all others run in memory (tests/mirrors)."""
-    fake = lab.make_fake(load(find_mirror(name)))
-    first, second = record_twice(lab, tmp_path, fake.argv)
+    fake = runner.make_fake(load(find_mirror(name)))
+    first, second = record_twice(runner, tmp_path, fake.argv)
     fake.finish()
     assert_alike(first, second)
     text = (tmp_path / "one.scenario.yaml").read_text("utf-8")
@@ -131,10 +131,10 @@ def test_a_fake_of_a_real_cli_is_recorded_in_its_dialect(name: str, lab: Scenari
 
 
 @pytest.mark.slow
-def test_a_supervisor_does_not_notice_the_recorder(lab: ScenarioRunner, tmp_path: Path) -> None:
+def test_a_supervisor_does_not_notice_the_recorder(runner: ScenarioRunner, tmp_path: Path) -> None:
     """It holds a session through the recorder; the file has that session, prompt by prompt."""
     script = "{wait_for: prompt 1}, {answer: one}, {wait_for: prompt 2}, {answer: two}"
-    fake = lab.make_fake(loads(f"scenario: x\nagent: {{dialect: pi, mode: rpc}}\nscript: [{script}]\n"))
+    fake = runner.make_fake(loads(f"scenario: x\nagent: {{dialect: pi, mode: rpc}}\nscript: [{script}]\n"))
     out = tmp_path / "x.scenario.yaml"
 
     async def hold() -> list[tuple[Any, ...]]:
@@ -154,10 +154,10 @@ def test_a_supervisor_does_not_notice_the_recorder(lab: ScenarioRunner, tmp_path
 @pytest.mark.slow
 def test_the_bytes_pass_through_as_they_are(tmp_path: Path) -> None:
     """A supervisor sees the same with the recorder and without it."""
-    done = record_program(
+    completed = record_program(
         tmp_path / "x.scenario.yaml", ["sh", "-c", "cat; printf '\\377\\000'; echo oops >&2; exit 5"], input=b"in"
     )
-    assert (done.stdout, done.stderr[:5], done.returncode) == (b"in\xff\x00", b"oops\n", 5)
+    assert (completed.stdout, completed.stderr[:5], completed.returncode) == (b"in\xff\x00", b"oops\n", 5)
 
 
 def record_stubborn_program(folder: Path, name: str, command: list[str]) -> Path:
@@ -172,12 +172,12 @@ def record_stubborn_program(folder: Path, name: str, command: list[str]) -> Path
 
 
 @pytest.mark.slow
-def test_a_program_that_ignores_the_signal_goes_on_in_both(lab: ScenarioRunner, tmp_path: Path) -> None:
+def test_a_program_that_ignores_the_signal_goes_on_in_both(runner: ScenarioRunner, tmp_path: Path) -> None:
     """TERM passes through and is deadly for neither: not for the program, and not for the fake that plays it."""
     first = record_stubborn_program(
         tmp_path, "one", ["sh", "-c", "trap '' TERM; echo ready; sleep 0.4; echo still here; exit 4"]
     )
-    fake = lab.make_fake(load(tmp_path / "one.scenario.yaml"))
+    fake = runner.make_fake(load(tmp_path / "one.scenario.yaml"))
     second = record_stubborn_program(tmp_path, "two", fake.argv[:1])
     fake.finish()
     assert "when: {signal: TERM}\n    do: []" in (tmp_path / "one.scenario.yaml").read_text("utf-8")
@@ -231,8 +231,8 @@ def test_a_kill_of_the_recorder_is_recorded_though_the_program_has_ended_before(
 def test_a_terminal_is_one(tmp_path: Path) -> None:
     """A program that asks whether it talks to a terminal gets yes, and its size is ours, or the usual one."""
     command = ["sh", "-c", "test -t 0 && test -t 1 && test -t 2 && stty size"]
-    done = record_program(tmp_path / "x.scenario.yaml", command, "--terminal")
-    assert (done.returncode, done.stdout) == (0, b"24 80\r\n")
+    completed = record_program(tmp_path / "x.scenario.yaml", command, "--terminal")
+    assert (completed.returncode, completed.stdout) == (0, b"24 80\r\n")
 
 
 @pytest.mark.slow
@@ -240,8 +240,8 @@ def test_what_is_told_behind_a_recording(tmp_path: Path) -> None:
     """These lines and this file are the first sight for a first-time user of the recorder."""
     command = ["sh", "-c", 'echo "$MY_TOKEN"; echo "a rather long text"; exit 3']
     env = {**os.environ, "MY_TOKEN": "s3cr3t-v4lu3", "OTHER_TOKEN": "1"}
-    done = record_program(tmp_path / "x.scenario.yaml", command, "--shorten", "14", env=env, cwd=tmp_path)
-    assert re.sub(rb"\S*/(?=x\.)", b"", done.stderr).decode() == (
+    completed = record_program(tmp_path / "x.scenario.yaml", command, "--shorten", "14", env=env, cwd=tmp_path)
+    assert re.sub(rb"\S*/(?=x\.)", b"", completed.stderr).decode() == (
         "agentproc record: wrote x.scenario.yaml and x.record.jsonl\n"
         "agentproc record: redacted redacted1: value of MY_TOKEN (1 in stdout)\n"
         "agentproc record: not looked for: OTHER_TOKEN (too short, or a common word)\n"
@@ -292,10 +292,10 @@ def test_what_is_told_behind_a_recording(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_mistake_is_told_before_anything_runs(options: list[str], code: int, message: str, tmp_path: Path) -> None:
     """The message says the mistake and the remedy; no file is left."""
-    done = subprocess.run(
+    completed = subprocess.run(
         [*RECORD, *options], capture_output=True, text=True, check=False, timeout=CEILING, cwd=tmp_path
     )
-    assert (done.returncode, done.stderr) == (code, f"agentproc record: {message}")
+    assert (completed.returncode, completed.stderr) == (code, f"agentproc record: {message}")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -306,12 +306,12 @@ def test_a_mistake_is_told_before_anything_runs(options: list[str], code: int, m
 def test_a_flood_is_passed_on_and_its_beginning_is_recorded(program: str, least: int, tmp_path: Path) -> None:
     """It once took 14 bytes of memory for each byte that the program printed, and 150 for each byte of short lines."""
     out = tmp_path / "x.scenario.yaml"
-    done = record_program(out, ["sh", "-c", program], "--dialect", "raw")
-    told = done.stderr.decode().splitlines()[2]
+    completed = record_program(out, ["sh", "-c", program], "--dialect", "raw")
+    told = completed.stderr.decode().splitlines()[2]
     found = re.fullmatch(
         r"agentproc record: not faithful: (what came after the first (\d+) bytes was passed on, not recorded)", told
     )
-    assert (len(done.stdout), done.returncode) == (20_000_000, 0)
+    assert (len(completed.stdout), completed.returncode) == (20_000_000, 0)
     assert found is not None
     assert least < int(found[2]) < 1 << 24
     assert out.read_text("utf-8").splitlines()[1] == f"# {found[1]}"
@@ -331,7 +331,7 @@ def test_a_pipe_in_the_place_of_a_file_is_replaced(tmp_path: Path) -> None:
 def test_a_folder_in_the_place_of_a_file_is_found_before_anything_runs(tmp_path: Path) -> None:
     """The effects of the program were lost, with a traceback."""
     (tmp_path / "x.record.jsonl").mkdir()
-    done = record_program(tmp_path / "x.scenario.yaml", ["touch", str(tmp_path / "ran")])
+    completed = record_program(tmp_path / "x.scenario.yaml", ["touch", str(tmp_path / "ran")])
     place = f'--out is "{tmp_path}/x.scenario.yaml", and {tmp_path}/x.record.jsonl is a folder'
-    assert (done.returncode, done.stderr.decode()) == (2, f"agentproc record: {place}\nname another file\n")
+    assert (completed.returncode, completed.stderr.decode()) == (2, f"agentproc record: {place}\nname another file\n")
     assert not (tmp_path / "ran").exists()

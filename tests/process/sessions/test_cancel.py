@@ -146,11 +146,11 @@ def test_a_session_on_the_real_clock_and_an_ordinary_program(backend: str, tmp_p
     policy = Policy(prompt_timeout=0.2, restart_backoff=0.05, close_grace=CEILING)
 
     async def converse(session: Session) -> list[Any]:
-        told = []
+        lines = []
         for text in ("one", "think", "two", "die", "three"):
             result = await session.prompt(text).outcome()
-            told.append((result.outcome.value, result.text))
-        return [*told, session.status]
+            lines.append((result.outcome.value, result.text))
+        return [*lines, session.status]
 
     async def host() -> list[Any]:
         with anyio.fail_after(CEILING):

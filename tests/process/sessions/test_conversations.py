@@ -72,9 +72,9 @@ async def talk_to_pi(argv: list[str]) -> tuple[list[str], list[str], int]:
         await client.send(id=4, type="abort")
         await client.read(lambda event: event.get("id") == 4)
         code = await client.close()
-    told = [f"{event['id']} {event['success']}" for event in client.events if event["type"] == "response"]
+    lines = [f"{event['id']} {event['success']}" for event in client.events if event["type"] == "response"]
     ends = [event["messages"][-1]["stopReason"] for event in client.events if event["type"] == "agent_end"]
-    return told, ends, code
+    return lines, ends, code
 
 
 TALKED = (["1 True", "2 False", "3 True", "4 True"], ["stop", "aborted"])
@@ -140,10 +140,10 @@ def test_a_conversation_with_claude_takes_the_time_of_its_script(stand: Stand, b
     assert stand.run(host, backend=backend) == ((RESULTS, 0), 16.0)
 
 
-def test_a_conversation_with_claude_is_the_same_in_real_time(lab: ScenarioRunner) -> None:
+def test_a_conversation_with_claude_is_the_same_in_real_time(runner: ScenarioRunner) -> None:
     """The same fake without a virtual clock keeps time itself."""
     script = CLAUDE.replace("10s", "50ms").replace("1s", "50ms").replace("5s", "50ms")
-    fake = lab.make_fake(build_scenario(script, "{dialect: claude, mode: session}"))
+    fake = runner.make_fake(build_scenario(script, "{dialect: claude, mode: session}"))
     try:
         assert anyio.run(talk_to_claude, fake.argv) == (RESULTS, 0)
     finally:
@@ -162,10 +162,10 @@ def test_a_line_that_claude_cannot_read_ends_it(stand: Stand) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (1, b"", told)
 
 
-def test_a_conversation_with_pi_is_the_same_in_real_time(lab: ScenarioRunner) -> None:
+def test_a_conversation_with_pi_is_the_same_in_real_time(runner: ScenarioRunner) -> None:
     """The same fake without a virtual clock keeps time itself."""
     script = PI.replace("10s", "50ms").replace("2s", "50ms")
-    fake = lab.make_fake(build_scenario(script, "{dialect: pi, mode: rpc}"))
+    fake = runner.make_fake(build_scenario(script, "{dialect: pi, mode: rpc}"))
     try:
         assert anyio.run(talk_to_pi, fake.argv) == (*TALKED, 0)
     finally:
@@ -212,24 +212,28 @@ def test_a_conversation_in_acp_takes_the_time_of_its_script(stand: Stand, backen
     assert stand.run(host, backend=backend) == (([None, None, "end_turn", "cancelled"], 0), 13.0)
 
 
-def test_a_conversation_in_acp_is_the_same_in_real_time(lab: ScenarioRunner) -> None:
+def test_a_conversation_in_acp_is_the_same_in_real_time(runner: ScenarioRunner) -> None:
     """The same fake without a virtual clock keeps time itself."""
-    fake = lab.make_fake(build_scenario(ACP.replace("10s", "50ms").replace("1s", "50ms").replace("2s", "50ms"), "acp"))
+    fake = runner.make_fake(
+        build_scenario(ACP.replace("10s", "50ms").replace("1s", "50ms").replace("2s", "50ms"), "acp")
+    )
     try:
         assert anyio.run(talk_to_acp, fake.argv) == ([None, None, "end_turn", "cancelled"], 0)
     finally:
         fake.finish()
 
 
-def test_a_fake_of_a_session_starts_without_json_and_re(lab: ScenarioRunner) -> None:
+def test_a_fake_of_a_session_starts_without_json_and_re(runner: ScenarioRunner) -> None:
     """A start costs milliseconds; the scanner alone reads requests."""
-    fake = lab.make_fake(build_scenario("- wait_for: prompt 1\n- answer: hi", "{dialect: pi, mode: rpc}"))
+    fake = runner.make_fake(build_scenario("- wait_for: prompt 1\n- answer: hi", "{dialect: pi, mode: rpc}"))
     stub = fake.path
     code = f"import sys, atexit; sys.argv = {fake.argv!r}; source = open({stub!r}).read()\n"
     code += "import posix; end = posix._exit\n"
     code += "posix._exit = lambda code: (print(*sys.modules, file=sys.stderr, flush=True), end(code))\nexec(source)"
     told = json.dumps({"id": 1, "type": "prompt", "message": "hi"}).encode() + b"\n"
-    done = subprocess.run([sys.executable, "-IS", "-c", code], input=told, capture_output=True, timeout=20, check=True)
+    completed = subprocess.run(
+        [sys.executable, "-IS", "-c", code], input=told, capture_output=True, timeout=20, check=True
+    )
     fake.finish()
-    assert b'"agent_end"' in done.stdout
-    assert not {"json", "re", "enum", "threading"} & set(done.stderr.decode().split())
+    assert b'"agent_end"' in completed.stdout
+    assert not {"json", "re", "enum", "threading"} & set(completed.stderr.decode().split())

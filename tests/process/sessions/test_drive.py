@@ -72,12 +72,12 @@ expect:
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_a_drive_is_played_as_the_model_foretells(lab: ScenarioRunner, backend: str) -> None:
+def test_a_drive_is_played_as_the_model_foretells(runner: ScenarioRunner, backend: str) -> None:
     """Every event of both sides at its nanosecond, and the same answer."""
     scenario = loads(EVERYTHING, "everything")
     foretold, played = (
         run_in_model(scenario, reference_supervisor()),
-        lab.play(scenario, reference_supervisor(), backend=backend),
+        runner.play(scenario, reference_supervisor(), backend=backend),
     )
     assert [row for row in judge_all_expectations(played) if row.verdict is not Verdict.PASSED] == []
     assert compute_normal_form(played.record) == compute_normal_form(foretold.record)
@@ -93,12 +93,12 @@ scripts: [[{wait_for: prompt 1}, {exit: 3}], [{wait_for: prompt 1}, {answer: don
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_a_caller_whose_time_has_come_waits_for_its_turn(lab: ScenarioRunner, backend: str) -> None:
+def test_a_caller_whose_time_has_come_waits_for_its_turn(runner: ScenarioRunner, backend: str) -> None:
     """The loop counts as the last run: sessions move first, and so they do in the model."""
     scenario = loads(AT_ONE_INSTANT, "at-one-instant")
     foretold, played = (
         run_in_model(scenario, reference_supervisor()),
-        lab.play(scenario, reference_supervisor(), backend=backend),
+        runner.play(scenario, reference_supervisor(), backend=backend),
     )
     assert compute_normal_form(played.record) == compute_normal_form(foretold.record)
 
@@ -117,7 +117,7 @@ class _OneShot:
         raise AssertionError("it is never asked")
 
 
-def test_a_session_is_not_applicable_to_a_supervisor_of_runs(lab: ScenarioRunner) -> None:
+def test_a_session_is_not_applicable_to_a_supervisor_of_runs(runner: ScenarioRunner) -> None:
     """It claims nothing about sessions, and is not blamed."""
     with pytest.raises(NotApplicable, match="sessions"):
-        lab.play(loads(EVERYTHING, "everything"), _OneShot())
+        runner.play(loads(EVERYTHING, "everything"), _OneShot())

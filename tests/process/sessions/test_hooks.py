@@ -31,8 +31,8 @@ GREETED: dict[str, object] = {
 
 def build_hook_step(event: str) -> str:
     """Give the step in which a hook fires."""
-    told = {"hook_event_name": event, "tool_name": "Bash"}
-    request = {"subtype": "hook_callback", "callback_id": "mine", "input": told}
+    fields = {"hook_event_name": event, "tool_name": "Bash"}
+    request = {"subtype": "hook_callback", "callback_id": "mine", "input": fields}
     return print_line_step({"type": "control_request", "request_id": event, "request": request})
 
 

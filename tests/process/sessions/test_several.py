@@ -92,12 +92,12 @@ expect:
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_several_sessions_are_played_as_the_model_foretells(lab: ScenarioRunner, backend: str) -> None:
+def test_several_sessions_are_played_as_the_model_foretells(runner: ScenarioRunner, backend: str) -> None:
     """Every event of all sides at its nanosecond, and the same answers."""
     scenario = loads(EVERYTHING, "everything")
     foretold, played = (
         run_in_model(scenario, reference_supervisor()),
-        lab.play(scenario, reference_supervisor(), backend=backend),
+        runner.play(scenario, reference_supervisor(), backend=backend),
     )
     assert [row for row in judge_all_expectations(played) if row.verdict is not Verdict.PASSED] == []
     assert compute_normal_form(played.record) == compute_normal_form(foretold.record)
@@ -122,10 +122,10 @@ class _Mixed(ReferenceSupervisor):
         else:
             swapped = {first.name: second.name, second.name: first.name}
             drive: list[CallerAction] = []
-            for deed in order.drive:
-                is_hit = f"{deed.kind}s" == self.wrong
-                drive += [deed] if not is_hit or deed.kind == "close" else []
-                drive += [replace(deed, session=swapped[deed.session])] if is_hit else []
+            for action in order.drive:
+                is_hit = f"{action.kind}s" == self.wrong
+                drive += [action] if not is_hit or action.kind == "close" else []
+                drive += [replace(action, session=swapped[action.session])] if is_hit else []
             order = replace(order, drive=tuple(drive))
         return await super().run(order)
 
@@ -139,10 +139,12 @@ class _Mixed(ReferenceSupervisor):
         ("sessions-close-kills-one", "closes", "sessions.other.turns.1.outcome"),
     ],
 )
-def test_a_supervisor_that_mixes_its_sessions_up_is_red(lab: ScenarioRunner, name: str, wrong: str, red: str) -> None:
+def test_a_supervisor_that_mixes_its_sessions_up_is_red(
+    runner: ScenarioRunner, name: str, wrong: str, red: str
+) -> None:
     """A scenario about keeping sessions apart must find a supervisor that mixes them up."""
     scenario = load_bundled(name)
-    rows = judge_all_expectations(lab.play(scenario, _Mixed(wrong)))
+    rows = judge_all_expectations(runner.play(scenario, _Mixed(wrong)))
     assert red in [row.key for row in rows if row.verdict is Verdict.FAILED]
 
 
@@ -152,15 +154,15 @@ class _OneShot(ReferenceSupervisor):
     holds_sessions = False
 
 
-def test_sessions_are_not_applicable_to_a_supervisor_of_runs(lab: ScenarioRunner) -> None:
+def test_sessions_are_not_applicable_to_a_supervisor_of_runs(runner: ScenarioRunner) -> None:
     """It claims nothing about sessions, and is not blamed."""
     with pytest.raises(NotApplicable, match="sessions"):
-        lab.play(loads(EVERYTHING, "everything"), _OneShot())
+        runner.play(loads(EVERYTHING, "everything"), _OneShot())
 
 
-def test_a_scenario_of_several_sessions_has_no_single_fake(lab: ScenarioRunner) -> None:
+def test_a_scenario_of_several_sessions_has_no_single_fake(runner: ScenarioRunner) -> None:
     """Its parts have one each, which is called as its session is."""
     scenario = loads(EVERYTHING, "everything")
     with pytest.raises(UsageError, match="everything has a fake for each of its sessions: one, two, three, idle"):
-        lab.make_fake(scenario)
-    assert lab.make_fake(scenario.parts["two"]).name == "pi"
+        runner.make_fake(scenario)
+    assert runner.make_fake(scenario.parts["two"]).name == "pi"

@@ -48,8 +48,8 @@ class Faulty(NeverStartsAgent):
 
     name = "faulty"
 
-    def __init__(self, deed: Callable[[Process], object], *, is_reaped: bool = False) -> None:
-        self.deed = deed
+    def __init__(self, action: Callable[[Process], object], *, is_reaped: bool = False) -> None:
+        self.deed = action
         self.is_reaped = is_reaped
 
     async def run_one(self, order: RunRequest) -> RunReport:
@@ -123,24 +123,26 @@ def read_process_name(pid: int) -> str:
         return file.read().strip()
 
 
-@pytest.mark.parametrize("deed", WRONG)
-def test_a_signal_for_somebody_else_is_told_and_not_delivered(lab: ScenarioRunner, other: Process, deed: str) -> None:
+@pytest.mark.parametrize("action", WRONG)
+def test_a_signal_for_somebody_else_is_told_and_not_delivered(
+    runner: ScenarioRunner, other: Process, action: str
+) -> None:
     """Red on `bystanders`, with the victim and the line of the supervisor's own code; this test survives."""
-    does, words = WRONG[deed]
-    played = lab.play(SCENARIO, Faulty(lambda agent: does(agent, other)))
+    does, words = WRONG[action]
+    played = runner.play(SCENARIO, Faulty(lambda agent: does(agent, other)))
     row = find_bystander_check(played)
     assert row is not None
     assert (row.verdict, row.wanted) == (Verdict.FAILED, "unharmed")
     assert row.seen.startswith(words.format(other=other.pid, name=read_process_name(other.pid), parent=os.getppid()))
-    line = (signal_by_pidfd if deed == "by pidfd" else does).__code__.co_firstlineno
-    assert row.seen.endswith(f", sent by {HERE}:{line + 4 if deed == 'by pidfd' else line}")
+    line = (signal_by_pidfd if action == "by pidfd" else does).__code__.co_firstlineno
+    assert row.seen.endswith(f", sent by {HERE}:{line + 4 if action == 'by pidfd' else line}")
     assert row.hint
     assert [row.key for row in judge_all_expectations(played) if row.verdict is Verdict.FAILED] == ["bystanders"]
 
 
 @pytest.mark.parametrize("is_real", [False, True], ids=["virtual", "real"])
 def test_the_group_of_an_agent_that_leads_none_is_that_of_pytest(
-    lab: ScenarioRunner, backend: str, *, is_real: bool
+    runner: ScenarioRunner, backend: str, *, is_real: bool
 ) -> None:
     """The oldest mistake with groups: the agent was started without a session of its own."""
 
@@ -152,7 +154,7 @@ def test_the_group_of_an_agent_that_leads_none_is_that_of_pytest(
             process.wait()
             return _report_success(order)
 
-    played = (lab.play_real if is_real else lab.play)(build_scenario("- linger: 5s"), Grouped(), backend=backend)
+    played = (runner.play_real if is_real else runner.play)(build_scenario("- linger: 5s"), Grouped(), backend=backend)
     row = find_bystander_check(played)
     assert row is not None
     assert row.seen.startswith("TERM to the process group of pytest, sent by " + HERE)
@@ -163,7 +165,7 @@ def test_the_group_of_an_agent_that_leads_none_is_that_of_pytest(
 
 @pytest.mark.parametrize("send", [os.kill, os.killpg], ids=["kill", "killpg"])
 def test_a_pid_that_is_free_by_now_is_noted_and_fails_nothing(
-    lab: ScenarioRunner, send: Callable[[int, int], None]
+    runner: ScenarioRunner, send: Callable[[int, int], None]
 ) -> None:
     """It harmed no process this time; the timeline shows its reader that it could have."""
 
@@ -173,7 +175,7 @@ def test_a_pid_that_is_free_by_now_is_noted_and_fails_nothing(
             getattr(os, send.__name__)(agent.pid, signal.SIGTERM)
 
     scenario = build_scenario("- say: one\n- linger: 5s")
-    played = lab.play(scenario, Faulty(late, is_reaped=True))
+    played = runner.play(scenario, Faulty(late, is_reaped=True))
     assert find_bystander_check(played) is None
     (note,) = [event.data for event in played.record.events if "stray" in event.data]
     assert (note["stray"], note["to"], note["who"]) == ("TERM", "freed", "agent")
@@ -232,17 +234,17 @@ RIGHT: dict[str, CallerAction] = {
 
 
 @pytest.mark.parametrize("is_real", [False, True], ids=["virtual", "real"])
-@pytest.mark.parametrize("deed", RIGHT)
+@pytest.mark.parametrize("action", RIGHT)
 def test_what_a_supervisor_may_signal_is_no_bystander(
-    lab: ScenarioRunner, other: Process, deed: str, *, is_real: bool
+    runner: ScenarioRunner, other: Process, action: str, *, is_real: bool
 ) -> None:
     """Allowed: its agent, its own programs, itself if it listens, signal 0 to any one: an accusation must be right."""
-    does = RIGHT[deed]
-    played = (lab.play_real if is_real else lab.play)(SCENARIO, Faulty(lambda agent: does(agent, other)))
+    does = RIGHT[action]
+    played = (runner.play_real if is_real else runner.play)(SCENARIO, Faulty(lambda agent: does(agent, other)))
     assert [event.data for event in played.record.events if "stray" in event.data] == []
 
 
-def test_what_a_dead_agent_left_in_its_group_may_be_signalled(lab: ScenarioRunner) -> None:
+def test_what_a_dead_agent_left_in_its_group_may_be_signalled(runner: ScenarioRunner) -> None:
     """The number of a group is taken while the group has a member."""
 
     class Patient(NeverStartsAgent):
@@ -252,7 +254,7 @@ def test_what_a_dead_agent_left_in_its_group_may_be_signalled(lab: ScenarioRunne
             signal_group_of_reaped_leader(process, process)
             return _report_success(order)
 
-    played = lab.play(SCENARIO, Patient())
+    played = runner.play(SCENARIO, Patient())
     assert [event.data["process"] for event in played.record.events if event.data.get("signal") == "KILL"] == [
         "agent",
         "helper",
@@ -260,7 +262,7 @@ def test_what_a_dead_agent_left_in_its_group_may_be_signalled(lab: ScenarioRunne
     assert [event for event in played.record.events if "stray" in event.data] == []
 
 
-def test_a_thread_that_was_there_before_is_not_the_supervisors(lab: ScenarioRunner, other: Process) -> None:
+def test_a_thread_that_was_there_before_is_not_the_supervisors(runner: ScenarioRunner, other: Process) -> None:
     """A plugin's watchdog may signal whom it likes; a thread of the supervisor's may not."""
     ask, done = threading.Event(), threading.Event()
 
@@ -284,11 +286,11 @@ def test_a_thread_that_was_there_before_is_not_the_supervisors(lab: ScenarioRunn
     thread = threading.Thread(target=watchdog)
     thread.start()
     try:
-        assert find_bystander_check(lab.play(SCENARIO, Faulty(through_the_watchdog))) is None
+        assert find_bystander_check(runner.play(SCENARIO, Faulty(through_the_watchdog))) is None
     finally:
         ask.set()
         thread.join()
-    row = find_bystander_check(lab.play(SCENARIO, Threaded()))
+    row = find_bystander_check(runner.play(SCENARIO, Threaded()))
     assert row is not None
     assert (
         row.seen
@@ -318,10 +320,10 @@ def test_only_a_subjects_run_is_watched() -> None:
 @pytest.mark.parametrize(
     "subject", [reference_supervisor(), *(make() for make in TRIVIAL_SUBJECTS)], ids=lambda subject: str(subject.name)
 )
-def test_who_signals_nobody_else_passes(lab: ScenarioRunner, subject: Subject) -> None:
+def test_who_signals_nobody_else_passes(runner: ScenarioRunner, subject: Subject) -> None:
     """The check is stated here, so that it has a row; null never started an agent."""
     scenario = loads("scenario: a\nagent: pi\nscript: [{say: a}, {linger: 5s}]\nexpect: {bystanders: unharmed}\n")
-    played = lab.play(scenario, subject)
+    played = runner.play(scenario, subject)
     row = find_bystander_check(played)
     assert row is not None
     assert row.verdict is (Verdict.NOT_EXERCISED if subject.name == "null" else Verdict.PASSED)

@@ -84,22 +84,22 @@ def test_a_subject_whose_shell_signals_a_bystander_fails() -> None:
     class Shelled(NeverStartsAgent):
         async def run_one(self, order: RunRequest) -> RunReport:
             process = _start_agent(order)
-            in_group, apart = list_decoy_pids(lab._decoys)  # noqa: SLF001  # as above
+            in_group, apart = list_decoy_pids(runner._decoys)  # noqa: SLF001  # as above
             await anyio.run_process(["/bin/sh", "-c", f"kill -KILL {in_group}; kill -TERM {apart}"])
             process.kill()
             process.wait()
             return _report_success(order)
 
-    with ScenarioRunner() as lab:
+    with ScenarioRunner() as runner:
         scenario = build_scenario("- linger: 5s")
-        rows = judge_all_expectations(lab.play_real(scenario, Shelled()))
+        rows = judge_all_expectations(runner.play_real(scenario, Shelled()))
         (row,) = [row for row in rows if row.key == "bystanders"]
         assert (row.verdict, row.seen) == (
             Verdict.FAILED,
             "KILL to a decoy process in the process group of pytest; TERM to a decoy process in a session of its own",
         )
         assert row.hint.startswith("a process beside the run, which nobody has a reason to signal")
-        clean = judge_all_expectations(lab.play_real(scenario, Killing()))
+        clean = judge_all_expectations(runner.play_real(scenario, Killing()))
         assert [row.key for row in clean if row.verdict is Verdict.FAILED] == []
 
 
@@ -141,8 +141,8 @@ def test_what_is_pending_when_the_question_is_read_is_in_the_answer() -> None:
         "assert not decoy['answer_requests']([], os.getpid())\n"
     )
     command = [sys.executable, "-c", program, decoy_program.__file__]
-    done = subprocess.run(command, input=b"?", capture_output=True, check=True, timeout=60)
-    assert done.stdout == b"15:run\n"
+    completed = subprocess.run(command, input=b"?", capture_output=True, check=True, timeout=60)
+    assert completed.stdout == b"15:run\n"
 
 
 @pytest.mark.usefixtures("beside")
@@ -202,7 +202,7 @@ made.start_missing()
 print(*[process.pid for process in made._processes.values()], flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, check=False)
-    assert done.returncode == -signal.SIGKILL
-    assert all(is_gone(int(pid)) for pid in done.stdout.split())
-    assert len(done.stdout.split()) == 2
+    completed = subprocess.run([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, check=False)
+    assert completed.returncode == -signal.SIGKILL
+    assert all(is_gone(int(pid)) for pid in completed.stdout.split())
+    assert len(completed.stdout.split()) == 2

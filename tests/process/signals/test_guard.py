@@ -26,11 +26,11 @@ def test_when_a_descendants_pid_is_free_is_nobodys_word(is_reaped: bool) -> None
     assert notes == []
 
 
-@pytest.mark.parametrize("seen", [None, ProcessStat("sh", "S", 1, 2, 2, 3)], ids=["nobody", "somebody else"])
-def test_who_is_reaped_meanwhile_is_no_stray(seen: ProcessStat | None, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("observed", [None, ProcessStat("sh", "S", 1, 2, 2, 3)], ids=["nobody", "somebody else"])
+def test_who_is_reaped_meanwhile_is_no_stray(observed: ProcessStat | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A keeper reaps it between two looks, and another process may have its pid by then."""
     notes: list[dict[str, Any]] = []
-    monkeypatch.setattr(_signal_guard, "read_stat", lambda _pid: seen)
+    monkeypatch.setattr(_signal_guard, "read_stat", lambda _pid: observed)
     monkeypatch.setattr(_signal_guard, "is_unrelated_process", lambda *_: True)
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
         pidfd = os.pidfd_open(process.pid)

@@ -143,10 +143,12 @@ async def kill_and_raise(agent: Process) -> None:
         (kill_child_alone, "passed passed failed"),
     ],
 )
-def test_a_task_that_is_cancelled_may_clean_up_in_many_ways(lab: ScenarioRunner, clean: Any, verdicts: str) -> None:
+def test_a_task_that_is_cancelled_may_clean_up_in_many_ways(runner: ScenarioRunner, clean: Any, verdicts: str) -> None:
     """It is cancelled once, as by `Task.cancel`, so it may wait; a child that its loop ends soon after has ended."""
     subject = Function(build_asyncio_supervisor(clean), limits=LIMITS, dialects=["raw"])
-    seen = [choose_overall_verdict(judge_all_expectations(lab.play(scenario, subject))).value for scenario in SCENARIOS]
+    seen = [
+        choose_overall_verdict(judge_all_expectations(runner.play(scenario, subject))).value for scenario in SCENARIOS
+    ]
     assert " ".join(seen) == verdicts
 
 
@@ -194,26 +196,30 @@ def build_anyio_supervisor(*, shielded: bool) -> Callable[[RunRequest], Any]:
 @pytest.mark.parametrize(("shielded", "verdict"), [(True, "passed"), (False, "failed")])
 @pytest.mark.parametrize("scenario", SCENARIOS_OF_SCOPES, ids=lambda scenario: scenario.id)
 def test_a_cleanup_that_waits_needs_a_shield(
-    lab: ScenarioRunner, scenario: Scenario, backend: str, verdict: str, *, shielded: bool
+    runner: ScenarioRunner, scenario: Scenario, backend: str, verdict: str, *, shielded: bool
 ) -> None:
     """A scope cancels at every await, on asyncio as on trio, so that a cleanup ends at its first one."""
     limits = {**LIMITS, "inactivity_timeout": 120}
     subject = Function(build_anyio_supervisor(shielded=shielded), limits=limits, dialects=["raw"], cancellable=True)
-    assert choose_overall_verdict(judge_all_expectations(lab.play(scenario, subject, backend=backend))).value == verdict
+    assert (
+        choose_overall_verdict(judge_all_expectations(runner.play(scenario, subject, backend=backend))).value == verdict
+    )
 
 
-def test_who_is_cancelled_as_a_task_alone_says_so(lab: ScenarioRunner) -> None:
+def test_who_is_cancelled_as_a_task_alone_says_so(runner: ScenarioRunner) -> None:
     """A cleanup in asyncio's own style may wait, and is not judged by a scope."""
     subject = Function(
         build_asyncio_supervisor(terminate_wait_and_kill), limits=LIMITS, dialects=["raw"], cancellable="task"
     )
-    assert choose_overall_verdict(judge_all_expectations(lab.play(SCENARIOS[1], subject))).value == "passed"
+    assert choose_overall_verdict(judge_all_expectations(runner.play(SCENARIOS[1], subject))).value == "passed"
     with pytest.raises(NotApplicable, match="a supervisor that a cancel scope of anyio's may cancel"):
-        lab.play(SCENARIOS_OF_SCOPES[0], subject)
+        runner.play(SCENARIOS_OF_SCOPES[0], subject)
     subject = Function(
         build_asyncio_supervisor(terminate_wait_and_kill), limits=LIMITS, dialects=["raw"], cancellable=True
     )
-    assert choose_overall_verdict(judge_all_expectations(lab.play(SCENARIOS_OF_SCOPES[0], subject))).value == "failed"
+    assert (
+        choose_overall_verdict(judge_all_expectations(runner.play(SCENARIOS_OF_SCOPES[0], subject))).value == "failed"
+    )
 
 
 def test_there_is_no_other_way_to_be_cancelled() -> None:
@@ -230,23 +236,23 @@ async def supervise_without_scope(order: RunRequest) -> str:
 
 
 @pytest.mark.parametrize(("function", "verdict"), [(supervise_in_scope, "passed"), (supervise_without_scope, "failed")])
-def test_a_scope_that_is_cancelled_is_left(lab: ScenarioRunner, function: Any, verdict: str) -> None:
+def test_a_scope_that_is_cancelled_is_left(runner: ScenarioRunner, function: Any, verdict: str) -> None:
     """On trio a cancellation holds until the scope is left."""
     subject = Function(function, limits=LIMITS, dialects=["raw"])
     seen = [
-        choose_overall_verdict(judge_all_expectations(lab.play(scenario, subject, backend="trio"))).value
+        choose_overall_verdict(judge_all_expectations(runner.play(scenario, subject, backend="trio"))).value
         for scenario in SCENARIOS
     ]
     assert seen == [verdict] * len(SCENARIOS)
 
 
-def test_in_real_time_it_is_the_same(lab: ScenarioRunner) -> None:
+def test_in_real_time_it_is_the_same(runner: ScenarioRunner) -> None:
     """The scale is the fastest at which real time can still separate the two."""
     verdicts = {}
     for clean in (terminate_wait_and_kill, do_nothing):
         subject = Function(build_asyncio_supervisor(clean), dialects=["raw"])
         verdicts[clean.__name__] = choose_overall_verdict(
-            judge_all_expectations(lab.play_real(SCENARIOS[0], subject, scale=10))
+            judge_all_expectations(runner.play_real(SCENARIOS[0], subject, scale=10))
         ).value
     assert verdicts == {"terminate_wait_and_kill": "passed", "do_nothing": "failed"}
 
@@ -258,7 +264,7 @@ def do_nothing_in_thread(_order: RunRequest) -> None:
 @pytest.mark.parametrize(
     "subject", [Command(["timeout", "60", "{agent}"]), Function(do_nothing_in_thread)], ids=lambda subject: subject.name
 )
-def test_who_cannot_be_cancelled_is_not_asked(lab: ScenarioRunner, subject: Any) -> None:
+def test_who_cannot_be_cancelled_is_not_asked(runner: ScenarioRunner, subject: Any) -> None:
     """A thread continues whatever happens to its caller, and a program has no thread."""
     with pytest.raises(NotApplicable, match="a supervisor that is async, and can be cancelled"):
-        lab.play_real(SCENARIOS[0], subject)
+        runner.play_real(SCENARIOS[0], subject)

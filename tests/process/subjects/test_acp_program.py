@@ -47,17 +47,17 @@ def describe_program(folder: Path) -> Command:
         "acp-session-resume-has-no-history",
     ],
 )
-def test_its_session_is_driven_over_its_stdin_and_stdout(lab: ScenarioRunner, name: str, tmp_path: Path) -> None:
+def test_its_session_is_driven_over_its_stdin_and_stdout(runner: ScenarioRunner, name: str, tmp_path: Path) -> None:
     """Prompts, a cancel, questions and the close go through it, in virtual time."""
-    played = lab.play(load_bundled(name), describe_program(tmp_path))
+    played = runner.play(load_bundled(name), describe_program(tmp_path))
     assert played.record.header["arm"] == "preload"
     assert judge_play(played).verdict is Verdict.PASSED
 
 
 @pytest.mark.slow
-def test_a_turn_of_a_program_that_has_died_has_no_answer(lab: ScenarioRunner, tmp_path: Path) -> None:
+def test_a_turn_of_a_program_that_has_died_has_no_answer(runner: ScenarioRunner, tmp_path: Path) -> None:
     """The prompt in flight is lost, and nothing waits for it."""
-    assert judge_play(lab.play(loads(CRASH), describe_program(tmp_path))).verdict is Verdict.PASSED
+    assert judge_play(runner.play(loads(CRASH), describe_program(tmp_path))).verdict is Verdict.PASSED
 
 
 ANSWERS_AND_ENDS = """\
@@ -72,7 +72,7 @@ for line in sys.stdin:
 
 @pytest.mark.slow
 def test_an_answer_that_is_read_after_the_end_of_the_program_counts(
-    lab: ScenarioRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    runner: ScenarioRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On trio the end of the program may be seen before its last line: here the reader gets no turn for that line."""
 
@@ -86,7 +86,7 @@ def test_an_answer_that_is_read_after_the_end_of_the_program_counts(
     (tmp_path / "ends.py").write_text(ANSWERS_AND_ENDS)
     file = tmp_path / "mine.toml"
     file.write_text(f'command = "{sys.executable} {tmp_path}/ends.py {{agent}}"\nsessions = "acp"\n', "utf-8")
-    played = lab.play_real(loads(CRASH), load_command_file(file))
+    played = runner.play_real(loads(CRASH), load_command_file(file))
     assert played.answer is not None
     assert [turn.outcome for turn in played.answer.turns or ()] == ["completed"]
 
@@ -107,12 +107,12 @@ for line in sys.stdin:
 
 
 @pytest.mark.slow
-def test_a_program_that_asks_without_options_gets_an_error(lab: ScenarioRunner, tmp_path: Path) -> None:
+def test_a_program_that_asks_without_options_gets_an_error(runner: ScenarioRunner, tmp_path: Path) -> None:
     """The mistake is the program's: it is answered as any other editor would, and is no error of an adapter."""
     (tmp_path / "asks.py").write_text(ASKS_WRONGLY)
     file = tmp_path / "mine.toml"
     file.write_text(f'command = "{sys.executable} {tmp_path}/asks.py {{agent}}"\nsessions = "acp"\n', "utf-8")
-    played = lab.play(loads(CRASH), load_command_file(file))
+    played = runner.play(loads(CRASH), load_command_file(file))
     assert played.answer is not None
     assert [turn.outcome for turn in played.answer.turns or ()] == ["completed"]
 
@@ -125,12 +125,12 @@ sys.exit(3)
 
 
 @pytest.mark.slow
-def test_the_record_says_how_it_ended_and_what_it_printed_on_stderr(lab: ScenarioRunner, tmp_path: Path) -> None:
+def test_the_record_says_how_it_ended_and_what_it_printed_on_stderr(runner: ScenarioRunner, tmp_path: Path) -> None:
     """A program that cannot start says why on stderr alone, and its user reads that first."""
     (tmp_path / "fails.py").write_text(FAILS)
     file = tmp_path / "mine.toml"
     file.write_text(f'command = "{sys.executable} {tmp_path}/fails.py {{agent}}"\nsessions = "acp"\n', "utf-8")
-    (row, *_) = judge_play(lab.play(loads(CRASH), load_command_file(file))).rows
+    (row, *_) = judge_play(runner.play(loads(CRASH), load_command_file(file))).rows
     assert row.verdict is Verdict.ADAPTER_ERROR
     assert row.seen.splitlines()[0] == "it exits with code 3 before it starts an agent: no licence"
 
@@ -158,14 +158,14 @@ agent.wait()
 @pytest.mark.slow
 @pytest.mark.parametrize("program", [ASKS_WRONGLY, EAGER], ids=["starts no agent", "starts its agent early"])
 def test_a_program_that_cannot_load_a_session_is_not_judged_by_it(
-    lab: ScenarioRunner, tmp_path: Path, program: str
+    runner: ScenarioRunner, tmp_path: Path, program: str
 ) -> None:
     """It says so in the handshake. The kit ends the session then, so the end is no mistake of the program."""
     (tmp_path / "program.py").write_text(program)
     file = tmp_path / "mine.toml"
     file.write_text(f'command = "{sys.executable} {tmp_path}/program.py {{agent}}"\nsessions = "acp"\n', "utf-8")
     with pytest.raises(NotApplicable, match="a program that can load a session"):
-        lab.play(loads(LOADS), load_command_file(file))
+        runner.play(loads(LOADS), load_command_file(file))
 
 
 def test_there_is_one_kind_of_sessions(tmp_path: Path) -> None:
@@ -200,13 +200,13 @@ agent.wait()
 
 
 @pytest.mark.slow
-def test_a_program_may_use_all_its_graces_at_the_close(lab: ScenarioRunner, tmp_path: Path) -> None:
+def test_a_program_may_use_all_its_graces_at_the_close(runner: ScenarioRunner, tmp_path: Path) -> None:
     """It ends its agent by its own graces, so the editor's TERM must not end the program in the middle of them."""
     (tmp_path / "closes.py").write_text(CLOSES)
     file = tmp_path / "mine.toml"
     limits = "[limits]\nclose_grace = 2\nkill_grace = 3\nleftover_kill_grace = 0\n"
     command = f'command = "{sys.executable} {tmp_path}/closes.py {{agent}}"\nsessions = "acp"\n'
     file.write_text(f"{command}{limits}", "utf-8")
-    played = lab.play(load_bundled("session-close-kills-the-deaf[acp]"), load_command_file(file))
+    played = runner.play(load_bundled("session-close-kills-the-deaf[acp]"), load_command_file(file))
     judgement = judge_play(played, is_reference=False)
     assert judgement.verdict is Verdict.PASSED, judgement.rows

@@ -108,19 +108,19 @@ class Stated:
         return await supervise_nothing(order)
 
 
-def test_every_kind_of_subject_states_it(lab: ScenarioRunner, tmp_path: Path) -> None:
+def test_every_kind_of_subject_states_it(runner: ScenarioRunner, tmp_path: Path) -> None:
     """A client of sessions, an object, a program and its file."""
     file = tmp_path / "mine.toml"
     file.write_text("command = 'x {agent}'\ncannot = ['stdin']\n", "utf-8")
     run = loads("scenario: x\nagent: {dialect: raw, prompt: stdin}\nscript: [{say: a}]\n")
     for subject in (Command(["x", "{agent}"], cannot=["stdin"]), load_command_file(file)):
         with pytest.raises(NotApplicable, match="a prompt on stdin"):
-            lab.play_real(run, subject)
+            runner.play_real(run, subject)
     asks = loads(PI + ASKS)
     subjects: list[Any] = [as_subject(Stated()), Driven(Client, cannot=["deny"])]
     for subject in subjects:
         with pytest.raises(NotApplicable, match="a caller that denies"):
-            lab.play(asks, subject)
+            runner.play(asks, subject)
 
 
 def test_deeds_are_abilities_too() -> None:

@@ -34,10 +34,10 @@ ENDS = {"exit_code": {0: "completed", "124": "inactive", "other": "failed"}}
 
 
 def play_real(
-    lab: ScenarioRunner, subject: Command | Function, scenario: Any = HELLO, scale: float = 100
+    runner: ScenarioRunner, subject: Command | Function, scenario: Any = HELLO, scale: float = 100
 ) -> dict[str, CheckRow]:
     """Give the rows of a play in real time."""
-    return {row.key: row for row in judge_all_expectations(lab.play_real(scenario, subject, scale=scale))}
+    return {row.key: row for row in judge_all_expectations(runner.play_real(scenario, subject, scale=scale))}
 
 
 @pytest.mark.slow
@@ -53,13 +53,13 @@ def play_real(
     ids=["words", "one word", "environment", "executable", "PATH"],
 )
 def test_it_is_told_of_the_agent_in_each_of_five_ways(
-    lab: ScenarioRunner, script: str, options: dict[str, Any]
+    runner: ScenarioRunner, script: str, options: dict[str, Any]
 ) -> None:
     """A wrapper takes its agent as it always has; with a name or a path alone it makes the command line itself."""
     argv = ["sh", "-c", script, *options.pop("argv", [])]
     makes_it = "{agent}" not in f"{argv} {options}"
     says = {"outcome": ENDS, "exit_code": "exit_code", "text": "stdout"}
-    rows = play_real(lab, Command(argv, says=says, **options))
+    rows = play_real(runner, Command(argv, says=says, **options))
     given = rows.pop("received.stdin")
     assert given.verdict is (Verdict.NOT_APPLICABLE if makes_it else Verdict.PASSED)
     assert {row.verdict for row in rows.values()} == {Verdict.PASSED}, rows
@@ -76,7 +76,7 @@ def test_it_is_told_of_the_agent_in_each_of_five_ways(
     ids=["argv", "file", "stdin"],
 )
 def test_a_program_takes_the_prompt_in_the_way_of_its_own(
-    lab: ScenarioRunner, script: str, word: str, on_stdin: bool
+    runner: ScenarioRunner, script: str, word: str, on_stdin: bool
 ) -> None:
     """It need not be the way in which its agent gets it."""
     scenario = loads(
@@ -84,7 +84,7 @@ def test_a_program_takes_the_prompt_in_the_way_of_its_own(
     )
     argv = ["sh", "-c", f'{script} && exec "$@"', word, "{agent}"]
     subject = Command(argv, says={"outcome": ENDS}, prompt_on_stdin=on_stdin)
-    assert play_real(lab, subject, scenario)["outcome"].verdict is Verdict.PASSED
+    assert play_real(runner, subject, scenario)["outcome"].verdict is Verdict.PASSED
 
 
 STREAM = (
@@ -93,35 +93,35 @@ STREAM = (
 
 
 @pytest.mark.slow
-def test_a_shell_around_an_agent_that_a_program_leaves_is_a_leak(lab: ScenarioRunner) -> None:
+def test_a_shell_around_an_agent_that_a_program_leaves_is_a_leak(runner: ScenarioRunner) -> None:
     """The fake's name is among its words, but it is no fake."""
     around = '"$0" >/dev/null; kill -KILL $PPID; sleep 1000'
-    row = play_real(lab, Command(["sh", "-c", f"sh -c '{around}' \"$0\" & wait", "{agent}"]))["leaks"]
+    row = play_real(runner, Command(["sh", "-c", f"sh -c '{around}' \"$0\" & wait", "{agent}"]))["leaks"]
     assert row.verdict is Verdict.FAILED
     assert re.match(r"sh -c \"\$0\" >/dev/null; kill .*, sleep 1000 \(still alive\)", row.seen)
 
 
 @pytest.mark.slow
-def test_a_program_may_speak_one_mode_of_a_dialect(lab: ScenarioRunner) -> None:
+def test_a_program_may_speak_one_mode_of_a_dialect(runner: ScenarioRunner) -> None:
     """A mode that the program does not support gives no verdict about it."""
     subject = Command(["timeout", "60", "{agent}"], says={"outcome": ENDS}, dialects=["gemini stream"])
     assert (
-        choose_overall_verdict(tuple(play_real(lab, subject, loads(STREAM.replace("MODE", "stream")), 1).values()))
+        choose_overall_verdict(tuple(play_real(runner, subject, loads(STREAM.replace("MODE", "stream")), 1).values()))
         is Verdict.PASSED
     )
     with pytest.raises(NotApplicable, match="agents of gemini json"):
-        lab.play_real(loads(STREAM.replace("MODE", "json")), subject)
+        runner.play_real(loads(STREAM.replace("MODE", "json")), subject)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("said", "word"), [('"fine"', "fine"), ("0", 0)])
-def test_a_file_of_its_own_says_what_its_exit_code_does_not(lab: ScenarioRunner, said: str, word: str | int) -> None:
+def test_a_file_of_its_own_says_what_its_exit_code_does_not(runner: ScenarioRunner, said: str, word: str | int) -> None:
     """The words are its own, numbers too; a key that is not there says nothing, and is undecided."""
     result = f'{{"result": {{"status": {said}, "text": "hello"}}}}'
     program = f'"$@" >/dev/null; echo \'{result}\' >"$0/result.json"; exit 7'
     status = {"json": "result.json", "key": "result.status", "words": {word: "completed", "other": "failed"}}
     says = {"outcome": status, "text": {"json": "result.json", "key": "result.text"}}
-    rows = play_real(lab, Command(["sh", "-c", program, "{folder}", "{agent}"], says=says))
+    rows = play_real(runner, Command(["sh", "-c", program, "{folder}", "{agent}"], says=says))
     found = {key: row.verdict for key, row in rows.items()}
     assert found.pop("exit_code") is Verdict.UNDECIDED
     assert set(found.values()) == {Verdict.PASSED}
@@ -133,7 +133,7 @@ def test_a_file_of_its_own_says_what_its_exit_code_does_not(lab: ScenarioRunner,
     [("", "there is no r.json in its {folder}"), ('{"end": {"text": "hello"}}', "there is no end.how in r.json")],
 )
 def test_a_program_that_does_not_say_what_it_should_is_told_with_its_end(
-    lab: ScenarioRunner, written: str, why: str
+    runner: ScenarioRunner, written: str, why: str
 ) -> None:
     """Its author sees the missing file, the end of the program, and its words about that."""
     program = (
@@ -141,7 +141,7 @@ def test_a_program_that_does_not_say_what_it_should_is_told_with_its_end(
     )
     says = {"outcome": {"json": "r.json", "key": "end.how"}}
     subject = Command(["sh", "-c", program, "{folder}", "{agent}"], env={"WRITTEN": written}, says=says)
-    play = lab.play_real(HELLO, subject, scale=100)
+    play = runner.play_real(HELLO, subject, scale=100)
     rows = judge_all_expectations(play)
     told = explain_play(play, rows)
     assert {row.key: row.verdict for row in rows}["outcome"] is Verdict.UNDECIDED
@@ -150,26 +150,26 @@ def test_a_program_that_does_not_say_what_it_should_is_told_with_its_end(
 
 
 @pytest.mark.slow
-def test_a_program_that_dies_of_a_realtime_signal_is_told_by_its_number(lab: ScenarioRunner) -> None:
+def test_a_program_that_dies_of_a_realtime_signal_is_told_by_its_number(runner: ScenarioRunner) -> None:
     """The signal has no name, and that is no mistake of the kit."""
-    play = lab.play_real(HELLO, Command(["sh", "-c", "kill -40 $$", "{agent}"]), scale=100)
+    play = runner.play_real(HELLO, Command(["sh", "-c", "kill -40 $$", "{agent}"]), scale=100)
     assert "  the program dies of signal 40" in explain_play(play, judge_all_expectations(play))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", ['"text": null', '"other": 0'])
-def test_a_final_text_that_a_program_should_tell_and_does_not_is_lost(lab: ScenarioRunner, text: str) -> None:
+def test_a_final_text_that_a_program_should_tell_and_does_not_is_lost(runner: ScenarioRunner, text: str) -> None:
     """The text of a completed run survives, whatever happened to the agent (C3)."""
     program = f'"$@" >/dev/null; echo \'{{"status": "completed", {text}}}\' >"$0/r.json"'
     says = {"outcome": {"json": "r.json", "key": "status"}, "text": {"json": "r.json", "key": "text"}}
-    rows = play_real(lab, Command(["sh", "-c", program, "{folder}", "{agent}"], says=says))
+    rows = play_real(runner, Command(["sh", "-c", program, "{folder}", "{agent}"], says=says))
     assert rows["outcome"].verdict is Verdict.PASSED
     assert rows["text"].verdict is Verdict.FAILED
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("written", "seen"),
+    ("written", "observed"),
     [
         ("{", "r.json is no JSON: *\nhave it written whole, or not at all"),
         ("[" * 100_000, "r.json is no JSON: maximum recursion depth*\nhave it written whole, or not at all"),
@@ -180,34 +180,34 @@ def test_a_final_text_that_a_program_should_tell_and_does_not_is_lost(lab: Scena
         ('{"end": "ok", "n": "x"}', "it returned noise 'x'\nnoise must be a whole number, *"),
     ],
 )
-def test_a_file_that_says_nonsense_is_the_adapters_error(lab: ScenarioRunner, written: str, seen: str) -> None:
+def test_a_file_that_says_nonsense_is_the_adapters_error(runner: ScenarioRunner, written: str, observed: str) -> None:
     """The error names file, key and value."""
     says = {
         "outcome": {"json": "r.json", "key": "end", "words": {"ok": "completed"}},
         "noise": {"json": "r.json", "key": "n"},
     }
     program = 'printf %s "$1" >"$0/r.json"; : \'{agent}\''
-    rows = play_real(lab, Command(["sh", "-c", program, "{folder}", written], says=says))
+    rows = play_real(runner, Command(["sh", "-c", program, "{folder}", written], says=says))
     assert rows["answer"].verdict is Verdict.ADAPTER_ERROR
-    assert re.fullmatch(re.escape(seen).replace(r"\*", ".*"), rows["answer"].seen)
+    assert re.fullmatch(re.escape(observed).replace(r"\*", ".*"), rows["answer"].seen)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("script", ["exec yes", "yes | head -c 9000000", "exec yes >&2"])
 def test_a_program_that_prints_without_end_is_the_adapters_error(
-    lab: ScenarioRunner, monkeypatch: pytest.MonkeyPatch, script: str
+    runner: ScenarioRunner, monkeypatch: pytest.MonkeyPatch, script: str
 ) -> None:
     """It is ended before it fills the disk, and its output is never all in memory."""
     monkeypatch.setattr(_command, "_MAX_OUTPUT_BYTES", 8 * 1024**2)
-    answer = play_real(lab, Command(["sh", "-c", script, "{agent}"]))["answer"]
+    answer = play_real(runner, Command(["sh", "-c", script, "{agent}"]))["answer"]
     stream = "stderr" if "2" in script else "stdout"
     assert answer.verdict is Verdict.ADAPTER_ERROR
     assert answer.seen == f"it printed more than 8388608 bytes on its {stream}, and was ended\nhave it print less there"
 
 
-def test_a_program_that_is_not_there_is_the_adapters_error(lab: ScenarioRunner) -> None:
+def test_a_program_that_is_not_there_is_the_adapters_error(runner: ScenarioRunner) -> None:
     """A user should not have to read a stack to learn that."""
-    rows = play_real(lab, Command(["no-such-program", "{agent}"]))
+    rows = play_real(runner, Command(["no-such-program", "{agent}"]))
     assert rows["answer"].seen.startswith("no-such-program could not be started: No such file or directory\nname an ex")
 
 
@@ -278,7 +278,7 @@ def test_a_file_that_is_wrong_is_told_in_one_clause(tmp_path: Path, written: str
     assert re.fullmatch(re.escape(f"mine.toml: {message}").replace(r"\*", ".*"), str(refused.value))
 
 
-def test_a_program_claims_what_its_file_says(tmp_path: Path, lab: ScenarioRunner) -> None:
+def test_a_program_claims_what_its_file_says(tmp_path: Path, runner: ScenarioRunner) -> None:
     """One file is the whole statement: its name, its dialects, its limits; sessions and artifacts it never has."""
     file = tmp_path / "mine.toml"
     limits = "limits = {kill_grace = 5, max_runtime = 60, handshake_timeout = 'off'}"
@@ -294,7 +294,7 @@ def test_a_program_claims_what_its_file_says(tmp_path: Path, lab: ScenarioRunner
     assert (policy.max_runtime, policy.kill_grace, policy.inactivity_timeout) == (9, 5, None)
     assert policy.handshake_timeout is None, "TOML has no None"
     with pytest.raises(NotApplicable, match="agents of raw"):
-        lab.play_real(HELLO, subject)
+        runner.play_real(HELLO, subject)
 
 
 async def supervise_unscaled(order: RunRequest) -> str:
@@ -318,34 +318,34 @@ async def supervise_unscaled(order: RunRequest) -> str:
     ],
     ids=["function", "command"],
 )
-def test_who_keeps_limits_and_does_not_divide_them_is_told_so(lab: ScenarioRunner, subject: Any, word: str) -> None:
+def test_who_keeps_limits_and_does_not_divide_them_is_told_so(runner: ScenarioRunner, subject: Any, word: str) -> None:
     """Time ran faster than the supervisor knew, so red gives no verdict about it; a green scenario stays green."""
-    rows = tuple(play_real(lab, subject, SILENT).values())
+    rows = tuple(play_real(runner, subject, SILENT).values())
     assert choose_overall_verdict(rows) is Verdict.ADAPTER_ERROR
     assert rows[0].seen == (
         f"it keeps limits and never asked for {word}, which was 100 here\n"
         f"have it divide its limits by {word}, or choose --agentproc-scale=1"
     )
     assert Verdict.FAILED not in {row.verdict for row in rows}
-    assert play_real(lab, subject)["outcome"].verdict is Verdict.PASSED
+    assert play_real(runner, subject)["outcome"].verdict is Verdict.PASSED
 
 
 @pytest.mark.slow
-def test_who_keeps_no_time_need_not_divide_it(lab: ScenarioRunner) -> None:
+def test_who_keeps_no_time_need_not_divide_it(runner: ScenarioRunner) -> None:
     """If a supervisor waits for ever, the red is its own."""
 
     async def waits(order: RunRequest) -> str:
         return await supervise_unscaled(order)
 
-    rows = play_real(lab, Function(waits), HELLO)
+    rows = play_real(runner, Function(waits), HELLO)
     assert rows["received.stdin"].verdict is Verdict.FAILED
 
 
 @pytest.mark.slow
-def test_what_a_program_gives_its_agent_beside_the_command_is_its_own(lab: ScenarioRunner) -> None:
+def test_what_a_program_gives_its_agent_beside_the_command_is_its_own(runner: ScenarioRunner) -> None:
     """It is given a command, but no environment and no folder for it; it adds its own."""
     scenario = load_bundled("sees-its-command-line-plain")
-    rows = play_real(lab, Command(["env", "HOME=/", "{agent}"]), scenario)
+    rows = play_real(runner, Command(["env", "HOME=/", "{agent}"]), scenario)
     assert {key: rows[key].verdict.value for key in ("received.argv", "received.env", "received.cwd")} == {
         "received.argv": "passed",
         "received.env": "not applicable",

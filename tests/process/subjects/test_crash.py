@@ -72,9 +72,9 @@ async def exit_process(order: RunRequest) -> str:
     raise SystemExit(3)
 
 
-def play_and_list_rows(lab: ScenarioRunner, scenario: Any, function: Callable[[RunRequest], Awaitable[Any]]) -> Any:
+def play_and_list_rows(runner: ScenarioRunner, scenario: Any, function: Callable[[RunRequest], Awaitable[Any]]) -> Any:
     """Play a scenario, and give its rows and its text."""
-    played = lab.play(scenario, Function(function))
+    played = runner.play(scenario, Function(function))
     rows = judge_all_expectations(played)
     return rows, explain_play(played, rows)
 
@@ -96,10 +96,10 @@ def play_and_list_rows(lab: ScenarioRunner, scenario: Any, function: Callable[[R
     ids=["64 KiB", "no UTF-8", "too early", "group", "exit", "cannot start"],
 )
 def test_an_exception_of_the_supervisor_is_a_crash(
-    lab: ScenarioRunner, scenario: Any, supervise: Any, said: str
+    runner: ScenarioRunner, scenario: Any, supervise: Any, said: str
 ) -> None:
     """A maintainer looks where the frames are: in the supervisor, not in the kit, the event loop or the library."""
-    rows, text = play_and_list_rows(lab, scenario, wrap_supervise_function(supervise))
+    rows, text = play_and_list_rows(runner, scenario, wrap_supervise_function(supervise))
     assert (choose_overall_verdict(rows), rows[0].key, rows[0].verdict) == (Verdict.CRASHED, "answer", Verdict.CRASHED)
     raised, *frames = rows[0].seen.splitlines()
     assert raised.startswith(f"it raised {said}")
@@ -122,20 +122,20 @@ def test_an_exception_of_the_supervisor_is_a_crash(
     ids=["too early", "too early, cannot start", "no UTF-8", "cannot start", "prompt too long"],
 )
 def test_an_exception_of_the_adapters_module_is_its_error_until_an_agent_is_started(
-    lab: ScenarioRunner, scenario: Any, supervise: Any, verdict: Verdict
+    runner: ScenarioRunner, scenario: Any, supervise: Any, verdict: Verdict
 ) -> None:
     """A supervisor of one file is its own adapter: once an agent is started, every action is the supervisor's."""
-    rows, text = play_and_list_rows(lab, scenario, supervise)
+    rows, text = play_and_list_rows(runner, scenario, supervise)
     assert choose_overall_verdict(rows) is rows[0].verdict is verdict, text
 
 
-def test_a_supervisor_in_a_thread_crashes_too(lab: ScenarioRunner) -> None:
+def test_a_supervisor_in_a_thread_crashes_too(runner: ScenarioRunner) -> None:
     """In real time nothing is different."""
 
     def supervise(order: RunRequest) -> str:
         return asyncio.run(read_lines(order))
 
-    played = lab.play_real(BYTES, Function(supervise))
+    played = runner.play_real(BYTES, Function(supervise))
     assert choose_overall_verdict(judge_all_expectations(played)) is Verdict.CRASHED
 
 
@@ -154,10 +154,10 @@ async def handle_child_signals(order: RunRequest) -> str:
     ids=["signal", "asyncio"],
 )
 def test_a_function_that_needs_the_main_thread_is_to_be_called_by_a_program(
-    lab: ScenarioRunner, handle: Any, said: str
+    runner: ScenarioRunner, handle: Any, said: str
 ) -> None:
     """The kit chose the thread, so the exception says nothing of the supervisor."""
-    row = judge_all_expectations(lab.play_real(BYTES, Function(handle)))[0]
+    row = judge_all_expectations(runner.play_real(BYTES, Function(handle)))[0]
     assert row.verdict is Verdict.ADAPTER_ERROR
     assert row.seen.splitlines() == [
         f"the kit calls it in a thread, and {said} of the main interpreter",
@@ -198,12 +198,12 @@ READS = {"outcome": {"exit_code": {"0": "completed", "other": "failed"}}}
     ids=["no start", "not found", "traceback", "signal", "exit code", "nothing done"],
 )
 def test_the_end_of_a_program_says_what_went_wrong(
-    lab: ScenarioRunner, program: list[str], verdict: Verdict, said: str
+    runner: ScenarioRunner, program: list[str], verdict: Verdict, said: str
 ) -> None:
     """A program that never starts an agent is called wrongly; a program that ends in a traceback has crashed."""
     if shutil.which(program[0]) is None:
         pytest.skip(f"there is no {program[0]}")
-    rows = judge_all_expectations(lab.play_real(BYTES, Command(program, says=READS)))
+    rows = judge_all_expectations(runner.play_real(BYTES, Command(program, says=READS)))
     assert (choose_overall_verdict(rows), rows[0].verdict) == (verdict, verdict), rows
     assert re.fullmatch(re.escape(said).replace(r"\*", ".*"), rows[0].seen)
 
@@ -228,25 +228,25 @@ BY_FILE = {"outcome": {"json": "result.json", "key": "outcome"}}
     ],
     ids=["ruby", "ruby 3.4", "php", "java", "java, a deep stack", "python"],
 )
-def test_a_program_that_crashes_before_its_report_has_crashed(lab: ScenarioRunner, stderr: str, said: str) -> None:
+def test_a_program_that_crashes_before_its_report_has_crashed(runner: ScenarioRunner, stderr: str, said: str) -> None:
     """No check fails where it reports nothing, and 'it does not report' would hide the exception."""
     program = ["sh", "-c", f"{{agent}} >/dev/null; cat >&2 <<'E'\n{stderr}\nE\nexit 1"]
-    rows = judge_all_expectations(lab.play_real(BYTES, Command(program, says=BY_FILE)))
+    rows = judge_all_expectations(runner.play_real(BYTES, Command(program, says=BY_FILE)))
     assert (rows[0].verdict, rows[0].seen) == (Verdict.CRASHED, f"it exits with code 1: {said}")
     assert {row.verdict for row in rows[1:]} <= {Verdict.NOT_EXERCISED, Verdict.PASSED}
 
 
 @pytest.mark.slow
-def test_a_program_that_reports_nothing_and_does_not_crash_is_undecided(lab: ScenarioRunner) -> None:
+def test_a_program_that_reports_nothing_and_does_not_crash_is_undecided(runner: ScenarioRunner) -> None:
     """An exit code alone is no exception."""
     program = ["sh", "-c", "{agent} >/dev/null; echo no room >&2; exit 1"]
-    rows = judge_all_expectations(lab.play_real(BYTES, Command(program, says=BY_FILE)))
+    rows = judge_all_expectations(runner.play_real(BYTES, Command(program, says=BY_FILE)))
     assert choose_overall_verdict(rows) is Verdict.UNDECIDED
 
 
 @pytest.mark.slow
-def test_a_traceback_on_stderr_is_no_failure_by_itself(lab: ScenarioRunner) -> None:
+def test_a_traceback_on_stderr_is_no_failure_by_itself(runner: ScenarioRunner) -> None:
     """A supervisor may log an exception that it has dealt with, and say by its exit code that the agent failed."""
     fails = loads("scenario: s\nagent: raw\nexpect: {outcome: failed}\nscript: [{raw: {hex: ff 0a}}, {exit: 3}]\n")
-    rows = judge_all_expectations(lab.play_real(fails, Command(["python3", "-c", PYTHON, "{agent}"], says=READS)))
+    rows = judge_all_expectations(runner.play_real(fails, Command(["python3", "-c", PYTHON, "{agent}"], says=READS)))
     assert choose_overall_verdict(rows) is Verdict.PASSED, rows

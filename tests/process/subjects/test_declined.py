@@ -91,14 +91,14 @@ class DeclinesEarly(Whole):
 class Old(Whole):
     """A subject whose `policy` takes other arguments."""
 
-    def policy(self, told: object, dialect: str) -> Policy:  # type: ignore[override]
+    def policy(self, reported: object, dialect: str) -> Policy:  # type: ignore[override]
         """Keep the defaults."""
-        return Policy.for_dialect(dialect, kill_grace=told)
+        return Policy.for_dialect(dialect, kill_grace=reported)
 
 
-def state_old_limits(told: object, dialect: str) -> dict[str, Any]:
+def state_old_limits(reported: object, dialect: str) -> dict[str, Any]:
     """State limits in a form that is not taken any more."""
-    return {"kill_grace": told, "linger_grace": dialect}
+    return {"kill_grace": reported, "linger_grace": dialect}
 
 
 class Starts(Client):
@@ -145,18 +145,18 @@ class Cancels(Client):
     ids=["run", "group", "limits", "object", "policy", "start", "prompt", "cancel"],
 )
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_an_order_may_be_declined_anywhere(lab: ScenarioRunner, subject: Any, scenario: Any, backend: str) -> None:
+def test_an_order_may_be_declined_anywhere(runner: ScenarioRunner, subject: Any, scenario: Any, backend: str) -> None:
     """An adapter says in one way which things its supervisor cannot do, and that is never called an error."""
     with pytest.raises(NotApplicable) as caught:
-        lab.play(scenario, subject, backend=backend)
+        runner.play(scenario, subject, backend=backend)
     assert caught.value.reason() == WHY
 
 
 @pytest.mark.slow
-def test_a_thread_may_decline_too(lab: ScenarioRunner) -> None:
+def test_a_thread_may_decline_too(runner: ScenarioRunner) -> None:
     """A supervisor that is not async declines from its thread, in real time here."""
     with pytest.raises(Declined, match=WHY):
-        lab.play_real(HELLO, Function(decline_in_thread), scale=100)
+        runner.play_real(HELLO, Function(decline_in_thread), scale=100)
 
 
 async def start_and_decline(order: RunRequest) -> RunReport:
@@ -165,15 +165,15 @@ async def start_and_decline(order: RunRequest) -> RunReport:
     raise Declined(WHY)
 
 
-def test_a_decline_after_the_start_is_an_adapter_error(lab: ScenarioRunner) -> None:
+def test_a_decline_after_the_start_is_an_adapter_error(runner: ScenarioRunner) -> None:
     """Otherwise a supervisor could try, fail, and call the scenario not applicable."""
-    rows = judge_all_expectations(lab.play(HELLO, Function(start_and_decline)))
+    rows = judge_all_expectations(runner.play(HELLO, Function(start_and_decline)))
     assert choose_overall_verdict(rows) is Verdict.ADAPTER_ERROR
     assert rows[0].seen.startswith(f"it declined the order after it had started an agent: {WHY}\nraise Declined before")
 
 
 @pytest.mark.slow
-def test_a_program_declines_by_its_exit_code(tmp_path: Path, lab: ScenarioRunner) -> None:
+def test_a_program_declines_by_its_exit_code(tmp_path: Path, runner: ScenarioRunner) -> None:
     """The last line of its stderr is the reason."""
     file = tmp_path / "mine.toml"
     file.write_text(
@@ -182,13 +182,13 @@ def test_a_program_declines_by_its_exit_code(tmp_path: Path, lab: ScenarioRunner
         "utf-8",
     )
     with pytest.raises(Declined) as caught:
-        lab.play_real(HELLO, load_command_file(file), scale=100)
+        runner.play_real(HELLO, load_command_file(file), scale=100)
     assert caught.value.reason() == "no raw agents"
     silent = Command(["sh", "-c", "exit 77", "{agent}"], declines={"exit_code": 77})
     with pytest.raises(Declined, match="it exits with code 77"):
-        lab.play_real(HELLO, silent, scale=100)
+        runner.play_real(HELLO, silent, scale=100)
     late = Command(["sh", "-c", '"$@"; exit 77', "sh", "{agent}"], declines={"exit_code": 77})
-    rows = judge_all_expectations(lab.play_real(HELLO, late, scale=100))
+    rows = judge_all_expectations(runner.play_real(HELLO, late, scale=100))
     assert choose_overall_verdict(rows) is Verdict.ADAPTER_ERROR
 
 

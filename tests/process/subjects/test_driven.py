@@ -59,19 +59,19 @@ class Pi(Client):
         await self.agent.stdin.send(f"{json.dumps(command)}\n".encode())
 
 
-def play_and_list_turns(lab: ScenarioRunner, client: type[Client], text: str) -> tuple[RunReport, ...]:
+def play_and_list_turns(runner: ScenarioRunner, client: type[Client], text: str) -> tuple[RunReport, ...]:
     """Play it, and give what each turn came to."""
-    answer = lab.play(loads(text), Driven(client)).answer
+    answer = runner.play(loads(text), Driven(client)).answer
     assert answer is not None
     return answer.turns or ()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["pi-session-cancel", "session-cannot-be-executed"])
-def test_a_client_is_driven_from_end_to_end(lab: ScenarioRunner, name: str, backend: str) -> None:
+def test_a_client_is_driven_from_end_to_end(runner: ScenarioRunner, name: str, backend: str) -> None:
     """Cancelled turns, and an agent that cannot be started: bundled scenarios as they stand."""
     scenario = load_bundled(name)
-    rows = judge_all_expectations(lab.play(scenario, Driven(Pi), backend=backend))
+    rows = judge_all_expectations(runner.play(scenario, Driven(Pi), backend=backend))
     assert choose_overall_verdict(rows) is Verdict.PASSED, [row for row in rows if row.verdict is not Verdict.PASSED]
 
 
@@ -103,10 +103,10 @@ class Grouped(Pi):
 
 
 @pytest.mark.parametrize("client", [Late, Grouped])
-def test_a_missing_program_is_told_wherever_it_is_missed(lab: ScenarioRunner, client: type[Client]) -> None:
+def test_a_missing_program_is_told_wherever_it_is_missed(runner: ScenarioRunner, client: type[Client]) -> None:
     """Neither is a lost agent or a mistake of the adapter."""
     scenario = load_bundled("session-cannot-be-executed")
-    rows = judge_all_expectations(lab.play(scenario, Driven(client)))
+    rows = judge_all_expectations(runner.play(scenario, Driven(client)))
     assert choose_overall_verdict(rows) is Verdict.PASSED, [row for row in rows if row.verdict is not Verdict.PASSED]
 
 
@@ -168,18 +168,18 @@ class Slow(Patient):
 @pytest.mark.slow
 @pytest.mark.parametrize(("client", "verdict"), [(Patient, "passed"), (Prompt, "passed"), (Slow, "failed")])
 def test_a_client_may_wait_for_the_agent_that_lets_go_of_a_turn(
-    lab: ScenarioRunner, client: type[Client], verdict: str
+    runner: ScenarioRunner, client: type[Client], verdict: str
 ) -> None:
     """The client cannot see that pi is ready, so both styles are right; the turn after it has its whole time."""
     scenario = load_bundled("session-timeout-cancels-the-turn")
-    rows = judge_all_expectations(lab.play(scenario, Driven(client, limits={"prompt_timeout": 5})))
+    rows = judge_all_expectations(runner.play(scenario, Driven(client, limits={"prompt_timeout": 5})))
     assert choose_overall_verdict(rows).value == verdict, rows
     assert [row.verdict.value for row in rows if row.key == "turns.1.elapsed"] == [verdict]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("client", [Patient, Prompt, Plain])
-def test_an_agent_lets_go_of_a_turn_by_its_answer_too(lab: ScenarioRunner, client: type[Client]) -> None:
+def test_an_agent_lets_go_of_a_turn_by_its_answer_too(runner: ScenarioRunner, client: type[Client]) -> None:
     """Nothing has to be acknowledged of a turn that was answered when its time was just over."""
     scenario = loads(
         f"{TALK}policy: {{prompt_timeout: 5s}}\n"
@@ -189,7 +189,7 @@ def test_an_agent_lets_go_of_a_turn_by_its_answer_too(lab: ScenarioRunner, clien
         "expect: {turns: [{outcome: {not: completed}, elapsed: 5s},\n"
         "  {outcome: completed, text: in time, elapsed: 2s}]}\n"
     )
-    rows = judge_all_expectations(lab.play(scenario, Driven(client, limits={"prompt_timeout": 5})))
+    rows = judge_all_expectations(runner.play(scenario, Driven(client, limits={"prompt_timeout": 5})))
     assert choose_overall_verdict(rows) is Verdict.PASSED, rows
 
 
@@ -203,7 +203,7 @@ class Failing(Prompt):
 
 
 @pytest.mark.slow
-def test_a_prompt_may_wait_for_a_turn_that_is_reported_as_failed(lab: ScenarioRunner) -> None:
+def test_a_prompt_may_wait_for_a_turn_that_is_reported_as_failed(runner: ScenarioRunner) -> None:
     """The agent reads the second prompt when it has let go of the first: there the second turn begins."""
     scenario = loads(
         f"{TALK}policy: {{prompt_timeout: 5s}}\n"
@@ -213,7 +213,7 @@ def test_a_prompt_may_wait_for_a_turn_that_is_reported_as_failed(lab: ScenarioRu
         "expect: {turns: [{outcome: timed_out}, {outcome: completed, text: in time, elapsed: 2s}]}\n"
     )
     words = ("completed", "failed", "cancelled")
-    rows = judge_all_expectations(lab.play(scenario, Driven(Failing, limits={"prompt_timeout": 5}, outcomes=words)))
+    rows = judge_all_expectations(runner.play(scenario, Driven(Failing, limits={"prompt_timeout": 5}, outcomes=words)))
     assert choose_overall_verdict(rows) is Verdict.PASSED, rows
 
 
@@ -237,7 +237,7 @@ class Reborn(Pi):
 
 
 @pytest.mark.slow
-def test_a_prompt_may_wait_for_the_next_agent(lab: ScenarioRunner) -> None:
+def test_a_prompt_may_wait_for_the_next_agent(runner: ScenarioRunner) -> None:
     """The time of a turn begins when an agent reads its prompt, as that of the reference supervisor does."""
     scenario = loads(
         f"{TALK}policy: {{restart_backoff: 2s}}\n"
@@ -245,7 +245,7 @@ def test_a_prompt_may_wait_for_the_next_agent(lab: ScenarioRunner) -> None:
         "scripts: [[{wait_for: prompt 1}, {exit: 3}], [{wait_for: prompt 1}, {silence: 4s}, {answer: done}]]\n"
         "expect: {turns: [{outcome: {not: completed}}, {outcome: completed, text: done, elapsed: 4s}]}\n"
     )
-    rows = judge_all_expectations(lab.play(scenario, Driven(Reborn, limits={"restart_backoff": 2})))
+    rows = judge_all_expectations(runner.play(scenario, Driven(Reborn, limits={"restart_backoff": 2})))
     assert choose_overall_verdict(rows) is Verdict.PASSED, rows
 
 
@@ -268,31 +268,31 @@ class Unscaled(Pi):
     ],
 )
 def test_a_limit_that_is_not_divided_in_real_time_is_told(
-    lab: ScenarioRunner, limits: Any, turn: str, verdict: str
+    runner: ScenarioRunner, limits: Any, turn: str, verdict: str
 ) -> None:
     """It is the adapter's mistake, and none of a client that keeps no time: that one is wrong by itself."""
     script = "[{wait_for: prompt 1}, {silence: 16s}, {answer: late}]"
     scenario = loads(f"{TALK}drive: [prompt: one]\nscript: {script}\nexpect: {{turns: [{{{turn}}}]}}\n")
-    rows = judge_all_expectations(lab.play_real(scenario, Driven(Unscaled, limits=limits), scale=8))
+    rows = judge_all_expectations(runner.play_real(scenario, Driven(Unscaled, limits=limits), scale=8))
     assert choose_overall_verdict(rows).value == verdict, rows
 
 
-def test_an_agent_that_gets_one_prompt_is_for_others(lab: ScenarioRunner) -> None:
+def test_an_agent_that_gets_one_prompt_is_for_others(runner: ScenarioRunner) -> None:
     """It would be started, be asked nothing, and be ended."""
     with pytest.raises(NotApplicable, match="agents that get one prompt and end"):
-        lab.play(loads("scenario: s\nagent: pi\nscript: [{answer: hi}]\nexpect: {text: hi}\n"), Driven(Pi))
+        runner.play(loads("scenario: s\nagent: pi\nscript: [{answer: hi}]\nexpect: {text: hi}\n"), Driven(Pi))
 
 
 @pytest.mark.slow
-def test_a_lost_connection_is_an_outcome(lab: ScenarioRunner) -> None:
+def test_a_lost_connection_is_an_outcome(runner: ScenarioRunner) -> None:
     """Every client reports it in its own way, and these ways are common to all."""
-    assert [turn.outcome for turn in play_and_list_turns(lab, Pi, ONCE + "exit: 3\n")] == ["agent_lost"]
+    assert [turn.outcome for turn in play_and_list_turns(runner, Pi, ONCE + "exit: 3\n")] == ["agent_lost"]
 
     class Refused(Pi):
         async def start(self) -> None:
             raise ConnectionError("not logged in")
 
-    [turn] = play_and_list_turns(lab, Refused, ONCE + "answer: hi\n")
+    [turn] = play_and_list_turns(runner, Refused, ONCE + "answer: hi\n")
     assert (turn.outcome, turn.error) == ("handshake_failed", "not logged in")
 
 
@@ -300,14 +300,14 @@ def test_a_lost_connection_is_an_outcome(lab: ScenarioRunner) -> None:
 @pytest.mark.parametrize(
     ("method", "verdict"), [("start", "adapter error"), ("prompt", "crashed"), ("close", "crashed")]
 )
-def test_an_exception_of_a_client_is_no_outcome(lab: ScenarioRunner, method: str, verdict: str) -> None:
+def test_an_exception_of_a_client_is_no_outcome(runner: ScenarioRunner, method: str, verdict: str) -> None:
     """Before an agent is started the adapter is wrong; from then on the client has crashed."""
 
     async def slips(_self: Any, *_: Any) -> None:
         raise KeyError("result")
 
     client = type("Slips", (Pi,), {method: slips})
-    row = judge_all_expectations(lab.play(loads(ONCE + "answer: hi\n"), Driven(client)))[0]
+    row = judge_all_expectations(runner.play(loads(ONCE + "answer: hi\n"), Driven(client)))[0]
     assert row.verdict == verdict
     assert re.match(
         r"it raised KeyError: 'result'\n  tests/process/subjects/test_driven.py:\d+ in slips: raise", row.seen
@@ -315,7 +315,7 @@ def test_an_exception_of_a_client_is_no_outcome(lab: ScenarioRunner, method: str
 
 
 @pytest.mark.slow
-def test_a_close_that_finds_the_agent_gone_is_no_mistake(lab: ScenarioRunner) -> None:
+def test_a_close_that_finds_the_agent_gone_is_no_mistake(runner: ScenarioRunner) -> None:
     """Many clients raise there the error of their broken pipe; leftover processes are judged as always."""
 
     class Breaks(Pi):
@@ -323,16 +323,16 @@ def test_a_close_that_finds_the_agent_gone_is_no_mistake(lab: ScenarioRunner) ->
             await super().close()
             raise ConnectionResetError("Connection lost")
 
-    rows = judge_all_expectations(lab.play(loads(ONCE + "answer: hi\n"), Driven(Breaks)))
+    rows = judge_all_expectations(runner.play(loads(ONCE + "answer: hi\n"), Driven(Breaks)))
     assert choose_overall_verdict(rows) is Verdict.PASSED, rows
 
 
 @pytest.mark.slow
-def test_a_turn_that_a_close_cuts_short_is_stopped(lab: ScenarioRunner) -> None:
+def test_a_turn_that_a_close_cuts_short_is_stopped(runner: ScenarioRunner) -> None:
     """A turn does not wait for an answer that has no reader."""
     drive = "drive: [{prompt: one}, {wait_for: status prompting}, {close: {}, after: 3s}]\n"
     script = "script: [{wait_for: prompt 1}, {silence: 1h}]\n"
-    [turn] = play_and_list_turns(lab, Pi, TALK + drive + script)
+    [turn] = play_and_list_turns(runner, Pi, TALK + drive + script)
     assert (turn.outcome, turn.elapsed) == ("stopped", 3_000_000_000)
 
 
@@ -346,21 +346,21 @@ def test_a_turn_that_a_close_cuts_short_is_stopped(lab: ScenarioRunner) -> None:
         ("[{prompt: one}, {cancel: {}}]", "line 3 needs sessions with cancel"),
     ],
 )
-def test_what_no_client_can_do_is_not_applicable(lab: ScenarioRunner, drive: str, need: str) -> None:
+def test_what_no_client_can_do_is_not_applicable(runner: ScenarioRunner, drive: str, need: str) -> None:
     """An action of the kit in its place, or a useless wait of the kit, gives no verdict about the client."""
     scenario = loads(f"{TALK}drive: {drive}\nscript: [answer: hi]\n".replace("pi, mode: rpc", "claude, mode: session"))
     with pytest.raises(NotApplicable, match=need):
-        lab.play(scenario, Driven(Pi, cannot=["cancel"]))
+        runner.play(scenario, Driven(Pi, cannot=["cancel"]))
 
 
 @pytest.mark.slow
-def test_who_gets_no_other_agent_is_judged_by_the_turn_that_was_lost(lab: ScenarioRunner) -> None:
+def test_who_gets_no_other_agent_is_judged_by_the_turn_that_was_lost(runner: ScenarioRunner) -> None:
     """Pi's client starts one, and says so; the outcome of the turn after it is then neither its merit nor its fault."""
     text = find_bundled_path("session-killed-while-prompting").read_text()
     scenario = loads(text.replace("  spawns: [0s, 2s + restart_backoff]\n", ""))
     verdicts = {}
     for limits in ({}, {"restart_backoff": None}):
-        rows = judge_all_expectations(lab.play(scenario, Driven(Pi, limits=limits)))
+        rows = judge_all_expectations(runner.play(scenario, Driven(Pi, limits=limits)))
         verdicts[bool(limits)] = {row.key: row.verdict.value for row in rows}
     assert verdicts[False]["turns.2.outcome"] == "failed"
     assert verdicts[True]["turns.2.outcome"] == "not applicable"
@@ -368,7 +368,7 @@ def test_who_gets_no_other_agent_is_judged_by_the_turn_that_was_lost(lab: Scenar
 
 
 @pytest.mark.slow
-def test_tools_of_the_host_are_for_those_who_take_them(lab: ScenarioRunner) -> None:
+def test_tools_of_the_host_are_for_those_who_take_them(runner: ScenarioRunner) -> None:
     """A supervisor that knows no such tools cannot end a turn for one."""
 
     async def nothing(_order: Any) -> None:
@@ -377,8 +377,8 @@ def test_tools_of_the_host_are_for_those_who_take_them(lab: ScenarioRunner) -> N
     text = "scenario: s\nagent: claude\npolicy: {host_tools: [Read]}\nscript: [answer: hi]\n"
     for limits in ({}, {"host_tools": ["Write"]}):
         with pytest.raises(NotApplicable, match="line 3 needs host_tools, which the subject does not have"):
-            lab.play(loads(text), Function(nothing, limits=limits))
-    assert lab.play(loads(text), Function(nothing, limits={"host_tools": ["Write", "Read"]})).answer is not None
+            runner.play(loads(text), Function(nothing, limits=limits))
+    assert runner.play(loads(text), Function(nothing, limits={"host_tools": ["Write", "Read"]})).answer is not None
 
 
 def test_what_is_no_client_is_refused() -> None:
@@ -390,7 +390,7 @@ def test_what_is_no_client_is_refused() -> None:
 
 
 @pytest.mark.parametrize("given", [None, 3, RunReport(outcome="completed")], ids=["nothing", "number", "report"])
-def test_a_prompt_that_gives_no_outcome_is_the_adapters_mistake(lab: ScenarioRunner, given: object) -> None:
+def test_a_prompt_that_gives_no_outcome_is_the_adapters_mistake(runner: ScenarioRunner, given: object) -> None:
     """The client did nothing wrong, also if the adapter takes every exception for a lost agent."""
 
     class Other(Pi):
@@ -402,8 +402,8 @@ def test_a_prompt_that_gives_no_outcome_is_the_adapters_mistake(lab: ScenarioRun
             return "agent_lost"
 
     rows = judge_all_expectations(
-        lab.play(loads(f"{ONCE}answer: hi\nexpect: {{turns: [{{text: hi}}]}}\n"), Driven(Other))
+        runner.play(loads(f"{ONCE}answer: hi\nexpect: {{turns: [{{text: hi}}]}}\n"), Driven(Other))
     )
     assert choose_overall_verdict(rows) is Verdict.ADAPTER_ERROR
-    said = f"its prompt gave a {type(given).__name__}"
-    assert rows[0].seen == f"{said}\ngive the name of an outcome, or a mapping of RunReport fields"
+    text = f"its prompt gave a {type(given).__name__}"
+    assert rows[0].seen == f"{text}\ngive the name of an outcome, or a mapping of RunReport fields"

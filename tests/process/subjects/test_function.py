@@ -35,10 +35,10 @@ SILENT = loads(
 
 async def supervise_to_end(order: RunRequest, **said: Any) -> dict[str, Any]:
     """Run the agent to its end, however long it takes."""
-    begun = anyio.current_time()
-    done = await anyio.run_process(order.argv, env=order.env, cwd=order.cwd, check=False, start_new_session=True)
-    text = done.stdout.decode().strip()
-    return {"outcome": "completed", "text": text, "elapsed": anyio.current_time() - begun, **said}
+    start = anyio.current_time()
+    completed = await anyio.run_process(order.argv, env=order.env, cwd=order.cwd, check=False, start_new_session=True)
+    text = completed.stdout.decode().strip()
+    return {"outcome": "completed", "text": text, "elapsed": anyio.current_time() - start, **said}
 
 
 def build_returning_supervisor(given: Any) -> Function:
@@ -51,17 +51,17 @@ def build_returning_supervisor(given: Any) -> Function:
     return Function(supervise)
 
 
-def play_hello(lab: ScenarioRunner, subject: Any) -> tuple[Verdict, dict[str, Verdict], str]:
+def play_hello(runner: ScenarioRunner, subject: Any) -> tuple[Verdict, dict[str, Verdict], str]:
     """Play HELLO, and give the verdict, those of its rows, and what was seen in the first of them."""
-    play: PlayResult = lab.play(HELLO, subject)
+    play: PlayResult = runner.play(HELLO, subject)
     rows = judge_all_expectations(play)
     return choose_overall_verdict(rows), {row.key: row.verdict for row in rows}, rows[0].seen
 
 
-def test_a_function_that_does_it_right_passes(lab: ScenarioRunner, backend: str) -> None:
+def test_a_function_that_does_it_right_passes(runner: ScenarioRunner, backend: str) -> None:
     """It needs no class, no clock and no trace."""
     assert (
-        choose_overall_verdict(judge_all_expectations(lab.play(HELLO, Function(supervise_to_end), backend=backend)))
+        choose_overall_verdict(judge_all_expectations(runner.play(HELLO, Function(supervise_to_end), backend=backend)))
         is Verdict.PASSED
     )
 
@@ -90,10 +90,10 @@ def test_its_name_is_the_functions() -> None:
     ],
 )
 def test_what_it_says_is_judged_and_what_it_does_not_say_is_seen_or_undecided(
-    lab: ScenarioRunner, given: Any, outcome: Verdict, elapsed: Verdict
+    runner: ScenarioRunner, given: Any, outcome: Verdict, elapsed: Verdict
 ) -> None:
     """The record shows the rest: no process was left here, and the run has an end."""
-    _, rows, _ = play_hello(lab, build_returning_supervisor(given))
+    _, rows, _ = play_hello(runner, build_returning_supervisor(given))
     assert rows == {"outcome": outcome, "elapsed": elapsed, "leaks": Verdict.PASSED}
 
 
@@ -128,9 +128,9 @@ def test_what_it_says_is_judged_and_what_it_does_not_say_is_seen_or_undecided(
         ({"sessions": []}, "it returned sessions []\nsessions must be a mapping of names to answers, *"),
     ],
 )
-def test_a_wrong_answer_is_the_adapters_error(lab: ScenarioRunner, given: Any, message: str) -> None:
+def test_a_wrong_answer_is_the_adapters_error(runner: ScenarioRunner, given: Any, message: str) -> None:
     """It is neither the kit's nor a verdict on what it did with the agent; whose it is shows which field is wrong."""
-    verdict, rows, seen = play_hello(lab, build_returning_supervisor(given))
+    verdict, rows, seen = play_hello(runner, build_returning_supervisor(given))
     assert verdict is Verdict.ADAPTER_ERROR
     assert rows == {
         "answer": Verdict.ADAPTER_ERROR,
@@ -141,7 +141,7 @@ def test_a_wrong_answer_is_the_adapters_error(lab: ScenarioRunner, given: Any, m
     assert re.fullmatch(re.escape(message).replace(r"\*", ".*"), seen)
 
 
-def test_a_function_that_returns_a_coroutine_is_told_so(lab: ScenarioRunner) -> None:
+def test_a_function_that_returns_a_coroutine_is_told_so(runner: ScenarioRunner) -> None:
     """A forgotten await is the commonest mistake of all."""
 
     async def supervise(order: RunRequest) -> Any:
@@ -149,7 +149,7 @@ def test_a_function_that_returns_a_coroutine_is_told_so(lab: ScenarioRunner) -> 
         made.close()
         return made
 
-    verdict, _, seen = play_hello(lab, Function(supervise))
+    verdict, _, seen = play_hello(runner, Function(supervise))
     assert verdict is Verdict.ADAPTER_ERROR
     assert "its function is no `async def`, or lacks an await: give a RunReport" in seen
 
@@ -188,12 +188,12 @@ def _build_exception_group() -> BaseException:
     ids=["error", "group", "exit", "timeout"],
 )
 def test_what_it_raises_is_told_with_the_last_lines(
-    lab: ScenarioRunner, make: Callable[[Any], Any], error: BaseException, said: str, backend: str
+    runner: ScenarioRunner, make: Callable[[Any], Any], error: BaseException, said: str, backend: str
 ) -> None:
     """Their lines and none of ours; the record up to there is shown, too."""
     subject = Raises(error)
     asked = make(Function(subject.run) if make is not CheckedSubject else subject)
-    play = lab.play(HELLO, asked, backend=backend)
+    play = runner.play(HELLO, asked, backend=backend)
     text = explain_play(play, judge_all_expectations(play))
     assert f"  answer: adapter error\n    expected  an answer\n    seen      {said}\n" in text
     assert re.search(r"^ +tests/process/subjects/test_function\.py:\d+ in run: raise self\.error$", text, re.MULTILINE)
@@ -201,7 +201,7 @@ def test_what_it_raises_is_told_with_the_last_lines(
     assert f"EXCEPTION: {said}" in text
 
 
-def test_an_agent_that_is_left_by_a_function_that_raises_is_a_leak(lab: ScenarioRunner) -> None:
+def test_an_agent_that_is_left_by_a_function_that_raises_is_a_leak(runner: ScenarioRunner) -> None:
     """The record proves it, whatever was said."""
     children = []
 
@@ -210,20 +210,20 @@ def test_an_agent_that_is_left_by_a_function_that_raises_is_a_leak(lab: Scenario
         await anyio.sleep(1)
         raise LookupError
 
-    verdict, rows, _ = play_hello(lab, Function(supervise))
+    verdict, rows, _ = play_hello(runner, Function(supervise))
     children[0].wait()
     assert is_gone(children[0].pid)
     assert (verdict, rows["leaks"]) == (Verdict.CRASHED, Verdict.FAILED)
 
 
-def test_a_cancellation_that_nobody_asked_for_is_an_error_like_any_other(lab: ScenarioRunner) -> None:
+def test_a_cancellation_that_nobody_asked_for_is_an_error_like_any_other(runner: ScenarioRunner) -> None:
     """It would end the whole event loop otherwise."""
     import asyncio
 
     async def supervise(_order: RunRequest) -> None:
         raise asyncio.CancelledError
 
-    verdict, _, seen = play_hello(lab, Function(supervise))
+    verdict, _, seen = play_hello(runner, Function(supervise))
     assert verdict is Verdict.ADAPTER_ERROR
     assert seen.startswith("it raised asyncio.exceptions.CancelledError")
 
@@ -237,7 +237,7 @@ def test_a_cancellation_that_nobody_asked_for_is_an_error_like_any_other(lab: Sc
         (lambda request: {"inactivity_timeout": 7, **request.limits}, True),
     ],
 )
-def test_it_is_judged_by_the_limits_that_it_states(lab: ScenarioRunner, limits: Any, applies: bool) -> None:
+def test_it_is_judged_by_the_limits_that_it_states(runner: ScenarioRunner, limits: Any, applies: bool) -> None:
     """Its numbers are its own; a limit that it does not name it does not have."""
 
     async def supervise(order: RunRequest) -> dict[str, Any]:
@@ -252,9 +252,9 @@ def test_it_is_judged_by_the_limits_that_it_states(lab: ScenarioRunner, limits: 
     subject = Function(supervise, limits=limits)
     if not applies:
         with pytest.raises(NotApplicable):
-            lab.play(SILENT, subject)
+            runner.play(SILENT, subject)
         return
-    rows = judge_all_expectations(lab.play(SILENT, subject))
+    rows = judge_all_expectations(runner.play(SILENT, subject))
     assert choose_overall_verdict(rows) is Verdict.PASSED, rows
 
 
@@ -277,22 +277,22 @@ def test_limits_that_are_none_are_the_callers_mistake_or_the_adapters_error() ->
             Function(supervise_to_end, limits=limits).policy(LimitsRequest({}, "raw"))
 
 
-def test_a_dialect_that_it_does_not_claim_is_not_applicable(lab: ScenarioRunner) -> None:
+def test_a_dialect_that_it_does_not_claim_is_not_applicable(runner: ScenarioRunner) -> None:
     """A supervisor of one CLI is not judged by how it treats others."""
     with pytest.raises(NotApplicable, match="agents of raw"):
-        lab.play(HELLO, Function(supervise_to_end, dialects=["pi"]))
+        runner.play(HELLO, Function(supervise_to_end, dialects=["pi"]))
 
 
 def supervise_without_loop(order: RunRequest) -> dict[str, Any]:
     """Run the agent as a program without an event loop does."""
-    done = subprocess.run(
+    completed = subprocess.run(
         order.argv, capture_output=True, text=True, check=False, env=order.env, start_new_session=True
     )
-    return {"outcome": "completed", "text": done.stdout}
+    return {"outcome": "completed", "text": completed.stdout}
 
 
 @pytest.mark.slow
-def test_a_function_that_is_not_async_is_played_in_a_process_of_its_own(lab: ScenarioRunner) -> None:
+def test_a_function_that_is_not_async_is_played_in_a_process_of_its_own(runner: ScenarioRunner) -> None:
     """There its thread waits in virtual time, too; the reason has its place."""
     subject = Function(supervise_without_loop)
     line = supervise_without_loop.__code__.co_firstlineno
@@ -300,10 +300,10 @@ def test_a_function_that_is_not_async_is_played_in_a_process_of_its_own(lab: Sce
         f"tests/process/subjects/test_function.py:{line}: supervise_without_loop is no `async def`, "
         "so it runs in a thread"
     )
-    played = lab.play(HELLO, subject)
+    played = runner.play(HELLO, subject)
     assert played.record.header["arm"] == "preload"
     assert {row.verdict for row in judge_all_expectations(played)} == {Verdict.PASSED}
-    rows = {row.key: row.verdict for row in judge_all_expectations(lab.play_real(HELLO, subject, scale=100))}
+    rows = {row.key: row.verdict for row in judge_all_expectations(runner.play_real(HELLO, subject, scale=100))}
     elapsed = rows.pop("elapsed")
     assert elapsed in (Verdict.PASSED, Verdict.UNDECIDED), "that it returned soon shows it, if it was soon enough"
     assert rows == {"outcome": Verdict.PASSED, "leaks": Verdict.PASSED}

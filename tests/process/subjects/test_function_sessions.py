@@ -27,7 +27,7 @@ class Conversation:
 
     def __init__(self, order: RunRequest) -> None:
         self.order, self.clock = order, order.clock
-        self.caller = Caller(order.drive, lambda deed: order.trace(self.clock.instant(), "m", deed.show()))
+        self.caller = Caller(order.drive, lambda action: order.trace(self.clock.instant(), "m", action.show()))
         self.news = anyio.Event()
         self.turns: list[dict[str, Any]] = []
         self.queue: list[tuple[int, str]] = []
@@ -47,8 +47,8 @@ class Conversation:
                 group.start_soon(self.listen)
                 self.tell("status", None, "ready")
                 while True:
-                    for deed in self.caller.act(self.clock.instant()):
-                        await self.do(deed.kind, deed.value)
+                    for action in self.caller.act(self.clock.instant()):
+                        await self.do(action.kind, action.value)
                     if self.caller.is_done:
                         break
                     due = self.caller.deadline
@@ -129,14 +129,14 @@ def load_corpus_file(name: str) -> Scenario:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["pi-session-two-prompts", "pi-session-cancel"])
-def test_a_function_holds_a_session_from_end_to_end(lab: ScenarioRunner, name: str, backend: str) -> None:
+def test_a_function_holds_a_session_from_end_to_end(runner: ScenarioRunner, name: str, backend: str) -> None:
     """Prompts that wait their turn, and turns that are cancelled: the bundled scenarios as they stand."""
-    rows = judge_all_expectations(lab.play(load_corpus_file(name), SUBJECT, backend=backend))
+    rows = judge_all_expectations(runner.play(load_corpus_file(name), SUBJECT, backend=backend))
     assert choose_overall_verdict(rows) is Verdict.PASSED, [row for row in rows if row.verdict is not Verdict.PASSED]
 
 
 @pytest.mark.slow
-def test_a_function_that_sends_the_second_prompt_too_early_is_red(lab: ScenarioRunner) -> None:
+def test_a_function_that_sends_the_second_prompt_too_early_is_red(runner: ScenarioRunner) -> None:
     """Its actions are judged, and not the caller's: pi refuses a prompt while it works."""
 
     class Eager(Conversation):
@@ -152,7 +152,7 @@ def test_a_function_that_sends_the_second_prompt_too_early_is_red(lab: ScenarioR
 
     subject = Function(eager, sessions=True, dialects=["pi"])
     assert (
-        choose_overall_verdict(judge_all_expectations(lab.play(load_corpus_file("pi-session-two-prompts"), subject)))
+        choose_overall_verdict(judge_all_expectations(runner.play(load_corpus_file("pi-session-two-prompts"), subject)))
         is Verdict.FAILED
     )
 
@@ -162,18 +162,18 @@ VIEWED = "scenario: s\nagent: {dialect: pi, mode: rpc}\ndrive: [{attach: v}]\nsc
 
 @pytest.mark.parametrize("subject", [SUBJECT, CheckedSubject(SUBJECT)], ids=["function", "guarded"])
 @pytest.mark.parametrize(
-    ("scenario", "deed"),
+    ("scenario", "action"),
     [
         (loads(VIEWED), "sessions with attach"),
         (load_corpus_file("sessions-crash-stays-in-one"), "sessions with several"),
     ],
 )
 def test_what_it_cannot_have_done_is_not_applicable(
-    lab: ScenarioRunner, subject: Any, scenario: Scenario, deed: str
+    runner: ScenarioRunner, subject: Any, scenario: Scenario, action: str
 ) -> None:
     """A supervisor without viewers is not an adapter error a hundred times."""
-    with pytest.raises(NotApplicable, match=deed):
-        lab.play(scenario, subject)
+    with pytest.raises(NotApplicable, match=action):
+        runner.play(scenario, subject)
 
 
 def test_a_deed_that_does_not_exist_is_refused() -> None:

@@ -49,9 +49,9 @@ class Kills(Pi):
 @pytest.mark.parametrize(
     "name", ["session-close-kills-the-deaf[pi]", "session-close-kills-a-deaf-helper[pi]", "ends by TERM"]
 )
-def test_a_client_without_a_grace_is_believed(lab: ScenarioRunner, name: str) -> None:
+def test_a_client_without_a_grace_is_believed(runner: ScenarioRunner, name: str) -> None:
     """A grace of 0 is honoured in sessions as it is in runs, for the agent and for its descendants."""
     scenario = load_bundled(name) if "-" in name else loads(TERMINATED)
     limits = {"close_grace": 2, "kill_grace": 0}
-    rows = judge_all_expectations(lab.play(scenario, Driven(Kills, limits=limits)))
+    rows = judge_all_expectations(runner.play(scenario, Driven(Kills, limits=limits)))
     assert choose_overall_verdict(rows) is Verdict.PASSED, [row for row in rows if row.verdict is not Verdict.PASSED]

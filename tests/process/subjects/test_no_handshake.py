@@ -61,19 +61,19 @@ SUBJECT = Driven(Plain, limits=LIMITS, dialects=["claude"])
 
 
 @pytest.mark.parametrize("name", ABOUT_A_HANDSHAKE)
-def test_a_client_without_a_handshake_is_not_judged_by_one(lab: ScenarioRunner, name: str, backend: str) -> None:
+def test_a_client_without_a_handshake_is_not_judged_by_one(runner: ScenarioRunner, name: str, backend: str) -> None:
     """The agent never got a request for a handshake, so what becomes of its answer says nothing of the client."""
-    rows = judge_all_expectations(lab.play(load_bundled(name), SUBJECT, backend=backend))
+    rows = judge_all_expectations(runner.play(load_bundled(name), SUBJECT, backend=backend))
     assert choose_overall_verdict(rows) is Verdict.NOT_APPLICABLE, rows
     assert {row.verdict for row in rows} <= {Verdict.NOT_APPLICABLE, Verdict.PASSED}
     assert any("asks for no handshake" in row.seen for row in rows)
 
 
-def test_where_no_handshake_is_withheld_such_a_client_is_judged(lab: ScenarioRunner) -> None:
+def test_where_no_handshake_is_withheld_such_a_client_is_judged(runner: ScenarioRunner) -> None:
     """An ordinary scenario does not ask how the conversation began."""
     text = "scenario: s\nagent: {dialect: claude, mode: session}\nscript:\n  - wait_for: prompt 1\n  - answer: done\n"
     rows = judge_all_expectations(
-        lab.play(loads(f"{text}expect:\n  turns: [{{outcome: completed, text: done}}]\n"), SUBJECT)
+        runner.play(loads(f"{text}expect:\n  turns: [{{outcome: completed, text: done}}]\n"), SUBJECT)
     )
     assert choose_overall_verdict(rows) is Verdict.PASSED, rows
 
@@ -87,17 +87,17 @@ class Silent(Plain):
 
 
 @pytest.mark.parametrize("name", ["session-handshake-refused[claude]", "claude-session-handshake-never"])
-def test_a_client_that_says_nothing_at_all_is_still_red(lab: ScenarioRunner, name: str) -> None:
+def test_a_client_that_says_nothing_at_all_is_still_red(runner: ScenarioRunner, name: str) -> None:
     """Only a prompt shows that the client has begun without a handshake."""
     subject = Driven(Silent, limits=LIMITS, dialects=["claude"])
-    rows = judge_all_expectations(lab.play(load_bundled(name), subject))
+    rows = judge_all_expectations(runner.play(load_bundled(name), subject))
     assert choose_overall_verdict(rows) is Verdict.FAILED, rows
 
 
 @pytest.mark.parametrize("name", ABOUT_A_HANDSHAKE)
-def test_the_reference_supervisor_shakes_hands_and_is_judged(lab: ScenarioRunner, name: str) -> None:
+def test_the_reference_supervisor_shakes_hands_and_is_judged(runner: ScenarioRunner, name: str) -> None:
     """The same scenarios count for a client that sends the request."""
-    rows = judge_all_expectations(lab.play(load_bundled(name), reference_supervisor()))
+    rows = judge_all_expectations(runner.play(load_bundled(name), reference_supervisor()))
     assert choose_overall_verdict(rows) is Verdict.PASSED, rows
 
 
@@ -112,8 +112,8 @@ class Prepared(Plain):
         await self.agent.stdin.send(f"{json.dumps(request)}\n".encode())
 
 
-def test_a_client_that_asked_for_a_handshake_is_judged_by_it(lab: ScenarioRunner) -> None:
+def test_a_client_that_asked_for_a_handshake_is_judged_by_it(runner: ScenarioRunner) -> None:
     """Not to wait for the answer is another thing than to ask for none."""
     subject = Driven(Prepared, limits=LIMITS, dialects=["claude"])
     scenario = load_bundled("session-handshake-refused[claude]")
-    assert choose_overall_verdict(judge_all_expectations(lab.play(scenario, subject))) is Verdict.FAILED
+    assert choose_overall_verdict(judge_all_expectations(runner.play(scenario, subject))) is Verdict.FAILED

@@ -54,10 +54,10 @@ WAYS: dict[str, Callable[[], object]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
-def test_another_program_that_is_left_in_real_time_is_a_leak(lab: ScenarioRunner, way: str) -> None:
+def test_another_program_that_is_left_in_real_time_is_a_leak(runner: ScenarioRunner, way: str) -> None:
     """A supervisor that cleans up its agents only is no clean supervisor; the program does not live on."""
     subject = Helped(WAYS[way])
-    run = lab.play_real(build_scenario("- say: hello"), subject)
+    run = runner.play_real(build_scenario("- say: hello"), subject)
     verdict, seen = judge_leaks(run)
     line = WAYS[way].__code__.co_firstlineno
     place = os.path.relpath(__file__)
@@ -68,17 +68,17 @@ def test_another_program_that_is_left_in_real_time_is_a_leak(lab: ScenarioRunner
 
 
 @pytest.mark.slow
-def test_a_daemon_beside_the_process_for_programs_in_virtual_time_is_a_leak(lab: ScenarioRunner) -> None:
+def test_a_daemon_beside_the_process_for_programs_in_virtual_time_is_a_leak(runner: ScenarioRunner) -> None:
     """The runner keeps that process for its next play, and it starts no daemon of the supervisor."""
-    lab.play(build_scenario("- say: hello"), subjects.Command(["timeout", "60", "{agent}"]))
-    verdict, _ = judge_leaks(lab.play_real(build_scenario("- say: hello"), Helped(WAYS["daemon"])))
+    runner.play(build_scenario("- say: hello"), subjects.Command(["timeout", "60", "{agent}"]))
+    verdict, _ = judge_leaks(runner.play_real(build_scenario("- say: hello"), Helped(WAYS["daemon"])))
     assert verdict is Verdict.FAILED
 
 
-def test_another_program_that_is_left_in_virtual_time_is_a_leak(lab: ScenarioRunner) -> None:
+def test_another_program_that_is_left_in_virtual_time_is_a_leak(runner: ScenarioRunner) -> None:
     """A program that the clock does not know is found among the children."""
     subject = Helped(lambda: os.posix_spawn("/bin/sleep", SLEEP, {}))
-    verdict, seen = judge_leaks(lab.play(build_scenario("- say: hello"), subject))
+    verdict, seen = judge_leaks(runner.play(build_scenario("- say: hello"), subject))
     assert verdict is Verdict.FAILED
     assert seen.startswith("sleep 1000 started at ")
     assert is_gone(int(str(subject.kept)))
@@ -88,7 +88,7 @@ AROUND = "import signal, subprocess, sys; signal.alarm(60); subprocess.run(sys.a
 
 
 @pytest.mark.slow
-def test_a_program_around_an_agent_that_is_left_in_virtual_time_is_a_leak(lab: ScenarioRunner) -> None:
+def test_a_program_around_an_agent_that_is_left_in_virtual_time_is_a_leak(runner: ScenarioRunner) -> None:
     """One in Python, too, that has the fake's name among its words as the fake has."""
     kept = []
 
@@ -105,22 +105,22 @@ def test_a_program_around_an_agent_that_is_left_in_virtual_time_is_a_leak(lab: S
         os.close(stdout)
         return "completed"
 
-    verdict, seen = judge_leaks(lab.play(build_scenario("- say: hello"), subjects.Function(leaves)))
+    verdict, seen = judge_leaks(runner.play(build_scenario("- say: hello"), subjects.Function(leaves)))
     assert (verdict, seen.count("import signal")) == (Verdict.FAILED, 1)
     assert is_gone(kept[0])
 
 
-def test_help_that_is_waited_for_is_no_leak(lab: ScenarioRunner) -> None:
+def test_help_that_is_waited_for_is_no_leak(runner: ScenarioRunner) -> None:
     """It may run beside the agents as long as it is over with them."""
     subject = Helped(lambda: os.waitpid(os.posix_spawn("/bin/true", ["true"], os.environ), 0))
-    assert judge_leaks(lab.play(build_scenario("- say: hello"), subject)) == (Verdict.PASSED, "none")
+    assert judge_leaks(runner.play(build_scenario("- say: hello"), subject)) == (Verdict.PASSED, "none")
 
 
 @pytest.mark.slow
-def test_a_bystander_is_neither_a_leak_nor_ended(lab: ScenarioRunner) -> None:
+def test_a_bystander_is_neither_a_leak_nor_ended(runner: ScenarioRunner) -> None:
     """A process beside the run was there before, or belongs to another thread."""
     with subprocess.Popen(SLEEP) as bystander:
-        for play in (lab.play, lab.play_real):
+        for play in (runner.play, runner.play_real):
             assert judge_leaks(play(build_scenario("- say: hello"), subjects.reference_supervisor())) == (
                 Verdict.PASSED,
                 "none",
@@ -130,10 +130,13 @@ def test_a_bystander_is_neither_a_leak_nor_ended(lab: ScenarioRunner) -> None:
 
 
 @pytest.mark.slow
-def test_an_orphan_of_a_fake_that_is_gone_is_nobodys_zombie(lab: ScenarioRunner) -> None:
+def test_an_orphan_of_a_fake_that_is_gone_is_nobodys_zombie(runner: ScenarioRunner) -> None:
     """The harness adopts it, so the harness reaps it; its supervisor returned when the pipe that it held was closed."""
     script = "- spawn: {id: helper, for: 1s, inherits: [stdout]}\n- say: hello"
-    assert judge_leaks(lab.play_real(build_scenario(script), subjects.UsesSubprocessRun())) == (Verdict.PASSED, "none")
+    assert judge_leaks(runner.play_real(build_scenario(script), subjects.UsesSubprocessRun())) == (
+        Verdict.PASSED,
+        "none",
+    )
 
 
 class Orphaning:
@@ -148,12 +151,12 @@ class Orphaning:
     async def run(self, order: RunRequest) -> RunReport:
         """Wait for the end of the agent's stdout."""
         argv = ["/bin/sh", "-c", '"$@" & exit 0', "sh", *order.argv]
-        done = await anyio.run_process(argv, env=order.env, stdin=subprocess.DEVNULL, check=False)
-        return RunReport(outcome="completed", text=done.stdout.decode())
+        completed = await anyio.run_process(argv, env=order.env, stdin=subprocess.DEVNULL, check=False)
+        return RunReport(outcome="completed", text=completed.stdout.decode())
 
 
 @pytest.mark.slow
-def test_an_orphan_that_process_1_has_yet_to_reap_is_no_leak(lab: ScenarioRunner) -> None:
+def test_an_orphan_that_process_1_has_yet_to_reap_is_no_leak(runner: ScenarioRunner) -> None:
     """It has exited, and its supervisor is not its parent, so its zombie is no work of the supervisor."""
-    played = lab.play_real(build_scenario("- silence: 1s\n- say: hello"), Orphaning())
+    played = runner.play_real(build_scenario("- silence: 1s\n- say: hello"), Orphaning())
     assert judge_leaks(played) == (Verdict.PASSED, "none")

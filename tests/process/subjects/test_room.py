@@ -66,41 +66,43 @@ class Renaming(InPlace):
         (folder / "part").replace(folder / "stdout.log")
 
 
-def find_verdict(lab: ScenarioRunner, scenario: Scenario, subject: ReferenceSupervisor) -> Verdict:
+def find_verdict(runner: ScenarioRunner, scenario: Scenario, subject: ReferenceSupervisor) -> Verdict:
     """Play a scenario, and conclude."""
-    return choose_overall_verdict(judge_all_expectations(lab.play(scenario, subject)))
+    return choose_overall_verdict(judge_all_expectations(runner.play(scenario, subject)))
 
 
 @pytest.mark.parametrize("scenario", [READ_ONLY, FULL], ids=lambda scenario: scenario.id)
-def test_a_failing_disk_fails_for_who_writes_in_place(lab: ScenarioRunner, scenario: Scenario) -> None:
+def test_a_failing_disk_fails_for_who_writes_in_place(runner: ScenarioRunner, scenario: Scenario) -> None:
     """A foreign supervisor meets the kernel's own refusal, and is judged by its reaction."""
-    assert find_verdict(lab, scenario, InPlace()) is Verdict.PASSED
+    assert find_verdict(runner, scenario, InPlace()) is Verdict.PASSED
 
 
-def test_a_full_disk_that_takes_bytes_is_no_verdict_on_who_wrote_them(lab: ScenarioRunner) -> None:
+def test_a_full_disk_that_takes_bytes_is_no_verdict_on_who_wrote_them(runner: ScenarioRunner) -> None:
     """A writer with temporary file names cannot be given a full disk without its help; a red would be our mistake."""
     with pytest.raises(NotApplicable) as caught:
-        lab.play(FULL, Renaming())
+        runner.play(FULL, Renaming())
     assert (caught.value.name, caught.value.line) == ("files that meet the kit's full disk", 5)
 
 
 @pytest.mark.parametrize("scenario", [READ_ONLY, FULL], ids=lambda scenario: scenario.id)
-def test_a_scenario_about_the_disk_is_not_applicable_without_artifacts(lab: ScenarioRunner, scenario: Scenario) -> None:
+def test_a_scenario_about_the_disk_is_not_applicable_without_artifacts(
+    runner: ScenarioRunner, scenario: Scenario
+) -> None:
     """A warning about files that it never wrote cannot be asked of a supervisor."""
     with pytest.raises(NotApplicable) as caught:
-        lab.play(scenario, Bare())
+        runner.play(scenario, Bare())
     assert (caught.value.name, caught.value.line) == ("artifacts", 5)
 
 
-def test_checks_of_files_are_not_applicable_without_artifacts(lab: ScenarioRunner) -> None:
+def test_checks_of_files_are_not_applicable_without_artifacts(runner: ScenarioRunner) -> None:
     """Everything else of the scenario is judged as always."""
-    rows = judge_all_expectations(lab.play(KEPT, Bare()))
+    rows = judge_all_expectations(runner.play(KEPT, Bare()))
     of_files = {row.verdict for row in rows if row.key.startswith("artifacts")}
     others = {row.verdict for row in rows if not row.key.startswith("artifacts")}
     assert (of_files, others) == ({Verdict.NOT_APPLICABLE}, {Verdict.PASSED})
 
 
-def test_a_play_leaves_no_directory(lab: ScenarioRunner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_play_leaves_no_directory(runner: ScenarioRunner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The files of one run are none of the next one's; a link to /dev/full is not read."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     room = ArtifactDirectory(FULL, tmp_path, keeps_artifacts=True)
@@ -108,7 +110,7 @@ def test_a_play_leaves_no_directory(lab: ScenarioRunner, monkeypatch: pytest.Mon
     assert sorted(os.listdir(room.path)) == sorted(ARTIFACT_TEXTS)  # noqa: PTH208  # names
     assert room.read_files() == {}
     room.close()
-    assert lab.play(KEPT, reference_supervisor()).artifacts is not None
+    assert runner.play(KEPT, reference_supervisor()).artifacts is not None
     assert [*tmp_path.iterdir()] == []
 
 

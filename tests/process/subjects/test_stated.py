@@ -66,9 +66,9 @@ def build_supervisor(rungs: Rungs = TERM, silent: str = "failed", **stated: Any)
     return Function(mine, limits=limits, dialects=["raw"], **stated)
 
 
-def list_failed_checks(lab: ScenarioRunner, name: str, subject: Function) -> dict[str, tuple[str, str]]:
+def list_failed_checks(runner: ScenarioRunner, name: str, subject: Function) -> dict[str, tuple[str, str]]:
     """Play a bundled scenario, and give the wanted and the seen value of each check that failed."""
-    played = lab.play(load_bundled(name), subject)
+    played = runner.play(load_bundled(name), subject)
     rows = judge_play(played, is_reference=False).rows
     return {row.key: (row.wanted, row.seen) for row in rows if row.verdict == "failed"}
 
@@ -93,13 +93,13 @@ def test_an_outcome_is_reported_by_the_known_one_that_is_most_like_it(
     assert all(choose_reported_outcomes(one, tuple(Outcome)) == (one,) for one in Outcome)
 
 
-def test_a_supervisor_that_knows_good_and_bad_alone_is_right_about_silence(lab: ScenarioRunner) -> None:
+def test_a_supervisor_that_knows_good_and_bad_alone_is_right_about_silence(runner: ScenarioRunner) -> None:
     """Without the statement its `failed` is another outcome; and no statement makes `completed` of silence."""
-    assert list_failed_checks(lab, "silent-past-the-limit", build_supervisor(outcomes=KNOWN)) == {}
-    assert list_failed_checks(lab, "silent-past-the-limit", build_supervisor()).keys() == {"outcome"}
-    assert list_failed_checks(lab, "silent-past-the-limit", build_supervisor(outcomes=KNOWN, silent="completed")) == {
-        "outcome": ("inactive or stalled or overran or timed_out or failed", "completed")
-    }
+    assert list_failed_checks(runner, "silent-past-the-limit", build_supervisor(outcomes=KNOWN)) == {}
+    assert list_failed_checks(runner, "silent-past-the-limit", build_supervisor()).keys() == {"outcome"}
+    assert list_failed_checks(
+        runner, "silent-past-the-limit", build_supervisor(outcomes=KNOWN, silent="completed")
+    ) == {"outcome": ("inactive or stalled or overran or timed_out or failed", "completed")}
 
 
 @pytest.mark.parametrize(
@@ -111,22 +111,24 @@ def test_a_supervisor_that_knows_good_and_bad_alone_is_right_about_silence(lab: 
     ],
 )
 @pytest.mark.parametrize("name", ["silent-past-the-limit", "deaf-and-silent[raw]", "talks-while-it-is-ended"])
-def test_an_escalation_may_begin_with_another_signal(lab: ScenarioRunner, name: str, first: str, rungs: Rungs) -> None:
+def test_an_escalation_may_begin_with_another_signal(
+    runner: ScenarioRunner, name: str, first: str, rungs: Rungs
+) -> None:
     """Scenarios expect it where they say TERM, agents react to it as to TERM, and other steps may follow."""
-    assert list_failed_checks(lab, name, build_supervisor(rungs, outcomes=KNOWN, first_signal=first)) == {}
+    assert list_failed_checks(runner, name, build_supervisor(rungs, outcomes=KNOWN, first_signal=first)) == {}
 
 
-def test_a_supervisor_that_does_not_begin_with_its_first_signal_is_red(lab: ScenarioRunner) -> None:
+def test_a_supervisor_that_does_not_begin_with_its_first_signal_is_red(runner: ScenarioRunner) -> None:
     """Its twin sends TERM, and another one KILL at once."""
     subject = build_supervisor(outcomes=KNOWN, first_signal="INT")
-    assert list_failed_checks(lab, "deaf-and-silent[raw]", subject)["signals"] == (
+    assert list_failed_checks(runner, "deaf-and-silent[raw]", subject)["signals"] == (
         "INT at 60 s, KILL at 65 s",
         "TERM at 60 s, KILL at 65 s",
     )
     at_once = build_supervisor([(signal.SIGKILL, 5.0)], outcomes=KNOWN, first_signal="INT")
-    assert list_failed_checks(lab, "silent-past-the-limit", at_once)["signals"] == ("INT at 60 s", "KILL at 60 s")
+    assert list_failed_checks(runner, "silent-past-the-limit", at_once)["signals"] == ("INT at 60 s", "KILL at 60 s")
     unstated = build_supervisor([(signal.SIGINT, 5.0)], outcomes=KNOWN)
-    assert list_failed_checks(lab, "silent-past-the-limit", unstated)["signals"] == ("TERM at 60 s", "INT at 60 s")
+    assert list_failed_checks(runner, "silent-past-the-limit", unstated)["signals"] == ("TERM at 60 s", "INT at 60 s")
 
 
 def build_supervisor_by_name(answer: Callable[[Any], Any] = lambda said: said, **stated: Any) -> Function:
@@ -140,16 +142,18 @@ def build_supervisor_by_name(answer: Callable[[Any], Any] = lambda said: said, *
     return Function(mine, limits=limits, dialects=["raw"], outcomes=KNOWN, **stated)
 
 
-def test_a_supervisor_that_makes_its_own_command_line_is_not_judged_by_that_of_the_kit(lab: ScenarioRunner) -> None:
+def test_a_supervisor_that_makes_its_own_command_line_is_not_judged_by_that_of_the_kit(runner: ScenarioRunner) -> None:
     """The rest of the scenario is judged: a twin that loses the text is red."""
     own = ["argv", "env"]
-    assert list_failed_checks(lab, "sees-its-command-line-plain", build_supervisor_by_name(cannot=own)) == {}
+    assert list_failed_checks(runner, "sees-its-command-line-plain", build_supervisor_by_name(cannot=own)) == {}
     assert {"received.argv"} <= list_failed_checks(
-        lab, "sees-its-command-line-plain", build_supervisor_by_name()
+        runner, "sees-its-command-line-plain", build_supervisor_by_name()
     ).keys()
     lost = build_supervisor_by_name(lambda said: {**said, "text": ""}, cannot=own)
-    assert list_failed_checks(lab, "sees-its-command-line-plain", lost).keys() == {"text"}
-    rows = judge_play(lab.play(load_bundled("sees-its-command-line-plain"), build_supervisor_by_name(cannot=own))).rows
+    assert list_failed_checks(runner, "sees-its-command-line-plain", lost).keys() == {"text"}
+    rows = judge_play(
+        runner.play(load_bundled("sees-its-command-line-plain"), build_supervisor_by_name(cannot=own))
+    ).rows
     assert {
         row.key: row.seen for row in rows if row.verdict == "not applicable" and row.key.startswith("received")
     } == {
@@ -160,10 +164,10 @@ def test_a_supervisor_that_makes_its_own_command_line_is_not_judged_by_that_of_t
     }
 
 
-def test_an_agent_that_cannot_be_found_is_on_no_path(lab: ScenarioRunner) -> None:
+def test_an_agent_that_cannot_be_found_is_on_no_path(runner: ScenarioRunner) -> None:
     """A supervisor that looks for it by name would run the fake, and be right to call that completed."""
-    assert list_failed_checks(lab, "cannot-be-found", build_supervisor_by_name(cannot=["argv", "env"])) == {}
-    assert list_failed_checks(lab, "cannot-be-executed[raw]", build_supervisor_by_name(cannot=["argv", "env"])) == {}
+    assert list_failed_checks(runner, "cannot-be-found", build_supervisor_by_name(cannot=["argv", "env"])) == {}
+    assert list_failed_checks(runner, "cannot-be-executed[raw]", build_supervisor_by_name(cannot=["argv", "env"])) == {}
 
 
 def test_a_program_states_the_same_in_its_file(tmp_path: Path) -> None:
@@ -239,21 +243,21 @@ def build_capped_client(seconds: float, outcome: str = "timed_out", **stated: An
     return Driven(Capped, dialects=["pi"], **stated)
 
 
-def test_a_hard_cap_for_each_turn_is_max_runtime(lab: ScenarioRunner) -> None:
+def test_a_hard_cap_for_each_turn_is_max_runtime(runner: ScenarioRunner) -> None:
     """Scenarios of a limit that progress moves do not apply; a client with more or less time than it states is red."""
     hard = {"max_runtime": 60, "cancel_grace": 600}
-    assert list_failed_checks(lab, "session-turn-overruns[pi]", build_capped_client(60, limits=hard)) == {}
+    assert list_failed_checks(runner, "session-turn-overruns[pi]", build_capped_client(60, limits=hard)) == {}
     for name in ("session-progress-moves-the-deadline", "pi-session-question-after-the-timeout"):
         with pytest.raises(NotApplicable, match="prompt_timeout"):
-            lab.play(load_bundled(name), build_capped_client(60, limits=hard))
+            runner.play(load_bundled(name), build_capped_client(60, limits=hard))
     assert "turns.2.outcome" in list_failed_checks(
-        lab, "session-turn-overruns[pi]", build_capped_client(30, limits=hard)
+        runner, "session-turn-overruns[pi]", build_capped_client(30, limits=hard)
     )
     assert "turns.1.outcome" in list_failed_checks(
-        lab, "session-turn-overruns[pi]", build_capped_client(9999, limits=hard)
+        runner, "session-turn-overruns[pi]", build_capped_client(9999, limits=hard)
     )
     assert "turns.1.outcome" in list_failed_checks(
-        lab, "session-turn-overruns[pi]", build_capped_client(60, "completed", limits=hard)
+        runner, "session-turn-overruns[pi]", build_capped_client(60, "completed", limits=hard)
     )
     moved = build_capped_client(60, limits={"prompt_timeout": 60, "cancel_grace": 600})
-    assert "turns.1.outcome" in list_failed_checks(lab, "session-progress-moves-the-deadline", moved)
+    assert "turns.1.outcome" in list_failed_checks(runner, "session-progress-moves-the-deadline", moved)

@@ -138,10 +138,10 @@ class Reading(Acp):
         (Cancelling, "session-cancel-of-nothing[acp]"),
     ],
 )
-def test_both_readings_are_green(lab: ScenarioRunner, client: type[Acp], name: str, backend: str) -> None:
+def test_both_readings_are_green(runner: ScenarioRunner, client: type[Acp], name: str, backend: str) -> None:
     """A red would say that the other reading is the only one."""
     scenario = load_bundled(name)
-    rows = judge_all_expectations(lab.play(scenario, Driven(client, dialects=["acp"]), backend=backend))
+    rows = judge_all_expectations(runner.play(scenario, Driven(client, dialects=["acp"]), backend=backend))
     assert choose_overall_verdict(rows) is Verdict.PASSED, rows
 
 
@@ -154,8 +154,8 @@ class ByOrder(Acp):
 
 
 @pytest.mark.parametrize("name", ["session-unknown-answer", "acp-session-error-without-an-id"])
-def test_a_client_that_looks_at_no_id_is_red(lab: ScenarioRunner, name: str, backend: str) -> None:
+def test_a_client_that_looks_at_no_id_is_red(runner: ScenarioRunner, name: str, backend: str) -> None:
     """It gives an answer to a prompt that it does not belong to."""
     scenario = load_bundled(name)
-    rows = judge_all_expectations(lab.play(scenario, Driven(ByOrder, dialects=["acp"]), backend=backend))
+    rows = judge_all_expectations(runner.play(scenario, Driven(ByOrder, dialects=["acp"]), backend=backend))
     assert choose_overall_verdict(rows) is Verdict.FAILED, rows

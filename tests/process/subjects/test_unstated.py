@@ -40,9 +40,9 @@ def build_supervisor(*signals: signal.Signals, grace: float = 0) -> Any:
     return supervise
 
 
-def list_verdicts(lab: ScenarioRunner, name: str, supervise: Any, **limits: float) -> dict[str, str]:
+def list_verdicts(runner: ScenarioRunner, name: str, supervise: Any, **limits: float) -> dict[str, str]:
     """Judge it, check by check."""
-    rows = judge_all_expectations(lab.play(load_bundled(name), Function(supervise, limits={**SILENCE, **limits})))
+    rows = judge_all_expectations(runner.play(load_bundled(name), Function(supervise, limits={**SILENCE, **limits})))
     return {row.key: row.verdict.value for row in rows}
 
 
@@ -50,27 +50,27 @@ AT_ONCE = build_supervisor(signal.SIGKILL)
 SHORT = build_supervisor(signal.SIGTERM, signal.SIGKILL, grace=0.5)
 
 
-def test_a_kill_without_a_stated_grace_is_judged_by_nobody(lab: ScenarioRunner) -> None:
+def test_a_kill_without_a_stated_grace_is_judged_by_nobody(runner: ScenarioRunner) -> None:
     """A supervisor may give no grace; a supervisor that states a grace owes it."""
     name = "silent-past-the-limit"
-    assert list_verdicts(lab, name, AT_ONCE, kill_grace=2)["signals"] == "failed"
-    assert list_verdicts(lab, name, AT_ONCE, kill_grace=0)["signals"] == "passed"
-    seen = list_verdicts(lab, name, AT_ONCE)
+    assert list_verdicts(runner, name, AT_ONCE, kill_grace=2)["signals"] == "failed"
+    assert list_verdicts(runner, name, AT_ONCE, kill_grace=0)["signals"] == "passed"
+    seen = list_verdicts(runner, name, AT_ONCE)
     assert (seen["signals"], seen["outcome"], seen["elapsed"], seen["leaks"]) == ("not applicable", *["passed"] * 3)
 
 
-def test_an_own_grace_that_is_not_stated_is_not_the_default(lab: ScenarioRunner) -> None:
+def test_an_own_grace_that_is_not_stated_is_not_the_default(runner: ScenarioRunner) -> None:
     """Half a second between TERM and KILL is wrong for two seconds, and right for half a second."""
     name = "deaf-and-silent[raw]"
-    assert list_verdicts(lab, name, SHORT, kill_grace=2)["signals"] == "failed"
-    assert set(list_verdicts(lab, name, SHORT, kill_grace=0.5).values()) == {"passed"}
-    assert list_verdicts(lab, name, SHORT)["signals"] == "not applicable"
-    rows = judge_all_expectations(lab.play(load_bundled(name), Function(SHORT, limits=SILENCE)))
+    assert list_verdicts(runner, name, SHORT, kill_grace=2)["signals"] == "failed"
+    assert set(list_verdicts(runner, name, SHORT, kill_grace=0.5).values()) == {"passed"}
+    assert list_verdicts(runner, name, SHORT)["signals"] == "not applicable"
+    rows = judge_all_expectations(runner.play(load_bundled(name), Function(SHORT, limits=SILENCE)))
     assert {row.seen for row in rows if row.unstated} == {"state limits={'kill_grace': ...} to have this judged"}
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-def test_what_no_unstated_limit_touches_is_judged(lab: ScenarioRunner) -> None:
+def test_what_no_unstated_limit_touches_is_judged(runner: ScenarioRunner) -> None:
     """A wrong outcome is red, and so is an agent that is left."""
     started = []
 
@@ -79,7 +79,7 @@ def test_what_no_unstated_limit_touches_is_judged(lab: ScenarioRunner) -> None:
         await anyio.sleep(60)
         return "completed"
 
-    seen = list_verdicts(lab, "silent-past-the-limit", wrong)
+    seen = list_verdicts(runner, "silent-past-the-limit", wrong)
     assert (seen["outcome"], seen["leaks"]) == ("failed", "failed")
     assert all(map(is_gone, started))
 
@@ -127,7 +127,7 @@ expect: {turns: [{outcome: cancelled}, {outcome: completed}]}
 
 
 @pytest.mark.parametrize(
-    ("silence", "limits", "seen"),
+    ("silence", "limits", "observed"),
     [
         ("cancel_grace / 4", {}, "not applicable"),
         ("cancel_grace / 4", {"cancel_grace": 10}, "passed"),
@@ -136,33 +136,33 @@ expect: {turns: [{outcome: cancelled}, {outcome: completed}]}
     ],
 )
 def test_a_script_may_use_the_default_where_the_verdict_cannot_be_wrong(
-    lab: ScenarioRunner, silence: str, limits: dict[str, float], seen: str
+    runner: ScenarioRunner, silence: str, limits: dict[str, float], observed: str
 ) -> None:
     """An agent that takes a quarter of the default is cut off by a shorter grace, and by no other."""
     scenario = loads(TALK.replace("SILENCE", silence))
     rows = judge_all_expectations(
-        lab.play(scenario, Driven(Impatient, limits={"close_grace": 2, "kill_grace": 2, **limits}))
+        runner.play(scenario, Driven(Impatient, limits={"close_grace": 2, "kill_grace": 2, **limits}))
     )
-    assert {row.key: row.verdict.value for row in rows}["turns.2.outcome"] == seen
+    assert {row.key: row.verdict.value for row in rows}["turns.2.outcome"] == observed
 
 
-def test_the_reference_supervisor_states_all_its_limits(lab: ScenarioRunner) -> None:
+def test_the_reference_supervisor_states_all_its_limits(runner: ScenarioRunner) -> None:
     """So does an object that gives a whole Policy; a program states its command line and its file."""
-    assert lab.play(load_bundled("deaf-and-silent[raw]"), reference_supervisor()).unstated is None
+    assert runner.play(load_bundled("deaf-and-silent[raw]"), reference_supervisor()).unstated is None
     told = Command(["x", "{agent}", "{kill_grace}"], limits={"close_grace": 1})
     policy = told.policy(LimitsRequest({}, "raw"))
     assert policy.unstated & {"kill_grace", "close_grace", "linger_grace"} == {"linger_grace"}
 
 
-def test_every_defect_of_a_bare_function_is_not_excused(lab: ScenarioRunner) -> None:
+def test_every_defect_of_a_bare_function_is_not_excused(runner: ScenarioRunner) -> None:
     """A supervisor that states nothing and loses the text is red."""
 
     async def loses(order: RunRequest) -> dict[str, Any]:
-        done = await anyio.run_process(order.argv, env=order.env)
-        return {"outcome": "completed" if done.returncode == 0 else "failed", "text": ""}
+        completed = await anyio.run_process(order.argv, env=order.env)
+        return {"outcome": "completed" if completed.returncode == 0 else "failed", "text": ""}
 
     rows = judge_all_expectations(
-        lab.play(loads("scenario: x\nagent: raw\nscript: [{say: a}]\nexpect: {text: a}\n"), Function(loses))
+        runner.play(loads("scenario: x\nagent: raw\nscript: [{say: a}]\nexpect: {text: a}\n"), Function(loses))
     )
     assert choose_overall_verdict(rows) is Verdict.FAILED
 

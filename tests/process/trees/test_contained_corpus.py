@@ -36,9 +36,9 @@ class Holding(ReferenceSupervisor):
 @pytest.mark.parametrize("containment", ["subreaper", "keeper"])
 @pytest.mark.parametrize("scenario", OF_TREES, ids=lambda scenario: scenario.id)
 def test_a_scenario_of_trees_is_green_at_every_containment(
-    lab: ScenarioRunner, scenario: Scenario, containment: str
+    runner: ScenarioRunner, scenario: Scenario, containment: str
 ) -> None:
     """Signals, their instants and their order are those of the group, for agents that are no children of ours, too."""
-    played = lab.play(scenario, Holding(containment))
+    played = runner.play(scenario, Holding(containment))
     rows = judge_all_expectations(played)
     assert choose_overall_verdict(rows) is Verdict.PASSED, explain_play(played, rows)

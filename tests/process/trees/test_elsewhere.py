@@ -37,7 +37,7 @@ def test_every_cell_is_judged_as_promised_there(world: list[str], check: str) ->
         "-k",
         "not command",
     ]
-    done = subprocess.run(
+    completed = subprocess.run(
         [*world, sys.executable, *tests],
         check=False,
         timeout=300,
@@ -45,5 +45,5 @@ def test_every_cell_is_judged_as_promised_there(world: list[str], check: str) ->
         stderr=subprocess.STDOUT,
         text=True,
     )
-    assert done.returncode == 0, done.stdout
-    assert " passed" in done.stdout
+    assert completed.returncode == 0, completed.stdout
+    assert " passed" in completed.stdout

@@ -87,8 +87,8 @@ def test_its_environment_is_ours_and_the_cookie(keeper: Keeper) -> None:
     _, shown = start_program(keeper, ["/bin/sh", "-c", "echo $AGENTPROC_TREE"], None, {"AGENTPROC_TREE": "outer"})
     assert read_pipe(shown).decode().split() == ["outer", keeper.cookie]
     _, shown = start_program(keeper, ["/usr/bin/env"])
-    told = dict(line.split("=", 1) for line in read_pipe(shown).decode().split("\n") if "=" in line)
-    assert {name: told.get(name) for name in ("PATH", "HOME")} == {
+    fields = dict(line.split("=", 1) for line in read_pipe(shown).decode().split("\n") if "=" in line)
+    assert {name: fields.get(name) for name in ("PATH", "HOME")} == {
         name: os.environ.get(name) for name in ("PATH", "HOME")
     }
 
@@ -135,8 +135,8 @@ def test_an_end_is_told_until_it_is_reaped_and_after(keeper: Keeper) -> None:
 @pytest.mark.parametrize("way", WAYS)
 def test_whoever_leaves_is_listed_and_ended(keeper: Keeper, way: str) -> None:
     """Everything stays below it, whatever it did."""
-    pid, told = start_program(keeper, build_escape_command("stay", WAYS[way]))
-    escapee = int(read_pipe(told, line=True))
+    pid, reported = start_program(keeper, build_escape_command("stay", WAYS[way]))
+    escapee = int(read_pipe(reported, line=True))
     left = keeper.find_remaining_processes()
     assert left.is_sure
     assert {pid, escapee} <= left.commands.keys()
@@ -151,8 +151,8 @@ def test_whoever_leaves_is_listed_and_ended(keeper: Keeper, way: str) -> None:
 
 def test_an_orphan_is_reaped_as_it_dies(keeper: Keeper) -> None:
     """A zombie would be there until the keeper ends, and a pid each."""
-    pid, told = start_program(keeper, build_escape_command("stay", "session orphan"))
-    orphan = int(read_pipe(told, line=True))
+    pid, reported = start_program(keeper, build_escape_command("stay", "session orphan"))
+    orphan = int(read_pipe(reported, line=True))
     os.kill(orphan, signal.SIGKILL)
     assert is_gone(orphan)
     assert keeper.find_remaining_processes().commands.keys() == {pid}
@@ -182,8 +182,8 @@ def test_many_heads_are_ended_within_a_second(monkeypatch: pytest.MonkeyPatch, p
     monkeypatch.setattr(_keeper, "_compile_keeper_program", lambda: codes)
     keeper = Keeper()
     try:
-        _, told = start_program(keeper, build_program_command(HYDRA, "16"))
-        read_pipe(told, line=True)
+        _, reported = start_program(keeper, build_program_command(HYDRA, "16"))
+        read_pipe(reported, line=True)
         begin = time.monotonic()
         assert keeper.end_all(5.0).is_over
         assert time.monotonic() - begin < 1
@@ -196,8 +196,8 @@ def test_it_leaves_nothing_behind() -> None:
     """No descriptor, no zombie, and this process adopts orphans no longer than before."""
     before = list_open_descriptors()
     keeper = Keeper()
-    pid, told = start_program(keeper, build_escape_command("stay", "session orphan closed bare"))
-    escapee = int(read_pipe(told, line=True))
+    pid, reported = start_program(keeper, build_escape_command("stay", "session orphan closed bare"))
+    escapee = int(read_pipe(reported, line=True))
     keeper.close()
     keeper.close()
     assert list_open_descriptors() == before
@@ -213,8 +213,8 @@ def test_what_a_killed_keeper_leaves_is_ended() -> None:
     bystander = subprocess.Popen(["sleep", "60"], start_new_session=True)
     keeper = Keeper()
     try:
-        pid, told = start_program(keeper, build_escape_command("stay", *WAYS.values()))
-        escapees = [int(word) for word in read_pipe(told, line=True).split()]
+        pid, reported = start_program(keeper, build_escape_command("stay", *WAYS.values()))
+        escapees = [int(word) for word in read_pipe(reported, line=True).split()]
         os.kill(keeper.pid, signal.SIGKILL)
         assert is_gone(keeper.pid)
         assert not is_gone(escapees[-1], 0)
@@ -271,7 +271,7 @@ def test_a_keeper_whose_host_is_gone_before_it_starts_goes_without_a_trace(tmp_p
         if not is_heard:
             ours.close()
         line = [sys.executable, "-I", "-S", "-c", stub, str(theirs.fileno()), str(gone.pid)]
-        done = subprocess.run(
+        completed = subprocess.run(
             line, stdin=stdin, pass_fds=(theirs.fileno(),), capture_output=True, check=False, timeout=CEILING
         )
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert (completed.returncode, completed.stderr) == (0, b"")

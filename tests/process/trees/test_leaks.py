@@ -71,7 +71,7 @@ class Forgetful(StartsAgentAndReturns):
 
 @pytest.fixture
 def forgetful() -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Reap at the end the processes that a supervisor forgot; the lab has killed them by then."""
+    """Reap at the end the processes that a supervisor forgot; the runner has killed them by then."""
     forgotten: list[subprocess.Popen[bytes]] = []
     yield forgotten
     for process in forgotten:
@@ -144,13 +144,13 @@ def judge_leaks(played: PlayResult) -> tuple[str, str, str]:
 
 @pytest.mark.parametrize(("text", "starts", "left"), CASES, ids=IDS)
 def test_exactly_those_that_a_file_names_may_be_left(
-    lab: ScenarioRunner, backend: str, text: str, starts: int, left: list[str]
+    runner: ScenarioRunner, backend: str, text: str, starts: int, left: list[str]
 ) -> None:
     """A file about a supervisor that is known to leak says so, and is green as long as it leaks no more and no less."""
 
     def row(wanted: list[str]) -> tuple[str, str, str]:
-        told = load_indented(text.replace("LEAKS", f"[{', '.join(wanted)}]"))
-        return judge_leaks(lab.play(told, DirectChildOnly(starts), backend=backend))
+        message = load_indented(text.replace("LEAKS", f"[{', '.join(wanted)}]"))
+        return judge_leaks(runner.play(message, DirectChildOnly(starts), backend=backend))
 
     assert row(left) == ("passed", ", ".join(left), "")
     verdict, seen, hint = row(left[:-1])
@@ -161,27 +161,27 @@ def test_exactly_those_that_a_file_names_may_be_left(
     assert (verdict, hint) == ("failed", f"{agent} was to be left, but is gone")
 
 
-def test_the_agent_itself_may_be_the_one(lab: ScenarioRunner, forgetful: list[subprocess.Popen[bytes]]) -> None:
+def test_the_agent_itself_may_be_the_one(runner: ScenarioRunner, forgetful: list[subprocess.Popen[bytes]]) -> None:
     """Each of its starts is one; the first is called by the name alone."""
     subject = Forgetful(2)
     subject.forgotten = forgetful
     told = ONE.replace("LEAKS", "[agent, agent 2]")
-    assert judge_leaks(lab.play(load_indented(told), subject)) == ("passed", "agent, agent 2", "")
+    assert judge_leaks(runner.play(load_indented(told), subject)) == ("passed", "agent, agent 2", "")
     told = ONE.replace("LEAKS", "[agent]")
-    verdict, seen, hint = judge_leaks(lab.play(load_indented(told), subject))
+    verdict, seen, hint = judge_leaks(runner.play(load_indented(told), subject))
     assert (verdict, seen) == ("failed", "agent (still alive), agent 2 (still alive)")
     assert hint == "agent 2 was not to be left"
 
 
 @pytest.mark.parametrize("is_real", [False, True], ids=["virtual", "real"])
 def test_who_is_left_stopped_is_called_so(
-    lab: ScenarioRunner, forgetful: list[subprocess.Popen[bytes]], *, is_real: bool
+    runner: ScenarioRunner, forgetful: list[subprocess.Popen[bytes]], *, is_real: bool
 ) -> None:
     """It burns no time and says no word, and it is there."""
     subject = Forgetful(1, signal.SIGSTOP)
     subject.forgotten = forgetful
     told = load_indented("{scenario: an agent that is silent, agent: pi, script: [{silence: 50s}], expect: {noise: 0}}")
-    played = lab.play_real(told, subject, scale=1) if is_real else lab.play(told, subject)
+    played = runner.play_real(told, subject, scale=1) if is_real else runner.play(told, subject)
     assert judge_leaks(played) == ("failed", "agent (stopped)", "")
     text = explain_play(played, judge_all_expectations(played))
     assert f"    agent (pid {forgetful[0].pid}): stopped  pi --mode json -p hi" in text.splitlines()
@@ -189,9 +189,9 @@ def test_who_is_left_stopped_is_called_so(
     assert leak["argv"] == ["pi", "--mode", "json", "-p", "hi"]
 
 
-def test_the_tree_is_drawn_with_the_steps_that_started_it(lab: ScenarioRunner) -> None:
+def test_the_tree_is_drawn_with_the_steps_that_started_it(runner: ScenarioRunner) -> None:
     """Name, pid, end; file, line and step; parents above children."""
-    played = lab.play(load_indented(ONE.replace("LEAKS", "[]")), DirectChildOnly())
+    played = runner.play(load_indented(ONE.replace("LEAKS", "[]")), DirectChildOnly())
     lines = explain_play(played, judge_all_expectations(played)).splitlines()
     start = lines.index("  the tree at the end:")
     agent, helper, tool = [event.data["pid"] for event in played.record.events if event.data.get("seen")]
@@ -203,7 +203,7 @@ def test_the_tree_is_drawn_with_the_steps_that_started_it(lab: ScenarioRunner) -
     ]
 
 
-def test_a_run_that_leaks_nobody_draws_nothing(lab: ScenarioRunner) -> None:
+def test_a_run_that_leaks_nobody_draws_nothing(runner: ScenarioRunner) -> None:
     """The reader of a wrong text needs no list of processes."""
     told = load_indented("""
         scenario: a wrong expectation
@@ -211,7 +211,7 @@ def test_a_run_that_leaks_nobody_draws_nothing(lab: ScenarioRunner) -> None:
         script: [{answer: one}]
         expect: {text: two}
     """)
-    played = lab.play(told, KillNobody())
+    played = runner.play(told, KillNobody())
     rows = judge_all_expectations(played)
     assert choose_overall_verdict(rows) is Verdict.FAILED
     assert "the tree at the end:" not in explain_play(played, rows)

@@ -33,9 +33,9 @@ TRIALS = [
 @pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize("cell", TRIALS)
-def test_a_cell_is_judged_as_promised(lab: ScenarioRunner, cell: Cell) -> None:
+def test_a_cell_is_judged_as_promised(runner: ScenarioRunner, cell: Cell) -> None:
     """A process that is not found is left; every process left is seen, by name; no other one is accused."""
-    verdict, left = judge_cell(lab, cell)
+    verdict, left = judge_cell(runner, cell)
     expected = tuple(sorted(cell.expected))
     if cell.is_real and expected:  # a process that re-forks there has had time to become another
         left = expected if len(left) >= len(expected) else left

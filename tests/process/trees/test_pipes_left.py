@@ -30,22 +30,22 @@ def pipes() -> Iterator[list[int]]:
         os.close(number)
 
 
-def judge_pipes(lab: ScenarioRunner, subject: Subject, backend: str = "asyncio") -> CheckRow:
+def judge_pipes(runner: ScenarioRunner, subject: Subject, backend: str = "asyncio") -> CheckRow:
     """Play the scenario, and give its row about pipes."""
     return next(
-        row for row in judge_all_expectations(lab.play(HELLO, subject, backend=backend)) if row.key == "pipes_left"
+        row for row in judge_all_expectations(runner.play(HELLO, subject, backend=backend)) if row.key == "pipes_left"
     )
 
 
-def test_the_reference_supervisor_leaves_no_pipe(lab: ScenarioRunner, backend: str) -> None:
+def test_the_reference_supervisor_leaves_no_pipe(runner: ScenarioRunner, backend: str) -> None:
     """It closes three of them for each agent."""
-    row = judge_pipes(lab, reference_supervisor(), backend)
+    row = judge_pipes(runner, reference_supervisor(), backend)
     assert (row.verdict, row.seen) == (Verdict.PASSED, "0")
 
 
 @pytest.mark.parametrize("closes", [True, False])
 def test_a_pipe_that_is_left_open_is_counted(
-    lab: ScenarioRunner, backend: str, pipes: list[int], *, closes: bool
+    runner: ScenarioRunner, backend: str, pipes: list[int], *, closes: bool
 ) -> None:
     """After some hundred runs of such a supervisor no agent can be started any more."""
     living = os.pipe()  # both ends are open, so it is no pipe to an ended process
@@ -59,14 +59,14 @@ def test_a_pipe_that_is_left_open_is_counted(
             os.close(reader)
         return "completed"
 
-    row = judge_pipes(lab, Function(supervise), backend)
+    row = judge_pipes(runner, Function(supervise), backend)
     assert (row.verdict, row.seen) == ((Verdict.PASSED, "0") if closes else (Verdict.FAILED, "1"))
     for number in living:
         os.close(number)
 
 
 def test_a_dead_pipe_with_the_number_of_an_older_one_is_counted(
-    lab: ScenarioRunner, backend: str, pipes: list[int]
+    runner: ScenarioRunner, backend: str, pipes: list[int]
 ) -> None:
     """The caller left a dead pipe before the run; it is closed in the run, and the supervisor's gets its number."""
     older, writer = os.pipe()
@@ -82,12 +82,12 @@ def test_a_dead_pipe_with_the_number_of_an_older_one_is_counted(
         pipes.append(older)
         return "completed"
 
-    row = judge_pipes(lab, Function(supervise), backend)
+    row = judge_pipes(runner, Function(supervise), backend)
     assert (row.verdict, row.seen) == (Verdict.FAILED, "1")
 
 
-def test_the_pipes_of_another_process_are_not_counted(lab: ScenarioRunner) -> None:
+def test_the_pipes_of_another_process_are_not_counted(runner: ScenarioRunner) -> None:
     """A program has ended when its run is over, and all its pipes with it."""
-    row = judge_pipes(lab, Command(["sh", "-c", '"$@"', "sh", "{agent}"]))
+    row = judge_pipes(runner, Command(["sh", "-c", '"$@"', "sh", "{agent}"]))
     assert row.verdict is Verdict.NOT_APPLICABLE
     assert row.seen == "its pipes are counted in virtual time alone, and in the kit's own process"

@@ -31,7 +31,7 @@ at_every_containment = pytest.mark.parametrize("containment", ["group", "subreap
 
 def run_and_read_report(how: str, containment: str, *before: str) -> dict[str, Any]:
     """Run the program, and give its report."""
-    done = subprocess.run(
+    completed = subprocess.run(
         [*before, sys.executable, PROGRAM, how, containment],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -39,8 +39,8 @@ def run_and_read_report(how: str, containment: str, *before: str) -> dict[str, A
         timeout=60,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
+    assert completed.returncode == 0, completed.stderr
+    found: dict[str, Any] = json.loads(completed.stdout)
     return found
 
 

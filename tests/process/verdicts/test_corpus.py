@@ -32,9 +32,9 @@ def test_a_scenario_is_green_in_the_model(scenario: Scenario) -> None:
 
 
 @corpus
-def test_a_scenario_is_green_with_real_processes(lab: ScenarioRunner, backend: str, scenario: Scenario) -> None:
+def test_a_scenario_is_green_with_real_processes(runner: ScenarioRunner, backend: str, scenario: Scenario) -> None:
     """The same expectations hold for real pipes, signals and exits."""
-    played = lab.play(scenario, reference_supervisor(), backend=backend)
+    played = runner.play(scenario, reference_supervisor(), backend=backend)
     assert_green(played)
     assert [event for event in played.record.events if "stray" in event.data] == [], (
         "T2: not even for a pid that is free"

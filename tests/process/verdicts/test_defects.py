@@ -72,7 +72,7 @@ def test_a_claim_holds_in_the_model(scenario: Scenario, defect: str, key: str) -
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")  # some defects leave theirs
 @pytest.mark.parametrize("defect", defects.DEFECT_NAMES)
-def test_what_a_defect_does_is_the_same_with_processes(lab: ScenarioRunner, defect: str) -> None:
+def test_what_a_defect_does_is_the_same_with_processes(runner: ScenarioRunner, defect: str) -> None:
     """A defect that shows in the model only would be a mistake of the model."""
     subject = _build_defective_supervisor(defect)
     gc.disable()  # a forgotten child is reaped with its object, and that must not be between the run and the look
@@ -80,7 +80,7 @@ def test_what_a_defect_does_is_the_same_with_processes(lab: ScenarioRunner, defe
         differ = [
             (claimed.id, _describe_difference(played, model))
             for claimed in (scenario for scenario, name, _ in CLAIMS if name == defect)
-            if (played := _select_compared_values(lab.play(claimed, subject)))
+            if (played := _select_compared_values(runner.play(claimed, subject)))
             != (model := _select_compared_values(run_in_model(claimed, subject)))
         ]
     finally:
@@ -102,10 +102,10 @@ def _select_compared_values(played: PlayResult) -> _ComparedPlay:
 
 
 def test_a_supervisor_that_starts_its_agent_for_ever_is_given_up(
-    lab: ScenarioRunner, monkeypatch: pytest.MonkeyPatch
+    runner: ScenarioRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each crash is minutes after the last one, so no guard of one instant and no limit on restarts ends the run."""
     monkeypatch.setattr(_supervise, "MAX_AGENT_STARTS", 20)
-    played = lab.play(loads(DIES_SELDOM), _build_defective_supervisor("crash-repeats-the-prompt"))
+    played = runner.play(loads(DIES_SELDOM), _build_defective_supervisor("crash-repeats-the-prompt"))
     assert str(played.fault) == "the supervisor starts its agent again and again, 20 times by now"
     assert choose_overall_verdict(judge_all_expectations(played)) is Verdict.FAILED

@@ -73,9 +73,9 @@ CASES = [
 ]
 
 
-def list_failed_checks(lab: ScenarioRunner, name: str, subject: Subject) -> list[str]:
+def list_failed_checks(runner: ScenarioRunner, name: str, subject: Subject) -> list[str]:
     """List the checks of a bundled scenario that did not pass."""
-    rows = judge_all_expectations(lab.play(load_bundled(name), subject))
+    rows = judge_all_expectations(runner.play(load_bundled(name), subject))
     return [row.key for row in rows if row.verdict not in (Verdict.PASSED, Verdict.NOT_APPLICABLE)]
 
 
@@ -83,14 +83,14 @@ def list_failed_checks(lab: ScenarioRunner, name: str, subject: Subject) -> list
 @pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize(("fault", "caught"), CASES, ids=[f"{name.rpartition('.')[2]}" for name, _ in CASES])
-def test_a_fault_is_red_on_the_check_that_names_it(lab: ScenarioRunner, fault: str, caught: str) -> None:
+def test_a_fault_is_red_on_the_check_that_names_it(runner: ScenarioRunner, fault: str, caught: str) -> None:
     """A supervisor that does one thing wrong must not be called conformant: the kit exists for that."""
     module, _, name = fault.partition(":")
     scenario, _, key = caught.partition(": ")
     if module == faulty.__name__:
-        assert key in list_failed_checks(lab, scenario, careful.of_plain(getattr(faulty, name)))
+        assert key in list_failed_checks(runner, scenario, careful.of_plain(getattr(faulty, name)))
     else:
-        assert key in list_failed_checks(lab, scenario, streaming.of_pi(getattr(faulty_streams, name)))
+        assert key in list_failed_checks(runner, scenario, streaming.of_pi(getattr(faulty_streams, name)))
 
 
 LOOKED_AT = [
@@ -105,17 +105,18 @@ LOOKED_AT = [
 @pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LOOKED_AT)
-def test_a_fault_is_red_though_its_supervisor_looks_in_turns(lab: ScenarioRunner, name: str) -> None:
+def test_a_fault_is_red_though_its_supervisor_looks_in_turns(runner: ScenarioRunner, name: str) -> None:
     """A delay that comes from its way of looking is forgiven, and nothing else."""
     scenario, _, key = PLAIN[name].partition(": ")
     fault = type(name, (getattr(faulty, name), polling.Polling), {})
-    assert key in list_failed_checks(lab, scenario, careful.of_plain(fault))
+    assert key in list_failed_checks(runner, scenario, careful.of_plain(fault))
 
 
-def test_a_crash_may_be_called_a_failure(lab: ScenarioRunner) -> None:
+def test_a_crash_may_be_called_a_failure(runner: ScenarioRunner) -> None:
     """Both words are right for an agent that exits above 0 without a result, and the user loses nothing by either."""
     assert (
-        list_failed_checks(lab, "crashes-and-is-not-tried-again", streaming.of_pi(faulty_streams.CrashIsFailure)) == []
+        list_failed_checks(runner, "crashes-and-is-not-tried-again", streaming.of_pi(faulty_streams.CrashIsFailure))
+        == []
     )
 
 
@@ -132,10 +133,10 @@ def test_a_crash_may_be_called_a_failure(lab: ScenarioRunner) -> None:
     ],
     ids=["plain", "pi", "polling", "polling pi", "polling the end"],
 )
-def test_without_the_fault_it_is_green_there(lab: ScenarioRunner, subject: Subject, table: dict[str, str]) -> None:
+def test_without_the_fault_it_is_green_there(runner: ScenarioRunner, subject: Subject, table: dict[str, str]) -> None:
     """A check that is red for every supervisor catches no fault."""
     names = dict.fromkeys(caught.partition(": ")[0] for caught in table.values())
-    assert {name: checks for name in names if (checks := list_failed_checks(lab, name, subject))} == {}
+    assert {name: checks for name in names if (checks := list_failed_checks(runner, name, subject))} == {}
 
 
 LATE = [*LOOKED_AT, "PollsNowAndThen", "ClosedOutputIsTheEnd", "TimerBeatsExit", "LosesLastWords", "AnyExitIsCode1"]
@@ -145,20 +146,20 @@ LATE = [*LOOKED_AT, "PollsNowAndThen", "ClosedOutputIsTheEnd", "TimerBeatsExit",
 @pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LATE)
-def test_a_fault_is_red_though_its_supervisor_looks_at_the_end(lab: ScenarioRunner, name: str) -> None:
+def test_a_fault_is_red_though_its_supervisor_looks_at_the_end(runner: ScenarioRunner, name: str) -> None:
     """Its actions before the first look are exact, and the later ones are late only by its looks."""
     scenario, _, key = PLAIN[name].partition(": ")
     fault = type(name, (getattr(faulty, name), polling.PollingTheEnd), {})
-    assert key in list_failed_checks(lab, scenario, careful.of_plain(fault))
+    assert key in list_failed_checks(runner, scenario, careful.of_plain(fault))
 
 
 @pytest.mark.slow
-def test_a_prompt_that_takes_many_looks_may_decide_nothing(lab: ScenarioRunner) -> None:
+def test_a_prompt_that_takes_many_looks_may_decide_nothing(runner: ScenarioRunner) -> None:
     """Its last byte comes half a second late to an agent that speaks 250 ms before the limit on its silence."""
     file = find_bundled_path("talks-before-it-reads")
     text = file.read_text("utf-8").replace("  - stdin: read\n", "  - silence: 59750ms\n  - stdin: read\n")
     late = loads(text.replace("elapsed: 0", "elapsed: 59750ms"), str(file))
-    verdicts = {row.key: row.verdict for row in judge_all_expectations(lab.play(late, polling.subject))}
+    verdicts = {row.key: row.verdict for row in judge_all_expectations(runner.play(late, polling.subject))}
     assert verdicts["outcome"] is Verdict.NOT_APPLICABLE
     assert verdicts["leaks"] is Verdict.PASSED
-    assert all(row.verdict is Verdict.PASSED for row in judge_all_expectations(lab.play(late, careful.subject)))
+    assert all(row.verdict is Verdict.PASSED for row in judge_all_expectations(runner.play(late, careful.subject)))

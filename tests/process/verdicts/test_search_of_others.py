@@ -51,23 +51,23 @@ _NUMBERS = {
     ids=["words-and-numbers-of-its-own", "kills-at-once-and-tells-little"],
 )
 def test_a_correct_supervisor_in_another_style_is_not_found_wrong(
-    lab: ScenarioRunner, subject: Function, backend: str
+    runner: ScenarioRunner, subject: Function, backend: str
 ) -> None:
     """It warns, signals and counts in its own way; a false find costs more than a missed one."""
     if backend == "trio":
         pytest.importorskip("trio")
-    came = search(_PLAIN, subject, runs=8, seed=1, lab=lab, backend=backend)
-    assert came.find is None, f"{came.find.reason}\n{came.find.scenario.text}"
-    assert came.runs == 8
+    result = search(_PLAIN, subject, runs=8, seed=1, runner=runner, backend=backend)
+    assert result.find is None, f"{result.find.reason}\n{result.find.scenario.text}"
+    assert result.runs == 8
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["open-run-activity", "open-run-ending"])
-def test_a_correct_supervisor_of_pi_is_not_found_wrong(lab: ScenarioRunner, name: str) -> None:
+def test_a_correct_supervisor_of_pi_is_not_found_wrong(runner: ScenarioRunner, name: str) -> None:
     """It reads words after the agent's end as a new turn, which no pi has: these prove no supervisor wrong."""
-    came = search(load_bundled(name), streaming.subject, runs=60, seed=1, lab=lab)
-    assert came.find is None, f"{came.find.reason}\n{came.find.scenario.text}"
-    assert came.runs > 40
+    result = search(load_bundled(name), streaming.subject, runs=60, seed=1, runner=runner)
+    assert result.find is None, f"{result.find.reason}\n{result.find.scenario.text}"
+    assert result.runs > 40
 
 
 class _Early(careful.Run):
@@ -79,12 +79,12 @@ class _Early(careful.Run):
 
 
 @pytest.mark.slow
-def test_the_same_supervisor_with_a_mistake_is_found(lab: ScenarioRunner) -> None:
+def test_the_same_supervisor_with_a_mistake_is_found(runner: ScenarioRunner) -> None:
     """The questions for every supervisor are enough: how it ended, with which code, and when."""
-    came = search(_PLAIN, careful.of_plain(_Early), runs=20, seed=1, lab=lab)
-    assert came.find is not None
-    assert came.find.key in ("outcome", "elapsed")
-    assert came.find.reason.startswith("it was ended as inactive 59")
+    result = search(_PLAIN, careful.of_plain(_Early), runs=20, seed=1, runner=runner)
+    assert result.find is not None
+    assert result.find.key in ("outcome", "elapsed")
+    assert result.find.reason.startswith("it was ended as inactive 59")
 
 
 async def _raise_at_vanished_process(order: RunRequest) -> dict[str, Any]:
@@ -100,22 +100,28 @@ _LONG = 10.0
 
 
 @pytest.mark.slow
-def test_a_supervisor_that_raises_in_some_settings_is_found(lab: ScenarioRunner) -> None:
+def test_a_supervisor_that_raises_in_some_settings_is_found(runner: ScenarioRunner) -> None:
     """A search by hand tries only the settings in which it gives an answer."""
     subject = Function(_raise_at_vanished_process, limits=_NUMBERS, dialects=["raw"])
-    came = search(_PLAIN, subject, runs=40, seed=1, lab=lab)
-    assert came.find is not None
-    assert (came.find.key, came.find.reason) == ("answer", "it raised ProcessLookupError: [Errno 3] No such process")
-    assert confirm_failure(came.find, subject, lab).repeats
+    result = search(_PLAIN, subject, runs=40, seed=1, runner=runner)
+    assert result.find is not None
+    assert (result.find.key, result.find.reason) == (
+        "answer",
+        "it raised ProcessLookupError: [Errno 3] No such process",
+    )
+    assert confirm_failure(result.find, subject, runner).repeats
 
 
 @pytest.mark.slow
-def test_a_supervisor_that_raises_where_a_time_is_moved_is_found(lab: ScenarioRunner) -> None:
+def test_a_supervisor_that_raises_where_a_time_is_moved_is_found(runner: ScenarioRunner) -> None:
     """The file as it stands is green on it."""
     subject = Function(_raise_at_vanished_process, limits=_NUMBERS, dialects=["raw"])
     text = "scenario: x\nagent: raw\nscript:\n  - silence: 1s\n  - exit: 3\nexpect: {outcome: failed}\n"
-    came = explore(loads(text, "x.scenario.yaml"), subject, runs=40, seed=1, lab=lab)
-    assert came.find is not None
-    assert came.first > 1
-    assert (came.find.key, came.find.reason) == ("answer", "it raised ProcessLookupError: [Errno 3] No such process")
-    assert confirm_failure(came.find, subject, lab).repeats
+    result = explore(loads(text, "x.scenario.yaml"), subject, runs=40, seed=1, runner=runner)
+    assert result.find is not None
+    assert result.first > 1
+    assert (result.find.key, result.find.reason) == (
+        "answer",
+        "it raised ProcessLookupError: [Errno 3] No such process",
+    )
+    assert confirm_failure(result.find, subject, runner).repeats

@@ -83,17 +83,17 @@ SCORES: dict[str, dict[str, list[str]]] = {
 }
 
 
-def _find_verdict(lab: ScenarioRunner, scenario: Scenario, subject: Subject) -> Verdict:
+def _find_verdict(runner: ScenarioRunner, scenario: Scenario, subject: Subject) -> Verdict:
     try:
-        return choose_overall_verdict(judge_all_expectations(lab.play(scenario, subject)))
+        return choose_overall_verdict(judge_all_expectations(runner.play(scenario, subject)))
     except NotApplicable:
         return Verdict.NOT_APPLICABLE
 
 
-def _count_verdicts(lab: ScenarioRunner, subject: Subject) -> dict[str, list[str]]:
+def _count_verdicts(runner: ScenarioRunner, subject: Subject) -> dict[str, list[str]]:
     score: dict[str, list[str]] = {}
     for scenario in (candidate for candidate in load_all_bundled() if candidate.level != "info"):
-        verdict = _find_verdict(lab, scenario, subject)
+        verdict = _find_verdict(runner, scenario, subject)
         if verdict is not Verdict.FAILED:
             score.setdefault(verdict.value, []).append(scenario.id)
     return score
@@ -104,19 +104,19 @@ def _count_verdicts(lab: ScenarioRunner, subject: Subject) -> dict[str, list[str
 @pytest.mark.parametrize(
     "make", [NeverStartsAgent, UsesSubprocessRun, KillsAgentAtOnce], ids=lambda make: str(make.name)
 )
-def test_a_trivial_subject_scores_what_it_is_worth(lab: ScenarioRunner, make: Callable[[], Subject]) -> None:
+def test_a_trivial_subject_scores_what_it_is_worth(runner: ScenarioRunner, make: Callable[[], Subject]) -> None:
     """A scenario that becomes green for one of them has lost what made it worth playing."""
     subject = make()
     wanted = {verdict: sorted(names) for verdict, names in SCORES[subject.name].items()}
-    assert {verdict: sorted(names) for verdict, names in _count_verdicts(lab, subject).items()} == wanted
+    assert {verdict: sorted(names) for verdict, names in _count_verdicts(runner, subject).items()} == wanted
 
 
 @pytest.mark.once
 @pytest.mark.slow
-def test_a_subject_that_forgets_its_agent_scores_what_it_is_worth(lab: ScenarioRunner) -> None:
+def test_a_subject_that_forgets_its_agent_scores_what_it_is_worth(runner: ScenarioRunner) -> None:
     """It leaves a process in every scenario that has one."""
     subject = StartsAgentAndReturns()
-    score = _count_verdicts(lab, subject)
+    score = _count_verdicts(runner, subject)
     for process in subject.forgotten:
         process.wait()
     assert score == SCORES[subject.name]

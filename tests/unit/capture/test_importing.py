@@ -86,9 +86,9 @@ def test_what_cannot_be_imported_is_told_in_a_sentence(
     """An existing file is a user's work, and a traceback is no message."""
     Path("bytes.txt").write_bytes(b"a\nb \xff\n")
     assert main(["import", *words]) == 2
-    told = capsys.readouterr()
-    assert message in told.err
-    assert told.out == ""
+    output = capsys.readouterr()
+    assert message in output.err
+    assert output.out == ""
     assert Path("log.txt").read_text("utf-8") == LOG
 
 
@@ -115,8 +115,8 @@ from pytest_agentproc.cli import main
 sys.exit(main(sys.argv[1:]))
 """
     for words in (["import", "log.txt", "--dialect", "claude"], ["schema"]):
-        ran = subprocess.run(
+        run = subprocess.run(
             [sys.executable, "-c", code, *words], capture_output=True, text=True, check=False, timeout=60
         )
-        assert (ran.returncode, ran.stderr) == (0, "")
-        assert ran.stdout
+        assert (run.returncode, run.stderr) == (0, "")
+        assert run.stdout

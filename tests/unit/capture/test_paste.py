@@ -301,11 +301,11 @@ def test_the_time_of_an_import_does_not_grow_with_the_square_of_its_tools(dialec
     """Each step is tried on a copy of the fake, which knows every tool that is open and all that it printed."""
     program: Any = {"dialect": dialect, "mode": detect_dialect_mode(dialect, []), "argv": [], "prompt": "hi"}
     agent: Any = make_encoder(program)
-    told = []
+    lines = []
     for number in range(800 if dialect == "pi" else 1600):
-        told.append(agent.events["tool"]({"id": f"t{number}", "name": "read", "input": {"path": "x"}}, 0))
+        lines.append(agent.events["tool"]({"id": f"t{number}", "name": "read", "input": {"path": "x"}}, 0))
         if dialect == "pi":
-            told.append(agent.events["tool_done"]({"id": f"t{number}", "output": "", "error": None}, 0))
+            lines.append(agent.events["tool_done"]({"id": f"t{number}", "output": "", "error": None}, 0))
     began = time.process_time()
-    draft_scenario_from_log(b"".join(told).decode(), dialect, "log.txt")
+    draft_scenario_from_log(b"".join(lines).decode(), dialect, "log.txt")
     assert time.process_time() - began < 2

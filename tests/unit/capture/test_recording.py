@@ -28,11 +28,11 @@ def record_output(*chunks: tuple[int, bytes]) -> list[Event]:
 
 def draft_steps(folder: Path, events: list[Event], identity: AgentIdentity = RAW) -> list[str]:
     """Give the steps that are made of a recording."""
-    made = draft_scenario_from_recording(
+    draft = draft_scenario_from_recording(
         folder / "x.scenario.yaml", events, identity, [], "a program as it was recorded"
     )
-    assert made.notes == []
-    return [line.strip() for line in made.text.splitlines() if line.startswith("  - ")]
+    assert draft.notes == []
+    return [line.strip() for line in draft.text.splitlines() if line.startswith("  - ")]
 
 
 def test_elsewhere_than_on_linux_one_sentence_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,7 +45,7 @@ def test_elsewhere_than_on_linux_one_sentence_says_so(monkeypatch: pytest.Monkey
 
 @pytest.mark.slow
 def test_what_no_program_needs_is_not_loaded_before_it() -> None:
-    """The program waits for the recorder to start; the scenario language, the lab and the page are loaded after it."""
+    """The program waits for the recorder to start; the scenario language, the runner and the page are loaded after it."""
     code = "import sys, pytest_agentproc.capture as c; c.run_and_record_program; print(*sorted(sys.modules))"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30).stdout
     assert not {"yaml", "trio", "pytest", "pytest_agentproc.harness"} & {*shown.split()}

@@ -172,8 +172,8 @@ def test_a_secret_that_a_model_says_in_pieces_is_found() -> None:
     redactor = Redactor()
     redactor.learn_secrets(lines.encode())
     shown = redactor.redact_bytes(lines.encode(), "stdout").decode()
-    told = "".join(json.loads(line)["text"] for line in shown.splitlines())
-    assert told == "redacted1".ljust(len(KINDS["github"]), "x")
+    message = "".join(json.loads(line)["text"] for line in shown.splitlines())
+    assert message == "redacted1".ljust(len(KINDS["github"]), "x")
 
 
 def test_a_private_key_goes_whole_and_its_lines_stay() -> None:

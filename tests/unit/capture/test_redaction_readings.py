@@ -139,9 +139,9 @@ def test_an_update_that_repeats_the_text_so_far_has_no_part_of_a_secret(secret: 
     redactor = Redactor({"MY_API_KEY": secret} if secret == SECRET else {})
     shown = redactor.redact_text(data, "stdout")
     whole = json.loads(shown.splitlines()[-1])["message"]["content"][0]["text"]
-    told = [json.loads(line)["message"]["content"][0]["text"] for line in shown.splitlines()]
+    answer = [json.loads(line)["message"]["content"][0]["text"] for line in shown.splitlines()]
     assert find_pieces_of_secret(shown, secret[4:]) == []
-    assert [whole.startswith(part) or len(part) <= 3 for part in told] == [True] * len(told)
+    assert [whole.startswith(part) or len(part) <= 3 for part in answer] == [True] * len(answer)
     assert (len(shown), whole.startswith("the key is redacted"), whole.endswith(" ok")) == (len(data), True, True)
 
 

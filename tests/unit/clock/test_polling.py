@@ -171,18 +171,18 @@ def judge_silent_run(undecided: str, **answer: object) -> dict[str, str]:
 def test_of_what_nothing_decides_instants_alone_are_not_judged() -> None:
     """The right outcome with the wrong text is wrong; and a process that is left is left."""
     failed, none = Verdict.FAILED.value, Verdict.NOT_APPLICABLE.value
-    said = {"outcome": "inactive", "text": "b", "exit_code": 3}
+    fields = {"outcome": "inactive", "text": "b", "exit_code": 3}
     right = {"outcome": "passed", "exit_code": "passed"}
-    assert judge_silent_run("", **said) == {**right, "text": failed, "returned": failed, "leaks": failed}
-    assert judge_silent_run("why", **said) == {**right, "text": failed, "returned": none, "leaks": failed}
+    assert judge_silent_run("", **fields) == {**right, "text": failed, "returned": failed, "leaks": failed}
+    assert judge_silent_run("why", **fields) == {**right, "text": failed, "returned": none, "leaks": failed}
 
 
 def test_of_another_outcome_nothing_is_judged_but_what_was_left() -> None:
     """The rest follows from it, and a fit by chance is no pass."""
     failed, none = Verdict.FAILED.value, Verdict.NOT_APPLICABLE.value
-    said = {"outcome": "completed", "text": "b", "exit_code": 3}
+    fields = {"outcome": "completed", "text": "b", "exit_code": 3}
     others = dict.fromkeys(("outcome", "text", "returned", "exit_code"), none)
-    assert judge_silent_run("why", **said) == {**others, "leaks": failed}
+    assert judge_silent_run("why", **fields) == {**others, "leaks": failed}
 
 
 def test_each_agent_of_a_scenario_pauses_before_its_script() -> None:

@@ -192,11 +192,11 @@ def test_a_tool_is_in_flight_from_its_block_to_its_result() -> None:
 def test_the_whole_time_of_a_background_agent_counts() -> None:
     """Its tool has its result at once; the agent waits for the task."""
     lines = split_lines((TRANSCRIPTS / "subagent.jsonl").read_bytes())
-    asks, starts, told, ends = (
+    asks, starts, reported, ends = (
         next(at for at, line in enumerate(lines) if sign in line)
         for sign in (b'"tool_use"', b'"task_started"', b'"tool_result"', b'"task_notification"')
     )
-    assert asks < starts < told < ends
+    assert asks < starts < reported < ends
     assert [at for at in range(len(lines)) if complete_from_lines(lines[: at + 1]).running] == [*range(asks, ends)]
     assert [type(meaning.meaning) for meaning in decode_lines(lines) if isinstance(meaning, Nested)] == [Other, Message]
 

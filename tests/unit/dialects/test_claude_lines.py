@@ -50,11 +50,11 @@ def test_the_page_and_this_table_have_every_line() -> None:
     """A line without a fact would be decoded by accident."""
     page = (ROOT / "docs" / "explanation" / "protocol-claude.md").read_text("utf-8")
     rows = [row.split(" | ") for row in page.splitlines() if row.startswith("| `")]
-    told = {
+    fields = {
         row[0].strip("| `"): row[3].startswith("yes") for row in rows if len(row) == 4 and row[0].strip("| `") in LINES
     }
     assert [*LINES] == [*PROGRESS]
-    assert told == PROGRESS
+    assert fields == PROGRESS
 
 
 @pytest.mark.parametrize("name", PROGRESS)
@@ -63,8 +63,8 @@ def test_a_line_is_progress_of_a_run_if_the_table_says_so(name: str) -> None:
     decoding = make_decoder("claude", "print")
     if name == "compacted":
         decoding.decode(encode_line("compacting"))
-    dog = Watchdog(Policy())
-    assert any(dog.is_progress(meaning) for meaning in decoding.decode(encode_line(name))) is PROGRESS[name]
+    watchdog = Watchdog(Policy())
+    assert any(watchdog.is_progress(meaning) for meaning in decoding.decode(encode_line(name))) is PROGRESS[name]
 
 
 @pytest.mark.parametrize("name", [name for name in PROGRESS if name != "compact_boundary"])

@@ -60,14 +60,14 @@ def encode_events(*events: Any) -> bytes:
 
 def encode_calls(*calls: tuple[Any, ...], argv: tuple[str, ...] = ()) -> bytes:
     """Have the fake encode these calls, one after another."""
-    made = make_encoder({"dialect": "codex", "mode": "exec", "argv": argv})
-    told: dict[str, Any] = {
-        "say": made.encode_text,
-        "answer": made.encode_answer,
-        "result": made.encode_result,
-        **made.events,
+    encoder = make_encoder({"dialect": "codex", "mode": "exec", "argv": argv})
+    fields: dict[str, Any] = {
+        "say": encoder.encode_text,
+        "answer": encoder.encode_answer,
+        "result": encoder.encode_result,
+        **encoder.events,
     }
-    return b"".join(told[name](*args, 0) for name, *args in calls)
+    return b"".join(fields[name](*args, 0) for name, *args in calls)
 
 
 REFUSED = (
@@ -199,14 +199,14 @@ def test_what_the_fake_tells_is_understood() -> None:
 
 def test_a_notice_before_the_turn_starts_the_thread_alone() -> None:
     """The real CLI warns of its configuration before it begins to work; its items count on from there."""
-    told = [
+    message = [
         json.loads(line)
         for line in encode_calls(("notice", "slow"), ("begin", "turn"), ("notice", "old"), ANSWER).splitlines()
     ]
-    kinds = [event.get("item", {}).get("id", event["type"]) for event in told]
+    kinds = [event.get("item", {}).get("id", event["type"]) for event in message]
     assert kinds == ["thread.started", "item_0", "turn.started", "item_1", "item_2", "turn.completed"]
-    assert told[1]["item"] == {"id": "item_0", "type": "error", "message": "slow"}
-    assert complete_from_chunks(encode_events(*told)) == Read(True, "Hello from fake", total=10)
+    assert message[1]["item"] == {"id": "item_0", "type": "error", "message": "slow"}
+    assert complete_from_chunks(encode_events(*message)) == Read(True, "Hello from fake", total=10)
 
 
 def test_a_turn_begins_once() -> None:
@@ -235,11 +235,14 @@ def test_a_plan_is_one_item_that_lives_as_long_as_its_turn(is_error: bool) -> No
     """A later plan updates it, the turn's end ends it, and it is no tool that runs."""
     done = ("result", {"text": "x", "is_error": is_error, "usage": None})
     calls = (("plan", ["look"]), ("say", "on it", None), ("plan", ["look", "mend"]), done)
-    told = [json.loads(line) for line in encode_calls(*calls).splitlines()]
-    plans = [event for event in told if event.get("item", {}).get("type") == "todo_list"]
+    message = [json.loads(line) for line in encode_calls(*calls).splitlines()]
+    plans = [event for event in message if event.get("item", {}).get("type") == "todo_list"]
     assert [event["type"] for event in plans] == ["item.started", "item.updated", "item.completed"]
     assert {event["item"]["id"] for event in plans} == {"item_0"}
     entries = [{"text": text, "completed": False} for text in ("look", "mend")]
     assert [event["item"]["items"] for event in plans] == [entries[:1], entries, entries]
-    assert [event["type"] for event in told[-2:]] == ["item.completed", f"turn.{'failed' if is_error else 'completed'}"]
+    assert [event["type"] for event in message[-2:]] == [
+        "item.completed",
+        f"turn.{'failed' if is_error else 'completed'}",
+    ]
     assert complete_from_chunks(encode_calls(*calls[:3])).running == frozenset()

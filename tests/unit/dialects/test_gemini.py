@@ -137,21 +137,23 @@ def test_a_status_that_is_not_success_is_an_error(status: object) -> None:
 
 def test_the_fake_prints_the_events_of_the_real_cli() -> None:
     """The same types with the same keys in the same order, but for what only an API can know."""
-    made = make_encoder({"dialect": "gemini", "mode": "stream", "prompt": "hello"}).encode_answer(
+    encoder = make_encoder({"dialect": "gemini", "mode": "stream", "prompt": "hello"}).encode_answer(
         "Hello from fake", 396_000_000
     )
     real = (TRANSCRIPTS / "stream.jsonl").read_bytes()
-    shapes = [[(list(event), event["type"]) for event in map(json.loads, data.splitlines())] for data in (made, real)]
+    shapes = [
+        [(list(event), event["type"]) for event in map(json.loads, data.splitlines())] for data in (encoder, real)
+    ]
     assert shapes[0] == shapes[1]
-    assert json.loads(made.splitlines()[-1])["timestamp"] == "2026-11-21T23:36:58.396Z"
+    assert json.loads(encoder.splitlines()[-1])["timestamp"] == "2026-11-21T23:36:58.396Z"
 
 
 def test_the_fake_prints_the_object_of_the_real_cli() -> None:
     """Over many lines, indented by two, with the same keys at the top."""
-    made = make_encoder({"dialect": "gemini", "mode": "json"}).encode_answer("Hello from fake", 196_000_000).decode()
+    encoder = make_encoder({"dialect": "gemini", "mode": "json"}).encode_answer("Hello from fake", 196_000_000).decode()
     real = json.loads((TRANSCRIPTS / "hello.json").read_bytes())
-    assert list(json.loads(made)) == list(real)
-    assert made == json.dumps(json.loads(made), indent=2) + "\n"
+    assert list(json.loads(encoder)) == list(real)
+    assert encoder == json.dumps(json.loads(encoder), indent=2) + "\n"
 
 
 def test_an_unknown_mode_is_refused() -> None:

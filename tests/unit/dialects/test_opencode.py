@@ -14,8 +14,8 @@ from tests.unit.encoders import make_encoder
 _IDS = {"id": "prt_1", "messageID": "msg_1", "sessionID": "ses_1"}
 
 
-def _encode_event(kind: str, **told: Any) -> bytes:
-    return json.dumps({"type": kind, "timestamp": 1, "sessionID": "ses_1", **told}).encode()
+def _encode_event(kind: str, **reported: Any) -> bytes:
+    return json.dumps({"type": kind, "timestamp": 1, "sessionID": "ses_1", **reported}).encode()
 
 
 def _encode_step_finish(reason: str) -> bytes:
@@ -71,8 +71,8 @@ def test_a_line_that_is_no_event_is_noise() -> None:
 
 def test_a_tool_is_known_only_when_it_has_ended() -> None:
     """Nothing is printed while it runs."""
-    told = {**_IDS, "type": "tool", "tool": "bash", "callID": "c1", "state": {"status": "completed"}}
-    assert make_decoder("opencode").decode(_encode_event("tool_use", part=told)) == [
+    fields = {**_IDS, "type": "tool", "tool": "bash", "callID": "c1", "state": {"status": "completed"}}
+    assert make_decoder("opencode").decode(_encode_event("tool_use", part=fields)) == [
         ToolStarted("c1", "bash"),
         ToolEnded("c1"),
     ]

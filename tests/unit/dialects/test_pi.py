@@ -75,9 +75,11 @@ def build_message_end(stop: str | None, text: str = "", **more: Any) -> dict[str
 
 def encode_calls(program: dict[str, Any], *calls: tuple[Any, ...]) -> bytes:
     """Have the fake's side encode what is said, one call after another."""
-    made = make_encoder({"dialect": "pi", **program})
-    methods = {step: getattr(made, method) for step, method in ENCODER_METHODS_BY_STEP.items() if hasattr(made, method)}
-    return b"".join({**methods, **made.events}[name](*args, 0) for name, *args in calls)
+    encoder = make_encoder({"dialect": "pi", **program})
+    methods = {
+        step: getattr(encoder, method) for step, method in ENCODER_METHODS_BY_STEP.items() if hasattr(encoder, method)
+    }
+    return b"".join({**methods, **encoder.events}[name](*args, 0) for name, *args in calls)
 
 
 WHOLE = {
@@ -281,5 +283,5 @@ def test_an_end_that_announces_a_retry_is_none() -> None:
     """Newer versions print `agent_end` before each retry; a supervisor that takes it for the end kills the retry."""
     failed = {"type": "message_end", "message": {"role": "assistant", "content": [], "stopReason": "error"}}
     ends = [{"type": "agent_end", "willRetry": is_retried} for is_retried in (True, False)]
-    told = [complete_from_chunks(*(json.dumps(event).encode() + b"\n" for event in (failed, end))) for end in ends]
-    assert [(meaning.ok, meaning.final) for meaning in told] == [(None, False), (False, True)]
+    lines = [complete_from_chunks(*(json.dumps(event).encode() + b"\n" for event in (failed, end))) for end in ends]
+    assert [(meaning.ok, meaning.final) for meaning in lines] == [(None, False), (False, True)]

@@ -59,23 +59,23 @@ def decode_chunks(name: str, chunks: list[bytes]) -> list[Any]:
     """Decode what came in chunks, to its end."""
     dialect, mode = find_dialect(DATA / name)
     framing = LineSplitter()
-    told: list[Any] = []
+    notes: list[Any] = []
     if mode in ("session", "rpc"):
         talking = make_session_protocol(dialect, "", Setting("/work", "key"))
         for lines in (*map(framing.feed, chunks), framing.flush()):
-            told += [meaning for line in lines for meaning in talking.decode(line)]
-        return told
+            notes += [meaning for line in lines for meaning in talking.decode(line)]
+        return notes
     decoding = make_decoder(dialect, mode)
     for lines in (*map(framing.feed, chunks), framing.flush()):
-        told += [meaning for line in lines for meaning in decoding.decode(line)]
-    return told + list(decoding.end(b""))
+        notes += [meaning for line in lines for meaning in decoding.decode(line)]
+    return notes + list(decoding.end(b""))
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_every_line_of_a_recording_is_a_known_event(name: str) -> None:
     """The real CLI never prints an odd line: an odd line would be a hole in the decoder."""
-    told = decode_chunks(name, [b"\n".join(read_printed_lines(DATA / name)) + b"\n"])
-    odd = [meaning for meaning in told if isinstance(meaning, MalformedLine | Noise)]
+    text = decode_chunks(name, [b"\n".join(read_printed_lines(DATA / name)) + b"\n"])
+    odd = [meaning for meaning in text if isinstance(meaning, MalformedLine | Noise)]
     assert len(odd) == NOISE.get(name, 0), odd
 
 

@@ -54,9 +54,9 @@ def test_a_turn_with_a_tool_is_told_as_a_real_agent_tells_it() -> None:
     talk.tell("tool", TOOL)
     talk.tell("tool_done", {"id": "run_shell_command", "output": "", "error": None})
     talk.tell("answer", "Hello from fake")
-    made = talk.take_printed()
-    assert [describe_shape(message) for message in made] == [describe_shape(message) for message in real]
-    assert made[-2]["params"]["update"] == real[-2]["params"]["update"]
+    events = talk.take_printed()
+    assert [describe_shape(message) for message in events] == [describe_shape(message) for message in real]
+    assert events[-2]["params"]["update"] == real[-2]["params"]["update"]
 
 
 def test_the_handshake_is_the_dialects_own() -> None:
@@ -92,8 +92,8 @@ def test_the_version_of_the_protocol_is_the_scripts() -> None:
     play = Play(program=program)
     play.grant(0)
     asked = b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}\n'
-    ((_, told),) = play.grant(1, stdin=asked)[1:]
-    assert json.loads(told)["result"]["protocolVersion"] == 2
+    ((_, reported),) = play.grant(1, stdin=asked)[1:]
+    assert json.loads(reported)["result"]["protocolVersion"] == 2
 
 
 def test_who_does_not_wait_for_a_handshake_that_never_comes_gets_no_answer_either() -> None:
@@ -116,13 +116,13 @@ def test_a_loaded_session_tells_its_history_before_the_response() -> None:
     play.grant(0)
     asks = build_request(0, "session/load", sessionId="old"), build_request(1, "session/resume", sessionId="old")
     lines = b"".join(data for _, data in play.grant(1, stdin=b"\n".join(asks) + b"\n")[1:]).splitlines()
-    *told, loaded, resumed = [json.loads(line) for line in lines]
+    *message, loaded, resumed = [json.loads(line) for line in lines]
     kinds = ("user_message_chunk", "agent_thought_chunk", "agent_message_chunk")
     updates = [
         {"sessionUpdate": kind, "content": {"type": "text", "text": text}}
         for kind, text in zip(kinds, ("hi", "hm", "hello"), strict=True)
     ]
-    assert [message["params"] for message in told] == [
+    assert [message["params"] for message in message] == [
         {"sessionId": "old", "update": update} for update in (*updates, plan)
     ]
     assert [(message["id"], message["result"]) for message in (loaded, resumed)] == [(0, {}), (1, {})]
@@ -162,9 +162,13 @@ def test_an_event_that_is_an_update_gets_its_session() -> None:
     talk.take_printed()
     talk.tell("event", {"sessionUpdate": "current_mode_update", "currentModeId": "code"})
     talk.tell("event", {"jsonrpc": "2.0", "method": "_vendor/ping"})
-    told, ping = talk.take_printed()
+    reported, ping = talk.take_printed()
     update = {"sessionUpdate": "current_mode_update", "currentModeId": "code"}
-    assert told == {"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "sess_1", "update": update}}
+    assert reported == {
+        "jsonrpc": "2.0",
+        "method": "session/update",
+        "params": {"sessionId": "sess_1", "update": update},
+    }
     assert ping == {"jsonrpc": "2.0", "method": "_vendor/ping"}
 
 
@@ -204,8 +208,8 @@ def test_a_tool_has_its_kind_from_its_start_to_its_end() -> None:
     talk.tell("tool_done", {"id": "t", "output": "", "error": None})
     started, asked, ended = talk.take_printed()
     assert started["params"]["update"]["locations"] == [{"path": "/a", "line": 3}]
-    told = (started["params"]["update"], asked["params"]["toolCall"], ended["params"]["update"])
-    assert [update["kind"] for update in told] == ["read"] * 3
+    reported = (started["params"]["update"], asked["params"]["toolCall"], ended["params"]["update"])
+    assert [update["kind"] for update in reported] == ["read"] * 3
 
 
 def test_a_plan_is_an_update_with_all_its_entries() -> None:
@@ -213,12 +217,12 @@ def test_a_plan_is_an_update_with_all_its_entries() -> None:
     talk = talk_to_a_new_session()
     talk.take_printed()
     talk.tell("plan", ["look", {"content": "mend", "status": "in_progress"}])
-    (told,) = talk.take_printed()
+    (reported,) = talk.take_printed()
     entries = [
         {"content": name, "priority": "medium", "status": status}
         for name, status in (("look", "pending"), ("mend", "in_progress"))
     ]
-    assert told["params"] == {"sessionId": "sess_1", "update": {"sessionUpdate": "plan", "entries": entries}}
+    assert reported["params"] == {"sessionId": "sess_1", "update": {"sessionUpdate": "plan", "entries": entries}}
 
 
 def test_a_cancelled_prompt_is_answered_as_cancelled() -> None:

@@ -18,8 +18,8 @@ PROMPT = b'{"type":"user","message":{"role":"user","content":"hi"},"parent_tool_
 
 def build_control_response(key: Any, response: Any, subtype: str = "success") -> bytes:
     """Make claude's client answer."""
-    told = {"subtype": subtype, "request_id": key, "response": response}
-    return json.dumps({"type": "control_response", "response": told}).encode()
+    fields = {"subtype": subtype, "request_id": key, "response": response}
+    return json.dumps({"type": "control_response", "response": fields}).encode()
 
 
 def list_kinds(events: list[dict[str, Any]]) -> list[str]:
@@ -51,10 +51,10 @@ def test_a_permission_is_asked_as_claude_asks_it() -> None:
     talk.send_requests(build_control_response(question.key, {"behavior": "allow", "updatedInput": call["input"]}))
     talk.tell("tool_done", {"id": call["id"], "output": "", "error": None})
     talk.tell("answer", "Hello from fake")
-    made = talk.take_printed()
-    assert list_kinds(made) == list_kinds(real)
+    events = talk.take_printed()
+    assert list_kinds(events) == list_kinds(real)
     (asked,), (really,) = (
-        [message for message in lines if message["type"] == "control_request"] for lines in (made, real)
+        [message for message in lines if message["type"] == "control_request"] for lines in (events, real)
     )
     assert list_key_paths(really) - list_key_paths(asked) <= {"request.blocked_path", "request.description"} | {
         key for key in list_key_paths(really) if key.startswith("request.permission_suggestions.")
@@ -63,7 +63,7 @@ def test_a_permission_is_asked_as_claude_asks_it() -> None:
     assert [asked["request"][key] for key in same] == [really["request"][key] for key in same]
     ends = [
         next(message for message in lines if "tool_result_meta" in message)["tool_result_meta"]
-        for lines in (made, real)
+        for lines in (events, real)
     ]
     assert ends[0] == ends[1]
 
@@ -99,10 +99,10 @@ def test_hooks_are_called_as_claude_calls_them(name: str) -> None:
             break
         question = talk.ask("hook", really["request"]["callback_id"], event=event)
         talk.send_requests(build_control_response(question.key, answer["response"]["response"]))
-        (made,) = talk.take_printed()
-        assert made["request"]["input"]["tool_input"] == really["request"]["input"]["tool_input"]
-        assert list(made["request"]) == list(really["request"])
-        assert list(made["request"]["input"]) == list(really["request"]["input"])
+        (events,) = talk.take_printed()
+        assert events["request"]["input"]["tool_input"] == really["request"]["input"]["tool_input"]
+        assert list(events["request"]) == list(really["request"])
+        assert list(events["request"]["input"]) == list(really["request"]["input"])
     talk.tell("tool_done", {"id": "t", "output": "hooked", "error": None})
     (end,) = talk.take_printed()
     assert end["tool_result_meta"] == [{**real_end, "id": "t"}]
@@ -333,8 +333,8 @@ def test_the_answer_to_a_call_has_its_branch(more: dict[str, Any], answer: str) 
     steps = number_steps(("ask", call, *branches, []))
     play = Play(program={"dialect": "acp", "mode": "session", "code": 0, "serves": True, "steps": steps})
     assert play.grant(0)[-1] == ("q", {"asked": "fs/read_text_file", "kind": "request", "number": 1})
-    told = ("q", {"answered": "fs/read_text_file", "answer": answer, "number": 1})
-    assert play.grant(1, stdin=encode_acp_message(id=0, **more) + b"\n")[1:] == [told, ("stderr", answer.encode())]
+    reported = ("q", {"answered": "fs/read_text_file", "answer": answer, "number": 1})
+    assert play.grant(1, stdin=encode_acp_message(id=0, **more) + b"\n")[1:] == [reported, ("stderr", answer.encode())]
 
 
 def test_the_end_of_stdin_ends_a_track_that_waits_for_an_answer() -> None:

@@ -36,8 +36,8 @@ expect: {outcome: completed}
 
 
 def _build_defective_supervisor(name: str) -> ReferenceSupervisor:
-    made = defects.find_defect(name)
-    return ReferenceSupervisor(name, made.deciders, made.session_deciders)
+    defect = defects.find_defect(name)
+    return ReferenceSupervisor(name, defect.deciders, defect.session_deciders)
 
 
 @pytest.fixture

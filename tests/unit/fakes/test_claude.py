@@ -28,14 +28,14 @@ LONG = ("plugins", "capabilities", "partial_json")
 
 def encode_calls(program: dict[str, Any], *calls: tuple[Any, ...]) -> bytes:
     """Have the fake encode these calls, one after another."""
-    made = make_encoder({"dialect": "claude", "mode": "print", **program})
-    told: dict[str, Any] = {
-        "say": made.encode_text,
-        "answer": made.encode_answer,
-        "result": made.encode_result,
-        **made.events,
+    encoder = make_encoder({"dialect": "claude", "mode": "print", **program})
+    fields: dict[str, Any] = {
+        "say": encoder.encode_text,
+        "answer": encoder.encode_answer,
+        "result": encoder.encode_result,
+        **encoder.events,
     }
-    return b"".join(told[name](*args, 0) for name, *args in calls)
+    return b"".join(fields[name](*args, 0) for name, *args in calls)
 
 
 def decode_run(data: bytes) -> list[Any]:
@@ -77,8 +77,8 @@ def test_the_fake_prints_the_events_of_the_real_cli(name: str, program: Any, cal
 
 def test_the_fake_prints_whole_messages_as_the_real_cli_does() -> None:
     """Without partial messages text and tool are two lines of one message, and the next message has another id."""
-    told = (("say", "let me look", None), ("tool", TOOL), ("tool_done", ENDED), ("answer", "final answer text"))
-    made, real = encode_calls({}, *told), (TRANSCRIPTS / "whole.jsonl").read_bytes()
+    reported = (("say", "let me look", None), ("tool", TOOL), ("tool_done", ENDED), ("answer", "final answer text"))
+    made, real = encode_calls({}, *reported), (TRANSCRIPTS / "whole.jsonl").read_bytes()
     keys = [[list(json.loads(line)) for line in data.splitlines()] for data in (made, real)]
     assert keys[0] == keys[1]
     ids = [json.loads(line)["message"]["id"] for line in made.splitlines() if b'"assistant"' in line]
@@ -108,8 +108,8 @@ def test_a_text_is_told_in_pieces_and_once_as_a_whole(calls: Any, deltas: list[s
     assert kinds[start + 1 : end + 2] == ["content_block_delta"] * len(deltas) + ["assistant", "content_block_stop"]
     assert [event["event"]["delta"]["text"] for event in streamed[start + 1 : end]] == deltas
     texts = [
-        next(event["message"]["content"] for event in told if event["type"] == "assistant")
-        for told in (streamed, alone)
+        next(event["message"]["content"] for event in reported if event["type"] == "assistant")
+        for reported in (streamed, alone)
     ]
     assert texts == [[{"type": "text", "text": "".join(deltas)}]] * 2
     assert not [event for event in alone if event["type"] == "stream_event"]

@@ -27,9 +27,9 @@ def encode_line(value: Any) -> bytes:
     return json.dumps(value).encode()
 
 
-def answer_mcp(talk: Conversation, request: dict[str, Any], **told: Any) -> None:
+def answer_mcp(talk: Conversation, request: dict[str, Any], **reported: Any) -> None:
     """Answer a message of MCP: with `result`, or with `error`."""
-    message = {"jsonrpc": "2.0", "id": request["request"]["message"].get("id"), **told}
+    message = {"jsonrpc": "2.0", "id": request["request"]["message"].get("id"), **reported}
     response = {"subtype": "success", "request_id": request["request_id"], "response": {"mcp_response": message}}
     talk.send_requests(encode_line({"type": "control_response", "response": response}))
 
@@ -74,15 +74,15 @@ def test_a_call_has_the_number_and_the_input_of_its_tool() -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "response",
     [{"result": {"content": [{"type": "text", "text": "odd"}], "isError": True}}, {"error": {"message": "odd"}}],
     ids=["of the tool", "of the server"],
 )
-def test_an_error_is_the_end_of_the_tool(told: dict[str, Any]) -> None:
+def test_an_error_is_the_end_of_the_tool(response: dict[str, Any]) -> None:
     """An error of JSON-RPC and an error in a result look alike to the model."""
     talk = begin_turn_with_server()
     question, printed = call_tool(talk)
-    answer_mcp(talk, printed[-1], **told)
+    answer_mcp(talk, printed[-1], **response)
     assert (question.answer, end_tool(talk)) == ("refused", ("odd", True))
 
 

@@ -66,17 +66,17 @@ def test_a_background_turn_behind_the_next_prompt_is_told_by_its_marks() -> None
     talk.tell("begin_prompt", 1)
     talk.tell("task", TASK)
     talk.tell("answer", "answer one")
-    made = talk.take_printed()
+    events = talk.take_printed()
     talk.send_requests(second)
     talk.tell("begin_prompt", 2)
     talk.tell("task_done", {"id": "b", "status": "completed", "in_same_turn": False})
     talk.tell("answer", "answer two")
     talk.tell("background_turn", {"task": "b", "empty_result_first": False})
     talk.tell("answer", "bg noted")
-    made += talk.take_printed()
-    assert summarize_events(made) == summarize_events(read_recorded_events("bg-overlap-uuid"))
-    runs = [event["run_id"] for event in made if event.get("subtype") == "task_started"]
-    assert [event["origin"]["runId"] for event in made if "origin" in event] == runs
+    events += talk.take_printed()
+    assert summarize_events(events) == summarize_events(read_recorded_events("bg-overlap-uuid"))
+    runs = [event["run_id"] for event in events if event.get("subtype") == "task_started"]
+    assert [event["origin"]["runId"] for event in events if "origin" in event] == runs
 
 
 def test_two_tasks_that_end_together_give_an_empty_result_first() -> None:
@@ -115,11 +115,11 @@ def test_a_task_that_ends_while_a_tool_runs_is_told_with_that_tools_result() -> 
     talk.tell("task_done", {"id": "f", "status": "completed", "in_same_turn": False})
     talk.tell("tool_done", {"id": "t", "output": "fg", "error": None})
     talk.tell("answer", "answer two")
-    made, real = talk.take_printed(), read_recorded_events(name)
-    assert [_describe_event(message) for message in made if _describe_event(message)] == [
+    events, real = talk.take_printed(), read_recorded_events(name)
+    assert [_describe_event(message) for message in events if _describe_event(message)] == [
         _describe_event(message) for message in real if _describe_event(message)
     ]
-    (replayed,), (really,) = ([message for message in lines if "origin" in message] for lines in (made, real))
+    (replayed,), (really,) = ([message for message in lines if "origin" in message] for lines in (events, real))
     assert (sorted(replayed), replayed["origin"].keys()) == (sorted(really), really["origin"].keys())
     begin = "<task-notification>\n<task-id>{0}</task-id>\n<tool-use-id>toolu_{0}</tool-use-id>\n<output-file>"
     assert replayed["message"]["content"].startswith(begin.format("b"))
@@ -315,8 +315,8 @@ def test_without_uuid_and_environment_there_are_no_marks_and_no_states() -> None
     talk.send_requests(b'{"type":"user","message":{"role":"user","content":"hi"},"parent_tool_use_id":null}')
     talk.tell("begin_prompt", 1)
     talk.tell("answer", "done")
-    made = talk.take_printed()
-    assert [event.get("subtype", event["type"]) for event in made] == ["init", "assistant", "success"]
-    assert not any("user_message_uuids" in event for event in made)
+    events = talk.take_printed()
+    assert [event.get("subtype", event["type"]) for event in events] == ["init", "assistant", "success"]
+    assert not any("user_message_uuids" in event for event in events)
     talk.tell("say", "late", None)
     assert [event["type"] for event in talk.take_printed()] == ["assistant"]

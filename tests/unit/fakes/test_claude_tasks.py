@@ -77,14 +77,14 @@ def test_a_long_command_in_the_foreground_is_a_task_without_a_turn() -> None:
     talk.tell("task", {"id": "f", "kind": "local_bash", "tool": "t", "foreground": True})
     talk.tell("task_done", build_task_end("f"))
     talk.tell("tool_done", {"id": "t", "output": "one", "error": None})
-    made = talk.take_printed()
+    events = talk.take_printed()
     wanted = [
         message
         for message in real
         if message.get("subtype", message["type"]) in ("task_started", "task_notification", "user")
     ]
-    assert [list(message) for message in made[1:]] == [list(message) for message in wanted]
-    assert (made[1]["is_backgrounded"], made[2]["summary"], made[2]["output_file"]) == (False, "d ls", "")
+    assert [list(message) for message in events[1:]] == [list(message) for message in wanted]
+    assert (events[1]["is_backgrounded"], events[2]["summary"], events[2]["output_file"]) == (False, "d ls", "")
 
 
 def test_the_empty_result_is_about_the_task_that_ended_with_it() -> None:

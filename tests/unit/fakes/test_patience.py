@@ -123,9 +123,13 @@ def test_a_hook_is_told_of_the_end_of_the_turn_and_of_what_runs_behind_it() -> N
     talk.take_printed()
     talk.ask("hook", "h", event="Stop")
     (asked,) = talk.take_printed()
-    told, really = asked["request"]["input"], real[2]["request"]["input"]
-    assert (list(asked["request"]), list(told)) == (list(real[2]["request"]), list(really))
-    assert (told["last_assistant_message"], told["stop_hook_active"], told["session_crons"]) == ("done", False, [])
+    reported, really = asked["request"]["input"], real[2]["request"]["input"]
+    assert (list(asked["request"]), list(reported)) == (list(real[2]["request"]), list(really))
+    assert (reported["last_assistant_message"], reported["stop_hook_active"], reported["session_crons"]) == (
+        "done",
+        False,
+        [],
+    )
     task = {"id": "b", "type": "shell", "status": "running", "description": "d", "command": "ls"}
-    assert told["background_tasks"] == [task]
+    assert reported["background_tasks"] == [task]
     assert list(task) == list(really["background_tasks"][0])

@@ -26,9 +26,9 @@ def summarize_events(events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
 
 def assert_alike(talk: Conversation, name: str) -> None:
     """The same events with the same words, none with a key that the real one has not."""
-    made, real = talk.take_printed(), read_recorded_events(name)
-    assert summarize_events(made) == summarize_events(real)
-    assert set().union(*map(list_key_paths, made)) - set().union(*map(list_key_paths, real)) == set()
+    events, real = talk.take_printed(), read_recorded_events(name)
+    assert summarize_events(events) == summarize_events(real)
+    assert set().union(*map(list_key_paths, events)) - set().union(*map(list_key_paths, real)) == set()
 
 
 def stream_answer(talk: Conversation, piece: str, rest: str) -> None:
@@ -134,11 +134,11 @@ def test_the_dialect_answers_what_clients_ask_at_the_start() -> None:
     talk = Conversation("pi", "rpc")
     asked = {"get_messages": "messages", "get_available_models": "models", "get_commands": "commands"}
     talk.send_requests(*(json.dumps({"type": kind}).encode() for kind in (*asked, "set_thinking_level")))
-    *lists, told = talk.take_printed()
+    *lists, reported = talk.take_printed()
     assert [(message["command"], message["success"], message["data"]) for message in lists] == [
         (kind, True, {key: []}) for kind, key in asked.items()
     ]
-    assert told == {"type": "response", "command": "set_thinking_level", "success": True}
+    assert reported == {"type": "response", "command": "set_thinking_level", "success": True}
 
 
 def test_what_is_told_outside_a_run_begins_none() -> None:

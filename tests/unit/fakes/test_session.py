@@ -211,5 +211,5 @@ def test_a_handshake_goes_as_the_script_says() -> None:
             at_once = [act[1] for act in playing.grant(1, stdin=shake) if act[0] == "stdout"]
             answered[how] = (at_once, [act[1] for act in playing.grant(1 + 5 * SECOND)])
         assert answered["never"] == ([], [])
-        assert [len(told) for told in answered["{after: 5s}"]] == [0, 1]
+        assert [len(reported) for reported in answered["{after: 5s}"]] == [0, 1]
         assert b'"no key"' in answered["{error: no key}"][0][0]

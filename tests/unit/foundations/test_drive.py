@@ -21,11 +21,11 @@ class Play:
 
     def __init__(self, *drive: CallerAction, handler: Handler | None = None) -> None:
         self.noted: list[str] = []
-        self.caller = Caller(drive, lambda deed: self.noted.append(deed.kind), {"": CallerRole(handler)})
+        self.caller = Caller(drive, lambda action: self.noted.append(action.kind), {"": CallerRole(handler)})
 
     def act(self, seconds: float = 0) -> list[str]:
         """Give the kinds of what it does now."""
-        return [deed.kind for deed in self.caller.act(round(seconds * SECOND))]
+        return [action.kind for action in self.caller.act(round(seconds * SECOND))]
 
 
 def test_a_drive_that_is_through_waits_for_every_outcome_and_closes() -> None:
@@ -99,7 +99,7 @@ def test_questions_are_answered_in_order_after_the_handlers_time() -> None:
     assert play.caller.note_question(0) == 1
     assert play.caller.note_question(SECOND // 2) == 2
     assert play.caller.deadline == SECOND
-    assert [(deed.kind, deed.value) for deed in play.caller.act(2 * SECOND)] == [("answer", 1), ("answer", 2)]
+    assert [(action.kind, action.value) for action in play.caller.act(2 * SECOND)] == [("answer", 1), ("answer", 2)]
 
 
 def test_a_handler_that_never_answers_has_no_deadline() -> None:
@@ -129,7 +129,7 @@ def test_a_deed_says_what_it_is_and_where_it_stands() -> None:
         CallerAction(0, "close"),
         CallerAction(6, "wait", 9),
     ]
-    assert [deed.show() for deed in shown] == [
+    assert [action.show() for action in shown] == [
         {"process": "caller", "does": "prompt", "line": 3},
         {"process": "caller", "does": "waits for turn 2", "line": 4},
         {"process": "caller", "does": "cancel", "line": 5},
@@ -144,11 +144,11 @@ class Two(Play):
     def __init__(self, *drive: CallerAction, left: CallerRole | None = None, right: CallerRole | None = None) -> None:
         self.noted = []
         roles = {"left": left or CallerRole(), "right": right or CallerRole()}
-        self.caller = Caller(drive, lambda deed: self.noted.append(f"{deed.session} {deed.kind}"), roles)
+        self.caller = Caller(drive, lambda action: self.noted.append(f"{action.session} {action.kind}"), roles)
 
     def act(self, seconds: float = 0) -> list[str]:
         """Give what it does now, with the sessions."""
-        return [f"{deed.session} {deed.kind}" for deed in self.caller.act(round(seconds * SECOND))]
+        return [f"{action.session} {action.kind}" for action in self.caller.act(round(seconds * SECOND))]
 
 
 def test_one_drive_goes_through_all_sessions_and_closes_them_in_order() -> None:
@@ -223,7 +223,7 @@ def test_each_session_is_answered_by_its_own_handler() -> None:
     assert [play.caller.note_question(0, name) for name in ("left", "right", "left")] == [1, 1, 2]
     assert play.caller.deadline == SECOND
     assert play.act(1) == ["right answer"]
-    answers = [(deed.session, deed.value) for deed in play.caller.act(3 * SECOND)]
+    answers = [(action.session, action.value) for action in play.caller.act(3 * SECOND)]
     assert answers == [("left", 1), ("left", 2)]
 
 
@@ -263,7 +263,7 @@ PROMPT = ("prompt", "a")
 )
 def test_a_drive_needs_what_not_every_session_can_do(drive: list[tuple[str, object]], needed: dict[str, int]) -> None:
     """A prompt queues unless the one before has its outcome, or was given up."""
-    assert find_needed_capabilities([CallerAction(line, *deed) for line, deed in enumerate(drive, 1)]) == needed
+    assert find_needed_capabilities([CallerAction(line, *action) for line, action in enumerate(drive, 1)]) == needed
 
 
 def test_prompts_of_two_sessions_do_not_queue() -> None:

@@ -65,8 +65,8 @@ def test_a_scenario_that_is_no_file_is_refused_unread(
     assert str(error.value).startswith(f"{path}:1:1: the file cannot be read: {why}")
     for command in ("check", "run", "search"):
         assert main([command, str(path)]) == (1 if command == "check" else 2)
-        told = capsys.readouterr()
-        assert why in told.out + told.err
+        output = capsys.readouterr()
+        assert why in output.out + output.err
     assert main(["check", str(tmp_path)]) == 1
     assert why in capsys.readouterr().out
 

@@ -77,15 +77,15 @@ def test_a_track_that_is_cut_within_its_line_leaves_no_half_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "told"),
+    ("size", "reported"),
     [
         ("0 B", "agent.chunk is 0 bytes: at least 1, at most 4096 are possible"),
         ("8 KiB", "agent.chunk is 8192 bytes: at least 1, at most 4096 are possible"),
         ("7", "agent.chunk has no unit: write 7 B, or KiB, MiB, GiB"),
     ],
 )
-def test_a_piece_has_a_size(size: str, told: str) -> None:
+def test_a_piece_has_a_size(size: str, reported: str) -> None:
     """A larger one would not be sure to find room in a pipe that has some."""
     with pytest.raises(ScenarioError) as caught:
         loads(f"scenario: a\nagent: {{dialect: raw, chunk: {size}}}\nscript: [say: abc]\n")
-    assert told in str(caught.value)
+    assert reported in str(caught.value)

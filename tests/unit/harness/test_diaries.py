@@ -28,14 +28,14 @@ FIRST, SECOND = 2**22 + 1, 2**22 + 2
 """Pids that no process has."""
 
 
-def _list_ends(folder: Path, deaths: list[tuple[int, int]], seen: list[int]) -> list[int]:
+def _list_ends(folder: Path, deaths: list[tuple[int, int]], observed: list[int]) -> list[int]:
     """Give the ends of two agents, born at 0 and 100, of whose deaths the broker told so, and their supervisor so."""
     (folder / "book").mkdir()
     for pid, born in ((FIRST, 0), (SECOND, 100)):
         (folder / "book" / str(pid)).write_bytes(diary.encode_diary_entry(born, ("H", 0, -1, "agent", 0)))
     (folder / "deaths").write_text("".join(f"{pid} {at}\n" for pid, at in deaths))
     record = Record({})
-    for at in seen:
+    for at in observed:
         record.add(at, "x", {"process": "agent", "by": "supervisor", "code": 0})
     FakeLog(folder / "book", folder / "deaths", SystemClock(1, 0)).collect(record)
     return [event.at for event in record.events if event.code == "x" and "by" not in event.data]

@@ -76,31 +76,31 @@ def join_without_bounds(events: Iterable[EventTuple]) -> list[EventTuple]:
 def compute_unbounded_normal_form(events: Iterable[Raw]) -> list[NormalFormEntry]:
     """Give the normal form with every byte in it."""
     left_out = {"process", "by"}
-    told: list[NormalFormEntry] = []
+    lines: list[NormalFormEntry] = []
     for at, code, data in join_without_bounds(events):
         rest = tuple((key, data[key]) for key in sorted(data) if key not in left_out)
-        told.append((at, code, data["process"], data.get("by", ""), rest))
-    return told
+        lines.append((at, code, data["process"], data.get("by", ""), rest))
+    return lines
 
 
 def show_value(code: str, rest: tuple[tuple[str, Any], ...]) -> list[Any]:
     """Write bytes as length and hash if they are too many."""
     limit = 2 * LIMIT if code == "i" else LIMIT
-    told = []
+    lines = []
     for key, value in rest:
         if isinstance(value, Payload):
             assert value.size > limit
-            told.append((key, value.size, value.sha256))
+            lines.append((key, value.size, value.sha256))
         elif isinstance(value, bytes) and len(value) > limit:
-            told.append((key, len(value), hashlib.sha256(value).hexdigest()))
+            lines.append((key, len(value), hashlib.sha256(value).hexdigest()))
         else:
-            told.append((key, value, ""))
-    return told
+            lines.append((key, value, ""))
+    return lines
 
 
 def list_unbounded_lines(events: Iterable[Raw]) -> list[Any]:
     """Give the JSON lines of a record that keeps every chunk, read again, without their intervals."""
-    told = []
+    lines = []
     for _, code, data in join_without_bounds(events):
         values = dict(data)
         payload = values.get("bytes", b"")
@@ -109,8 +109,8 @@ def list_unbounded_lines(events: Iterable[Raw]) -> list[Any]:
             values["bytes"] = {"length": len(payload), "sha256": hashlib.sha256(payload).hexdigest(), **ends}
         elif payload:
             values["bytes"] = payload.decode()
-        told.append([code, values])
-    return told
+        lines.append([code, values])
+    return lines
 
 
 def _build_run_strategy(*, with_lines: bool) -> st.SearchStrategy[list[Raw]]:
@@ -225,14 +225,14 @@ def _cut_event(event: Raw, sizes: list[int]) -> list[Raw]:
 
 def test_what_is_told_is_not_changed() -> None:
     """Joining writes into the record's own events, never into what its caller handed over."""
-    told = [{"process": "agent", "bytes": b"x"}, {"process": "agent", "bytes": b"y"}]
+    lines = [{"process": "agent", "bytes": b"x"}, {"process": "agent", "bytes": b"y"}]
     with lower_limits():
         record = build_record(
-            [(0, "o", told[0]), (0, "o", told[1]), (0, "e", {"process": "agent", "bytes": b"z" * LIMIT})]
+            [(0, "o", lines[0]), (0, "o", lines[1]), (0, "e", {"process": "agent", "bytes": b"z" * LIMIT})]
         )
         events = record.events
     assert [event.data["bytes"] for event in events] == [b"xy", b"z" * LIMIT]
-    assert told == [{"process": "agent", "bytes": b"x"}, {"process": "agent", "bytes": b"y"}]
+    assert lines == [{"process": "agent", "bytes": b"x"}, {"process": "agent", "bytes": b"y"}]
 
 
 @pytest.mark.slow

@@ -215,8 +215,8 @@ def test_an_agent_that_was_replaced_is_written_to_no_more() -> None:
         if "born" in mark.classes and "a" in mark.classes
     ]
     assert arrow.attributes["style"] == birth.attributes["style"]
-    [told] = [mark for text, marks in drawn.items() if "is ready" in text for mark in marks if "a" in mark.classes]
-    assert told.classes == {"a", "w", "say"}
+    [reported] = [mark for text, marks in drawn.items() if "is ready" in text for mark in marks if "a" in mark.classes]
+    assert reported.classes == {"a", "w", "say"}
 
 
 def test_hostile_bytes_never_become_markup() -> None:

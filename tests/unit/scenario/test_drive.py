@@ -151,8 +151,8 @@ def test_a_mistake_in_a_drive_is_told_with_its_place(drive: str, wanted: str) ->
 
 def test_a_run_takes_one_prompt_and_nothing_else() -> None:
     """No prompt follows it."""
-    (told,) = list_problems("[{stop: {}}]", agent="pi")
-    assert told == "3:8: drive must be [{prompt: TEXT or {repeat, size}}]: the dialect pi in mode json is one run"
+    (reported,) = list_problems("[{stop: {}}]", agent="pi")
+    assert reported == "3:8: drive must be [{prompt: TEXT or {repeat, size}}]: the dialect pi in mode json is one run"
 
 
 def test_a_background_turn_that_nobody_waits_for_is_a_mistake() -> None:
@@ -177,10 +177,12 @@ script:
 
 def test_keys_of_a_run_and_of_a_session_do_not_mix() -> None:
     """A session has no outcome of its own, a run no turns."""
-    (told,) = list_problems("[{prompt: a}]", "expect: {outcome: completed}")
-    assert told == ("5:10: expect.outcome is about a run, and this agent is a session's: write turns: [{outcome: ...}]")
-    (told,) = list_problems("[{prompt: a}]", "expect: {turns: []}", agent="pi")
-    assert told == "5:10: expect.turns is about a session, and this agent is a run's"
+    (reported,) = list_problems("[{prompt: a}]", "expect: {outcome: completed}")
+    assert reported == (
+        "5:10: expect.outcome is about a run, and this agent is a session's: write turns: [{outcome: ...}]"
+    )
+    (reported,) = list_problems("[{prompt: a}]", "expect: {turns: []}", agent="pi")
+    assert reported == "5:10: expect.turns is about a session, and this agent is a run's"
 
 
 @pytest.mark.parametrize(
@@ -198,14 +200,14 @@ def test_keys_of_a_run_and_of_a_session_do_not_mix() -> None:
 )
 def test_a_mistake_in_a_handler_is_told_with_its_place(handler: str, agent: str, wanted: str) -> None:
     """Words beside the wrong thing would never be said."""
-    (told,) = list_problems("[{prompt: a}]", f"handler: {handler}", agent=agent)
-    assert told.startswith(wanted)
+    (reported,) = list_problems("[{prompt: a}]", f"handler: {handler}", agent=agent)
+    assert reported.startswith(wanted)
 
 
 def test_only_claude_can_be_asked_for_its_states() -> None:
     """A dialect that has none would be asked for nothing."""
-    (told,) = list_problems("[{prompt: a}]", agent="{dialect: pi, mode: rpc, states: true}")
-    assert told == "2:8: the dialect pi tells no states in mode rpc: known by claude session"
+    (reported,) = list_problems("[{prompt: a}]", agent="{dialect: pi, mode: rpc, states: true}")
+    assert reported == "2:8: the dialect pi tells no states in mode rpc: known by claude session"
 
 
 def test_a_handler_can_be_several() -> None:

@@ -43,9 +43,9 @@ def find_problems(text: str) -> tuple[ScenarioProblem, ...] | None:
 
 def check_promises(text: str) -> None:
     """Hold what is promised for every text."""
-    begun = time.process_time()
+    start = time.process_time()
     found = find_problems(text)
-    took = time.process_time() - begun
+    took = time.process_time() - start
     assert took < MAX_SECONDS, f"it took {took:.1f} s"
     if found is None:
         return

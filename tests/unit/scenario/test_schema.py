@@ -99,7 +99,7 @@ def test_the_schema_accepts_every_bundled_scenario(validator: jsonschema.Draft7V
     """An editor that underlines what runs teaches its user to look away."""
     assert len(BUNDLED) > 200
     refused = {file.name: list_schema_errors(file.read_text("utf-8"), validator)[:3] for file in BUNDLED}
-    assert {name: told for name, told in refused.items() if told} == {}
+    assert {name: reported for name, reported in refused.items() if reported} == {}
 
 
 def test_the_schema_refuses_what_the_loader_refuses(validator: jsonschema.Draft7Validator) -> None:

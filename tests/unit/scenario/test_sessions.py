@@ -136,7 +136,7 @@ def test_a_part_has_its_own_program_caller_and_checks() -> None:
     )
     assert (right.handler, right.hooks) == (None, ())
     assert [expectation.key for expectation in left.expect] == ["signals", "viewers.v.status", "received.cwd", "leaks"]
-    assert [deed.kind for deed in right.drive] == ["prompt", "cancel"]
+    assert [action.kind for action in right.drive] == ["prompt", "cancel"]
 
 
 def test_a_limit_that_one_session_lacks_excuses_its_checks_alone() -> None:

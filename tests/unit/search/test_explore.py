@@ -75,12 +75,12 @@ _SEVERAL = 10
 
 
 def _build_defective_supervisor(name: str) -> ReferenceSupervisor:
-    made = find_defect(name)
-    return ReferenceSupervisor(name, made.deciders, made.session_deciders)
+    defect = find_defect(name)
+    return ReferenceSupervisor(name, defect.deciders, defect.session_deciders)
 
 
-def _explore_text(text: str, subject: Any, lab: Any = None, runs: int = 30) -> SearchResult:
-    return explore(loads(text, "mine.scenario.yaml"), subject, runs=runs, seed=1, lab=cast("ScenarioRunner", lab))
+def _explore_text(text: str, subject: Any, runner: Any = None, runs: int = 30) -> SearchResult:
+    return explore(loads(text, "mine.scenario.yaml"), subject, runs=runs, seed=1, runner=cast("ScenarioRunner", runner))
 
 
 def test_times_and_places_for_pauses_move_in_the_script_and_nowhere_else() -> None:
@@ -185,11 +185,11 @@ def test_a_defect_is_found_in_a_file_that_it_passes_and_written_as_a_scenario() 
     """One minute is too short for it; twice that is not, and the file's expectations allow as much."""
     subject = _build_defective_supervisor("duration-timeout")
     assert judge_play(run_in_model(loads(_DOTS), subject)).verdict is Verdict.PASSED
-    came = _explore_text(_DOTS, subject)
-    assert came.find is not None
+    result = _explore_text(_DOTS, subject)
+    assert result.find is not None
     replay = "agentproc run found --defect duration-timeout"
     text = format_failure_scenario(
-        came.find, subject="duration-timeout", seed=1, run=7, replay=replay, is_defect=True, explored=True
+        result.find, subject="duration-timeout", seed=1, run=7, replay=replay, is_defect=True, explored=True
     )
     assert text == _WRITTEN
     again = loads(text, "found.scenario.yaml")
@@ -232,7 +232,7 @@ def test_a_caller_whose_agent_was_replaced_before_its_background_turn_waits_in_v
 
 
 class _Foreign:
-    """Another author's supervisor, played with a lab: it is the reference supervisor, or a defect of it."""
+    """Another author's supervisor, played with a runner: it is the reference supervisor, or a defect of it."""
 
     name = "foreign"
 
@@ -243,7 +243,7 @@ class _Foreign:
         return self.inner.policy(request)
 
     def play(self, scenario: Scenario, _subject: Any, *, backend: str = "asyncio") -> PlayResult:
-        """Play it, as a lab would."""
+        """Play it, as a runner would."""
         return run_in_model(scenario, self.inner)
 
 
@@ -251,11 +251,11 @@ class _Foreign:
 def test_a_tie_that_the_file_does_not_have_says_nothing_of_somebody_else() -> None:
     """The files about one instant promise the order in it; the kit's defects are held to it anywhere."""
     subject = _build_defective_supervisor("timer-beats-exit")
-    came = _explore_text(_EXIT, subject)
-    assert came.find is not None
-    assert "silence: 120s" in came.find.scenario.text
+    result = _explore_text(_EXIT, subject)
+    assert result.find is not None
+    assert "silence: 120s" in result.find.scenario.text
     foreign = _Foreign(subject)
-    assert _explore_text(_EXIT, foreign, lab=foreign).find is None
+    assert _explore_text(_EXIT, foreign, runner=foreign).find is None
 
 
 @pytest.mark.slow
@@ -263,14 +263,14 @@ def test_a_supervisor_that_does_right_is_never_red(monkeypatch: pytest.MonkeyPat
     """The reference moves with every move; if its instants did not count, each right one would be wrong."""
     foreign = _Foreign(reference_supervisor())
     for text in (_DOTS, _SILENT, _EXIT):
-        came = _explore_text(text, foreign, lab=foreign)
-        assert came.find is None
-        assert came.counted is not None
-        assert came.counted >= _SEVERAL
+        result = _explore_text(text, foreign, runner=foreign)
+        assert result.find is None
+        assert result.counted is not None
+        assert result.counted >= _SEVERAL
     monkeypatch.setattr("pytest_agentproc.search._exploration.find_instants", lambda *_: None)
-    came = _explore_text(_DOTS.replace("agent: raw", "agent: {dialect: raw, chunk: 4 KiB}"), foreign, lab=foreign)
-    assert came.counted is not None
-    assert came.counted < _SEVERAL
+    result = _explore_text(_DOTS.replace("agent: raw", "agent: {dialect: raw, chunk: 4 KiB}"), foreign, runner=foreign)
+    assert result.counted is not None
+    assert result.counted < _SEVERAL
 
 
 @pytest.mark.slow
@@ -286,7 +286,7 @@ def test_what_the_reference_does_not_report_is_not_met() -> None:
             return replace(played, answer=replace(played.answer, text=played.answer.text or ""))
 
     foreign = Told(reference_supervisor())
-    assert _explore_text(text, foreign, lab=foreign).find is None
+    assert _explore_text(text, foreign, runner=foreign).find is None
 
 
 @pytest.mark.slow
@@ -299,10 +299,10 @@ def test_a_slight_move_that_turns_the_reference_is_a_find(monkeypatch: pytest.Mo
         return run_in_model(loads(text), subject)
 
     monkeypatch.setattr("pytest_agentproc.search._exploration.run_in_model", jumpy)
-    came = _explore_text(_EXIT, reference_supervisor())
-    assert came.find is not None
-    assert (came.find.key, came.find.reason) == ("exit_code", "exit_code is 4, not 3")
-    assert "  - silence: 4999ms\n" in came.find.scenario.text
+    result = _explore_text(_EXIT, reference_supervisor())
+    assert result.find is not None
+    assert (result.find.key, result.find.reason) == ("exit_code", "exit_code is 4, not 3")
+    assert "  - silence: 4999ms\n" in result.find.scenario.text
 
 
 @pytest.mark.slow
@@ -310,8 +310,8 @@ def test_a_slight_move_that_turns_the_reference_is_a_find(monkeypatch: pytest.Mo
 def test_the_reference_keeps_its_promises_in_moved_bundled_scenarios(part: int) -> None:
     """A short look at some in each commit; a long one at all by `python -m tests.benchmarks.explore --reference`."""
     for scenario in [candidate for candidate in load_all_bundled() if not candidate.openings][part * 40 :: 120]:
-        came = explore(scenario, reference_supervisor(), runs=15, seed=part, seconds=3)
-        assert came.find is None, came.find.reason + came.find.scenario.text
+        result = explore(scenario, reference_supervisor(), runs=15, seed=part, seconds=3)
+        assert result.find is None, result.find.reason + result.find.scenario.text
 
 
 @pytest.mark.slow
@@ -333,8 +333,8 @@ def test_a_defect_is_found_in_a_bundled_file_that_does_not_claim_to_catch_it(nam
     scenario = load_bundled(file)
     assert name not in scenario.catches
     assert judge_play(run_in_model(scenario, _build_defective_supervisor(name))).verdict is Verdict.PASSED
-    came = explore(scenario, _build_defective_supervisor(name), runs=100, seed=0, shrinking=0)
-    assert came.find is not None
-    again = loads(came.find.scenario.text)
+    result = explore(scenario, _build_defective_supervisor(name), runs=100, seed=0, shrinking=0)
+    assert result.find is not None
+    again = loads(result.find.scenario.text)
     assert judge_play(run_in_model(again, reference_supervisor())).verdict is Verdict.PASSED
     assert judge_play(run_in_model(again, _build_defective_supervisor(name))).verdict is Verdict.FAILED

@@ -49,10 +49,10 @@ def _search_text(subject: ReferenceSupervisor, runs: int = 200) -> SearchResult:
 
 def test_a_tie_of_exit_and_deadline_is_found_and_written_as_a_scenario() -> None:
     """Only at the very nanosecond does this supervisor err: a search finds it only if times are drawn at the limits."""
-    came = _search_text(_build_defective_supervisor("timer-beats-exit"))
-    assert came.find is not None
+    result = _search_text(_build_defective_supervisor("timer-beats-exit"))
+    assert result.find is not None
     text = format_failure_scenario(
-        came.find, subject="timer-beats-exit", seed=1, run=7, replay="agentproc run found --defect x", is_defect=True
+        result.find, subject="timer-beats-exit", seed=1, run=7, replay="agentproc run found --defect x", is_defect=True
     )
     assert (
         text
@@ -87,9 +87,9 @@ catches: {timer-beats-exit: outcome}
 
 def test_the_reference_breaks_nothing_in_the_same_settings() -> None:
     """A search that finds what is not there costs more than one that finds nothing."""
-    came = _search_text(reference_supervisor())
-    assert (came.find, came.first) == (None, 0)
-    assert came.runs > 100, "settings that are drawn twice are played once, and few are"
+    result = _search_text(reference_supervisor())
+    assert (result.find, result.first) == (None, 0)
+    assert result.runs > 100, "settings that are drawn twice are played once, and few are"
 
 
 _SEVERAL = """\
@@ -115,9 +115,9 @@ def test_of_several_sessions_what_the_file_expects_is_asked() -> None:
     """They have no common story beside it."""
     scenario = loads(_SEVERAL, "several.scenario.yaml")
     assert search(scenario, reference_supervisor(), runs=5, seed=1).find is None
-    came = search(scenario, _build_defective_supervisor("viewer-misses-the-past"), runs=5, seed=1)
-    assert came.find is not None
-    assert came.find.key == "sessions.red.viewers.late.transcript"
+    result = search(scenario, _build_defective_supervisor("viewer-misses-the-past"), runs=5, seed=1)
+    assert result.find is not None
+    assert result.find.key == "sessions.red.viewers.late.transcript"
 
 
 def test_what_the_reference_does_not_meet_is_asked_of_nobody() -> None:
@@ -130,15 +130,15 @@ def test_what_the_reference_does_not_meet_is_asked_of_nobody() -> None:
 def test_the_kit_s_own_defects_are_asked_about_every_agent() -> None:
     """For an agent that speaks after its last word, nothing is asked of other supervisors only."""
     text = "scenario: x\nagent: pi\nscript: [{answer: a}, {silence: {between: [1s, 2s]}}, {say: b}]\n"
-    came = search(loads(text, "x.scenario.yaml"), _build_defective_supervisor("timer-beats-exit"), runs=5, seed=1)
-    assert came.counted == came.runs > 1
+    result = search(loads(text, "x.scenario.yaml"), _build_defective_supervisor("timer-beats-exit"), runs=5, seed=1)
+    assert result.counted == result.runs > 1
 
 
 def test_settings_none_of_which_can_be_played_are_not_called_sound() -> None:
     """Without a play nothing was found, and that says nothing: the reason is shown instead."""
     lacking = Function(_supervise_nothing, dialects=["raw"])
     with pytest.raises(NotApplicable, match="line 1 needs agents of pi, which the subject does not have"):
-        search(loads(_TEXT), lacking, runs=5, seed=1, lab=cast("ScenarioRunner", _Refusing()))
+        search(loads(_TEXT), lacking, runs=5, seed=1, runner=cast("ScenarioRunner", _Refusing()))
 
 
 async def _supervise_nothing(_order: RunRequest) -> str:
@@ -146,7 +146,7 @@ async def _supervise_nothing(_order: RunRequest) -> str:
 
 
 class _Refusing:
-    """A lab whose supervisor has no such agent."""
+    """A runner whose supervisor has no such agent."""
 
     def play(self, *_: Any, **__: Any) -> PlayResult:
         raise NotApplicable("agents of pi", 1)
@@ -161,7 +161,7 @@ def test_the_same_seed_finds_the_same() -> None:
 
 
 class _Once:
-    """A lab in which real processes go another way than the model foretold."""
+    """A runner in which real processes go another way than the model foretold."""
 
     def __init__(self, played: PlayResult) -> None:
         self.played = played
@@ -224,8 +224,8 @@ def test_a_standing_invariant_needs_no_expectation(changed: dict[str, Any], reas
 )
 def test_the_reference_keeps_every_promise_in_the_generic_open_scenarios(scenario: Scenario) -> None:
     """A short search over the reference supervisor in each commit; the long one is run by hand."""
-    came = search(scenario, reference_supervisor(), runs=40, seed=3)
-    assert came.find is None, came.find.reason + came.find.scenario.text
+    result = search(scenario, reference_supervisor(), runs=40, seed=3)
+    assert result.find is None, result.find.reason + result.find.scenario.text
 
 
 @pytest.mark.slow
@@ -245,6 +245,6 @@ def test_the_reference_keeps_every_promise_in_the_generic_open_scenarios(scenari
 def test_a_timing_defect_of_each_kind_is_found_soon(name: str, file: str) -> None:
     """The rest is `python -m tests.benchmarks.search`; here a change that blinds the search shows in each commit."""
     opened = load_bundled(f"open-{file}")
-    came = search(opened, _build_defective_supervisor(name), runs=300, seed=0, shrinking=0.0)
-    assert came.find is not None
-    assert confirm_finding(came.find, find_defect(name)) == ""
+    result = search(opened, _build_defective_supervisor(name), runs=300, seed=0, shrinking=0.0)
+    assert result.find is not None
+    assert confirm_finding(result.find, find_defect(name)) == ""

@@ -217,7 +217,7 @@ class ClaudePlayer(Player):
     def do_end(self, good: bool) -> None:
         own = {} if self.running else {"origin": {"kind": "task-notification"}}
         subtype = "success" if good and not self.cancels else "error_during_execution"
-        told = {
+        fields = {
             "subtype": subtype,
             "is_error": not good,
             "result": self.make_words(),
@@ -225,7 +225,7 @@ class ClaudePlayer(Player):
             **own,
         }
         self.running, self.cancels = None, []
-        self.stage.print_lines({**told, "type": "result"})
+        self.stage.print_lines({**fields, "type": "result"})
 
     def do_ask(self, good: bool) -> None:
         request = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {}}

@@ -64,10 +64,10 @@ def test_deltas_without_words_are_not_kept() -> None:
     """A thought, or a delta of a tool's input, is progress and no text."""
     answered = TurnAnswer()
     answered.add_progress(TurnProgress("delta", "a"))
-    said = TurnProgress("delta")
+    progress = TurnProgress("delta")
     tracemalloc.start()
     for _ in range(MANY):
-        answered.add_progress(said)
+        answered.add_progress(progress)
     kept, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert kept < MANY

@@ -54,7 +54,7 @@ class Claude(Stage):
     def print_result(self, number: int | None, text: str | None, **words: Any) -> None:
         """Print a result, of a prompt's turn or of its own."""
         own = {} if number else ORIGIN
-        told = {
+        fields = {
             "subtype": "success",
             "is_error": False,
             "result": text,
@@ -62,7 +62,7 @@ class Claude(Stage):
             **own,
             **words,
         }
-        self.print_lines({**told, "type": "result"})
+        self.print_lines({**fields, "type": "result"})
 
     def print_piece(self, text: str) -> None:
         """Print a piece of a message."""
@@ -142,13 +142,13 @@ def test_an_init_before_the_first_prompt_is_a_background_turns_if_words_follow(k
     """A resumed program may continue by itself: its words then are no prompt's (B1)."""
     stage = Claude(echoes=False, handler=True)
     stage.begin_turn()
-    said = {
+    fields = {
         "message": lambda: stage.print_assistant_line("bg"),
         "piece": lambda: stage.print_piece("bg"),
         "question": lambda: _ask_permission(stage),
         "result": lambda: stage.print_result(None, "bg"),
     }
-    said[kind]()
+    fields[kind]()
     stage.ask("one")
     if kind != "result":
         stage.print_assistant_line("bg, too")

@@ -51,8 +51,8 @@ class Claude(Stage):
 
     def fire_hook(self, name: str, event: str = "PostToolUse", callback: str = "mine") -> None:
         """Have a hook fire."""
-        told = {"hook_event_name": event, "tool_name": "Bash", "tool_input": {}}
-        request = {"subtype": "hook_callback", "callback_id": callback, "input": told}
+        fields = {"hook_event_name": event, "tool_name": "Bash", "tool_input": {}}
+        request = {"subtype": "hook_callback", "callback_id": callback, "input": fields}
         self.print_lines({"type": "control_request", "request_id": name, "request": request})
 
     def take_answers(self) -> list[tuple[str, Any]]:

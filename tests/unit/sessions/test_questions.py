@@ -127,10 +127,10 @@ def test_a_question_that_needs_no_answer_is_withdrawn(how: str) -> None:
 def test_the_handler_of_a_withdrawn_question_is_cancelled(*, begun: bool) -> None:
     """A dialog on a screen goes away by itself; what it would have said goes nowhere."""
     seen: list[str] = []
-    told: list[machine_events.CallerIntent] = []
+    lines: list[machine_events.CallerIntent] = []
 
     class Told:
-        tell = told.append
+        tell = lines.append
 
     async def handler(_: Question) -> bool:
         seen.append("asked")
@@ -156,7 +156,7 @@ def test_the_handler_of_a_withdrawn_question_is_cancelled(*, begun: bool) -> Non
                 group.cancel_scope.cancel()
 
     anyio.run(host)
-    assert (seen, told) == (["asked", "cancelled"] if begun else [], [])
+    assert (seen, lines) == (["asked", "cancelled"] if begun else [], [])
 
 
 # An agent's words about a handshake that is done, and arguments that no process can be given.

@@ -90,13 +90,13 @@ class Sessions(RuleBasedStateMachine):
         viewer.detach()
         assert seen == self.stage.events
 
-    def pull(self, viewer: Viewer, seen: list[SessionEvent]) -> None:
+    def pull(self, viewer: Viewer, observed: list[SessionEvent]) -> None:
         """Give a viewer what there is, without waiting for more."""
-        while len(seen) < len(self.stage.events):
+        while len(observed) < len(self.stage.events):
             try:
                 anext(viewer).__await__().send(None)
             except StopIteration as given:
-                seen.append(given.value)
+                observed.append(given.value)
 
     # Time.
 

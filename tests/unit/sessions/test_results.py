@@ -23,10 +23,10 @@ def list_results(stage: Stage, kind: str = "outcome") -> list[TurnResult]:
     return [event.result for event in stage.events if event.kind == kind and event.result is not None]
 
 
-def collect_answer(*said: TurnProgress) -> TurnAnswer:
+def collect_answer(*progress: TurnProgress) -> TurnAnswer:
     """Collect what is said, to its end."""
     collected = TurnAnswer()
-    for event in said:
+    for event in progress:
         collected.add_progress(event)
     collected.note_end(TurnEnded(True))
     return collected

@@ -20,8 +20,8 @@ class Claude(Stage):
 
     def begin_task(self, name: str, kind: str = "local_bash", title: str = "") -> None:
         """Begin a task."""
-        told = {"task_id": name, "task_type": kind, "description": title}
-        self.print_lines({"type": "system", "subtype": "task_started", **told})
+        fields = {"task_id": name, "task_type": kind, "description": title}
+        self.print_lines({"type": "system", "subtype": "task_started", **fields})
 
 
 @pytest.mark.parametrize(
@@ -117,8 +117,8 @@ def test_what_is_no_call_of_a_tool_stops_nothing() -> None:
 def test_an_agent_in_the_foreground_is_its_tool_alone() -> None:
     """Its end is the tool's."""
     stage = Claude()
-    told = {"task_id": "a", "task_type": "local_agent", "is_backgrounded": False}
-    stage.print_lines({"type": "system", "subtype": "task_started", **told})
+    fields = {"task_id": "a", "task_type": "local_agent", "is_backgrounded": False}
+    stage.print_lines({"type": "system", "subtype": "task_started", **fields})
     stage.exit_agent(0)
     assert stage.session.warnings == ()
 

@@ -94,8 +94,8 @@ class Answering(Stage):
             stop = "end_turn" if good else "cancelled"
             self.print_lines({"jsonrpc": "2.0", "id": number + 1, "result": {"stopReason": stop}})
         else:
-            told = {"subtype": "success" if good else "error_during_execution", "user_message_uuids": [self.mark]}
-            self.print_lines({"type": "result", "result": "x", **told})
+            fields = {"subtype": "success" if good else "error_during_execution", "user_message_uuids": [self.mark]}
+            self.print_lines({"type": "result", "result": "x", **fields})
 
 
 DIALECTS = pytest.mark.parametrize("dialect", ["pi", "acp", "claude"])

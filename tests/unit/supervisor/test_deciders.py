@@ -51,9 +51,9 @@ def build_completion(*meanings: Meaning) -> Completion:
 
 def test_limits_count_from_the_start() -> None:
     """The clock of a run is not that of the machine."""
-    dog = build_watchdog(start=3)
-    assert dog.deadlines == {"inactivity_timeout": 10 * SECOND + 3, "max_runtime": 60 * SECOND + 3}
-    assert dog.deadline == 10 * SECOND + 3
+    watchdog = build_watchdog(start=3)
+    assert watchdog.deadlines == {"inactivity_timeout": 10 * SECOND + 3, "max_runtime": 60 * SECOND + 3}
+    assert watchdog.deadline == 10 * SECOND + 3
 
 
 def test_a_limit_that_is_off_never_comes() -> None:
@@ -64,18 +64,18 @@ def test_a_limit_that_is_off_never_comes() -> None:
 
 def test_nothing_is_due_before_its_instant_and_at_it_it_is() -> None:
     """Limits are exact to the nanosecond."""
-    dog = build_watchdog()
-    assert dog.find_expired_limit(10 * SECOND - 1) is None
-    assert dog.find_expired_limit(10 * SECOND) == ("inactivity_timeout", Outcome.INACTIVE)
+    watchdog = build_watchdog()
+    assert watchdog.find_expired_limit(10 * SECOND - 1) is None
+    assert watchdog.find_expired_limit(10 * SECOND) == ("inactivity_timeout", Outcome.INACTIVE)
 
 
 def test_activity_moves_one_limit_and_not_the_other() -> None:
     """A run that talks for ever is not silent, but it has run for too long in the end (A1, A2)."""
-    dog = build_watchdog()
-    dog.note_activity(9 * SECOND, "stderr", 1)
-    assert dog.deadlines == {"inactivity_timeout": 19 * SECOND, "max_runtime": 60 * SECOND}
-    dog.note_activity(59 * SECOND, "stdout", 1)
-    assert dog.find_expired_limit(60 * SECOND) == ("max_runtime", Outcome.OVERRAN)
+    watchdog = build_watchdog()
+    watchdog.note_activity(9 * SECOND, "stderr", 1)
+    assert watchdog.deadlines == {"inactivity_timeout": 19 * SECOND, "max_runtime": 60 * SECOND}
+    watchdog.note_activity(59 * SECOND, "stdout", 1)
+    assert watchdog.find_expired_limit(60 * SECOND) == ("max_runtime", Outcome.OVERRAN)
 
 
 def test_at_one_instant_silence_is_told_before_the_runtime() -> None:
@@ -97,33 +97,36 @@ def test_any_byte_of_either_stream_is_activity(stream: str) -> None:
 
 def test_a_closed_stream_moves_no_limit() -> None:
     """It is neither activity nor exit (A5)."""
-    dog = build_watchdog()
-    before = dict(dog.deadlines)
-    dog.note_stream_end(5 * SECOND, "stdout")
-    assert dog.deadlines == before
+    watchdog = build_watchdog()
+    before = dict(watchdog.deadlines)
+    watchdog.note_stream_end(5 * SECOND, "stdout")
+    assert watchdog.deadlines == before
 
 
 def test_a_watchdog_at_rest_has_no_limit_until_it_is_armed_again() -> None:
     """A completion that is taken back brings the old limits back."""
-    dog = build_watchdog()
-    dog.disarm()
-    assert (dog.deadline, dog.find_expired_limit(100 * SECOND)) == (None, None)
-    dog.note_activity(8 * SECOND, "stdout", 1)
-    assert dog.deadline is None
-    dog.arm(9 * SECOND)
-    assert dog.deadlines == {"inactivity_timeout": 18 * SECOND, "max_runtime": 60 * SECOND}
+    watchdog = build_watchdog()
+    watchdog.disarm()
+    assert (watchdog.deadline, watchdog.find_expired_limit(100 * SECOND)) == (None, None)
+    watchdog.note_activity(8 * SECOND, "stdout", 1)
+    assert watchdog.deadline is None
+    watchdog.arm(9 * SECOND)
+    assert watchdog.deadlines == {"inactivity_timeout": 18 * SECOND, "max_runtime": 60 * SECOND}
 
 
 def test_a_watchdog_explains_itself() -> None:
     """The sentence says what a person would ask: how long, after how much, and what was closed."""
-    dog = build_watchdog()
-    dog.note_activity(2 * SECOND, "stdout", 5)
-    assert dog.explain_expiry("inactivity_timeout", 12 * SECOND + SECOND // 2) == "no output for 10.5 s, after 5 bytes"
-    assert dog.explain_expiry("max_runtime", 60 * SECOND) == "still running after 60 s, with 5 bytes of output"
-    dog.note_stream_end(3 * SECOND, "stdout")
-    dog.note_stream_end(4 * SECOND, "stderr")
+    watchdog = build_watchdog()
+    watchdog.note_activity(2 * SECOND, "stdout", 5)
+    assert (
+        watchdog.explain_expiry("inactivity_timeout", 12 * SECOND + SECOND // 2)
+        == "no output for 10.5 s, after 5 bytes"
+    )
+    assert watchdog.explain_expiry("max_runtime", 60 * SECOND) == "still running after 60 s, with 5 bytes of output"
+    watchdog.note_stream_end(3 * SECOND, "stdout")
+    watchdog.note_stream_end(4 * SECOND, "stderr")
     closed = "no output for 10 s, after 5 bytes, and stdout and stderr closed"
-    assert dog.explain_expiry("inactivity_timeout", 12 * SECOND) == closed
+    assert watchdog.explain_expiry("inactivity_timeout", 12 * SECOND) == closed
 
 
 # Ladder.

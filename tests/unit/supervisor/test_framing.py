@@ -99,8 +99,8 @@ def test_an_end_is_no_part_of_the_longest_line(end: bytes, size: int) -> None:
     def framed(data: bytes) -> tuple[list[bytes], bool]:
         framing = LineSplitter()
         framing.limit = 3
-        told = [line for part in range(0, len(data), size) for line in framing.feed(data[part : part + size])]
-        return [*told, *framing.flush()], framing.is_overlong
+        lines = [line for part in range(0, len(data), size) for line in framing.feed(data[part : part + size])]
+        return [*lines, *framing.flush()], framing.is_overlong
 
     assert framed(b"abc" + end + b"abc" + end) == ([b"abc", b"abc"], False)
     assert framed(b"ab" + end + b"abcd" + end + b"a") == ([b"ab"], True)

@@ -317,7 +317,7 @@ def test_the_answer_to_a_command_is_fed_before_the_next_command() -> None:
         machine_events.OutputRead: [machine_events.FindSurvivors(), machine_events.WatchStream("stdout", False)],
         machine_events.TreeSwept: [machine_events.CloseStdin()],
     }
-    told = [
+    lines = [
         machine_events.StreamReady("stdout"),
         "read stdout",
         machine_events.OutputRead("stdout", b"x", drained=True),
@@ -325,7 +325,7 @@ def test_the_answer_to_a_command_is_fed_before_the_next_command() -> None:
         machine_events.TreeSwept(alone=True),
     ]
     assert look_once(answers, "stdout") == [
-        *told,
+        *lines,
         "close",
         "watch stdout",
         "terminate",

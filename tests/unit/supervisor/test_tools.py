@@ -108,38 +108,39 @@ def test_a_complete_message_of_the_agents_own_hands_over(meaning: Meaning, expec
 )
 def test_a_tool_makes_the_limit_longer_and_never_shorter(short: Any, long: Any, deadlines: dict[str, int]) -> None:
     """One number for silence also holds in a tool (A9); a caller that switched it off gets no other."""
-    dog = build_watchdog(short, long)
-    before = dict(dog.deadlines)
-    dog.note_work(busy=True)
-    assert dog.deadlines == {"max_runtime": 90 * SECOND, **{name: at * SECOND for name, at in deadlines.items()}}
-    dog.note_work(busy=False)
-    assert dog.deadlines == before
+    watchdog = build_watchdog(short, long)
+    before = dict(watchdog.deadlines)
+    watchdog.note_work(busy=True)
+    assert watchdog.deadlines == {"max_runtime": 90 * SECOND, **{name: at * SECOND for name, at in deadlines.items()}}
+    watchdog.note_work(busy=False)
+    assert watchdog.deadlines == before
 
 
 def test_the_ordinary_limit_counts_from_the_last_byte_again() -> None:
     """Also after a time in which no limit on silence held."""
-    dog = build_watchdog(10, None)
-    dog.note_work(busy=True)
-    dog.note_activity(70 * SECOND, "stdout", 1)
-    dog.note_work(busy=False)
-    assert dog.deadlines["inactivity_timeout"] == 80 * SECOND
+    watchdog = build_watchdog(10, None)
+    watchdog.note_work(busy=True)
+    watchdog.note_activity(70 * SECOND, "stdout", 1)
+    watchdog.note_work(busy=False)
+    assert watchdog.deadlines["inactivity_timeout"] == 80 * SECOND
 
 
 def test_a_watchdog_at_rest_is_not_armed_by_a_tool() -> None:
     """The agent's words in its grace must not start a limit."""
-    dog = build_watchdog(10, 60)
-    dog.disarm()
-    dog.note_work(busy=True)
-    assert dog.deadlines == {}
+    watchdog = build_watchdog(10, 60)
+    watchdog.disarm()
+    watchdog.note_work(busy=True)
+    assert watchdog.deadlines == {}
 
 
 def test_a_silent_tool_is_explained() -> None:
     """The reader must see which of the two limits it was."""
-    dog = build_watchdog(10, 60)
-    dog.note_work(busy=True)
-    assert dog.find_expired_limit(60 * SECOND) == ("internal_tool_timeout", Outcome.INACTIVE)
+    watchdog = build_watchdog(10, 60)
+    watchdog.note_work(busy=True)
+    assert watchdog.find_expired_limit(60 * SECOND) == ("internal_tool_timeout", Outcome.INACTIVE)
     assert (
-        dog.explain_expiry("internal_tool_timeout", 60 * SECOND) == "no output for 60 s while a tool ran, after 0 bytes"
+        watchdog.explain_expiry("internal_tool_timeout", 60 * SECOND)
+        == "no output for 60 s while a tool ran, after 0 bytes"
     )
 
 
@@ -187,7 +188,7 @@ def test_a_last_message_that_asks_the_host_is_heard_when_the_agent_is_gone() -> 
 )
 def test_an_exit_decides_about_an_error_that_was_told(error: str, status: int, outcome: Outcome) -> None:
     """An error and an exit code that says so are a failure, in a dialect with completions too."""
-    completion, dog = Completion(), build_watchdog(10, 60)
+    completion, watchdog = Completion(), build_watchdog(10, 60)
     completion.feed(Failure("once"), 0)
     completion.feed(Failure(error), 0)
-    assert OutcomeRules().judge_exit(completion, status, dog, 0, has_completion=True) is outcome
+    assert OutcomeRules().judge_exit(completion, status, watchdog, 0, has_completion=True) is outcome

@@ -28,17 +28,17 @@ def test_who_is_reaped_is_nobody() -> None:
 
 def test_the_number_of_a_thread_is_nobodys() -> None:
     """Threads have their numbers from where pids come from; a kernel that opens one is asked for a process."""
-    told: list[int | None] = []
+    lines: list[int | None] = []
     go_on = threading.Event()
     thread = threading.Thread(target=go_on.wait)
     thread.start()
     try:
         assert thread.native_id is not None
-        told.append(open_pidfd(thread.native_id))
+        lines.append(open_pidfd(thread.native_id))
     finally:
         go_on.set()
         thread.join()
-    assert told == [None]
+    assert lines == [None]
 
 
 def test_too_many_descriptors_are_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:

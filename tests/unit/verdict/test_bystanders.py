@@ -22,7 +22,7 @@ def build_stray_signal(to: str, **more: Any) -> Events:
 
 
 @pytest.mark.parametrize(
-    ("events", "seen", "hint"),
+    ("events", "observed", "hint"),
     [
         (
             build_stray_signal("everything", pid=-1),
@@ -62,11 +62,11 @@ def build_stray_signal(to: str, **more: Any) -> Events:
     ],
     ids=["everything", "own group", "itself", "process", "reused", "group", "decoy"],
 )
-def test_a_harmed_bystander_fails_without_a_word_in_the_file(events: Events, seen: str, hint: str) -> None:
+def test_a_harmed_bystander_fails_without_a_word_in_the_file(events: Events, observed: str, hint: str) -> None:
     """Like a leak, it needs no request; it says who it was, where the signal came from, and what to do."""
     (row,) = judge_events(events=events)
     assert (row.key, row.line, row.wanted, row.verdict) == ("bystanders", 0, "unharmed", Verdict.FAILED)
-    assert (row.seen, row.hint) == (seen, hint)
+    assert (row.seen, row.hint) == (observed, hint)
 
 
 def test_a_file_may_state_it() -> None:

@@ -122,7 +122,7 @@ def test_a_run_that_cannot_go_on_is_named_by_its_first_clause() -> None:
 
 
 @pytest.mark.parametrize(
-    ("verdict", "seen", "words"),
+    ("verdict", "observed", "words"),
     [
         (
             "crashed",
@@ -133,10 +133,10 @@ def test_a_run_that_cannot_go_on_is_named_by_its_first_clause() -> None:
         ("kit error", "once 1\nthen 2", "kit error: once *"),
     ],
 )
-def test_each_word_for_what_went_wrong_begins_its_line(verdict: str, seen: str, words: str) -> None:
+def test_each_word_for_what_went_wrong_begins_its_line(verdict: str, observed: str, words: str) -> None:
     """A crash is named by the place where it happened, not by what it says."""
     lines = print_causes(
-        *(build_failed_scenario(name, ("answer", "an answer", seen), verdict=verdict) for name in ("one", "two"))
+        *(build_failed_scenario(name, ("answer", "an answer", observed), verdict=verdict) for name in ("one", "two"))
     )
     assert lines[1].startswith(words.rstrip("*"))
     assert lines[1].endswith(" 2       -")

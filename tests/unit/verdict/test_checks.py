@@ -350,7 +350,7 @@ RETURN = (5 * SECOND, "m", {"process": "supervisor", "returned": True})
 
 
 @pytest.mark.parametrize(
-    ("events", "verdict", "seen"),
+    ("events", "verdict", "observed"),
     [
         ([RETURN], "passed", "acted at 5 s"),
         ([(5 * SECOND, "s", {"signal": "TERM"}), (9 * SECOND, *RETURN[1:])], "passed", "acted at 5 s"),
@@ -364,9 +364,9 @@ RETURN = (5 * SECOND, "m", {"process": "supervisor", "returned": True})
         ),
     ],
 )
-def test_who_acts_at_the_wanted_instant_need_not_say_when_it_knew(events: Events, verdict: str, seen: str) -> None:
+def test_who_acts_at_the_wanted_instant_need_not_say_when_it_knew(events: Events, verdict: str, observed: str) -> None:
     """A supervisor that tells outcomes alone still shows when it ended a run; another instant shows less."""
-    assert judge_one_key("elapsed", 5 * SECOND, events=events)[::2] == (verdict, seen)
+    assert judge_one_key("elapsed", 5 * SECOND, events=events)[::2] == (verdict, observed)
 
 
 @pytest.mark.parametrize(("acted", "verdict"), [(98, "passed"), (108, "passed"), (97, "failed"), (109, "undecided")])

@@ -43,7 +43,7 @@ def test_a_later_return_shows_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("signalled", "policy", "seen"),
+    ("signalled", "policy", "observed"),
     [
         (5 * SECOND + QUARTER, Policy(), "passed"),
         (5 * SECOND + QUARTER, Policy(linger_grace=1), "undecided"),
@@ -52,9 +52,11 @@ def test_a_later_return_shows_nothing() -> None:
         (7 * SECOND, Policy(linger_grace=1), "undecided"),
     ],
 )
-def test_a_lingering_agent_is_ended_a_stated_grace_after_the_outcome(signalled: int, policy: Policy, seen: str) -> None:
+def test_a_lingering_agent_is_ended_a_stated_grace_after_the_outcome(
+    signalled: int, policy: Policy, observed: str
+) -> None:
     """Its TERM shows when the grace began."""
-    assert judge_elapsed("completed", signalled=signalled, returned=9 * SECOND, policy=policy)[0] == seen
+    assert judge_elapsed("completed", signalled=signalled, returned=9 * SECOND, policy=policy)[0] == observed
 
 
 def test_after_a_limit_there_is_no_such_grace() -> None:

@@ -126,7 +126,7 @@ def test_a_signal_that_differs_is_named(wanted: list[tuple[str, int]], hint: str
 
 
 @pytest.mark.parametrize(
-    ("wanted", "seen", "hint"),
+    ("wanted", "observed", "hint"),
     [
         ("TERM 5 KILL 7", "TERM 5 TERM 6 KILL 7", "TERM at 0.000000006 s was not expected"),
         ("TERM 5 KILL 7", "TERM 4 TERM 5 TERM 6 KILL 7", "TERM at 0.000000004 s was not expected"),
@@ -142,9 +142,9 @@ def test_a_signal_that_differs_is_named(wanted: list[tuple[str, int]], hint: str
         ("TERM 5", "TERM 5 INT 6 TERM 7", "INT was not expected"),
     ],
 )
-def test_a_hint_about_signals_is_true(wanted: str, seen: str, hint: str) -> None:
+def test_a_hint_about_signals_is_true(wanted: str, observed: str, hint: str) -> None:
     """A signal that came again is named with its instant; a signal that came is never called missing."""
-    events: Events = [(at, "s", {"signal": name}) for name, at in read_signals(seen)]
+    events: Events = [(at, "s", {"signal": name}) for name, at in read_signals(observed)]
     assert judge_one_key("signals", read_signals(wanted), events=events)[::3] == ("failed", hint)
 
 
@@ -161,7 +161,7 @@ def read_signals(words: str) -> list[tuple[str, int]]:
 
 
 @pytest.mark.parametrize(
-    ("events", "wanted", "verdict", "seen"),
+    ("events", "wanted", "verdict", "observed"),
     [
         (EXIT_143, {"code": 143, "signal": None, "forced": True}, "passed", "code 143, forced"),
         (EXIT_143, {"code": 143, "signal": None, "forced": None}, "passed", "code 143, forced"),
@@ -192,10 +192,10 @@ def read_signals(words: str) -> list[tuple[str, int]]:
     ],
 )
 def test_the_agents_status_is_read_from_its_death(
-    events: Events, wanted: dict[str, Any], verdict: str, seen: str
+    events: Events, wanted: dict[str, Any], verdict: str, observed: str
 ) -> None:
     """A supervisor that reports 0 for an agent that it killed does not decide this check."""
-    assert judge_one_key("agent_status", wanted, events=events)[::2] == (verdict, seen)
+    assert judge_one_key("agent_status", wanted, events=events)[::2] == (verdict, observed)
 
 
 TOLD = " is how the agent ended, which agent_status tells; exit_code is the supervisor's own"
@@ -216,7 +216,7 @@ def test_an_exit_code_that_is_the_agents_own_is_told(events: Events, code: int, 
 
 
 @pytest.mark.parametrize(
-    ("key", "wanted", "verdict", "seen"),
+    ("key", "wanted", "verdict", "observed"),
     [
         (
             "processes.child1.signals",
@@ -232,9 +232,9 @@ def test_an_exit_code_that_is_the_agents_own_is_told(events: Events, code: int, 
         ("processes.child2.gone_at", 7, "not exercised", "there was no process child2"),
     ],
 )
-def test_a_descendant_is_judged_like_its_agent(key: str, wanted: Any, verdict: str, seen: str) -> None:
+def test_a_descendant_is_judged_like_its_agent(key: str, wanted: Any, verdict: str, observed: str) -> None:
     """A process that never appeared is not exercised: its checks are not green."""
-    assert judge_one_key(key, wanted, events=CHILD)[::2] == (verdict, seen)
+    assert judge_one_key(key, wanted, events=CHILD)[::2] == (verdict, observed)
 
 
 def test_a_descendant_may_start_late_in_real_time_alone() -> None:

@@ -36,18 +36,20 @@ def judge_key(
 
 
 @pytest.mark.parametrize("wanted", [[TERM], [TERM, KILL]])
-@pytest.mark.parametrize("seen", [[TERM], [KILL], [TERM, KILL]])
+@pytest.mark.parametrize("observed", [[TERM], [KILL], [TERM, KILL]])
 def test_without_a_grace_every_ladder_of_one_instant_is_the_same(
-    wanted: list[tuple[str, int]], seen: list[tuple[str, int]]
+    wanted: list[tuple[str, int]], observed: list[tuple[str, int]]
 ) -> None:
     """A TERM that KILL overtook leaves no trace, and an agent cannot use a time of zero."""
-    assert judge_key("signals", wanted, catch_signals(*seen)) == "passed"
+    assert judge_key("signals", wanted, catch_signals(*observed)) == "passed"
 
 
-@pytest.mark.parametrize("seen", [[], [("KILL", 2 * SECOND)], [TERM, ("KILL", 2 * SECOND)], [("INT", SECOND), KILL]])
-def test_without_a_grace_the_end_still_has_its_instant(seen: list[tuple[str, int]]) -> None:
+@pytest.mark.parametrize(
+    "observed", [[], [("KILL", 2 * SECOND)], [TERM, ("KILL", 2 * SECOND)], [("INT", SECOND), KILL]]
+)
+def test_without_a_grace_the_end_still_has_its_instant(observed: list[tuple[str, int]]) -> None:
     """A late KILL is not what was stated, and neither is another signal before it."""
-    assert judge_key("signals", [TERM], catch_signals(*seen)) == "failed"
+    assert judge_key("signals", [TERM], catch_signals(*observed)) == "failed"
 
 
 def test_real_time_may_lie_between_the_two_signals() -> None:
@@ -71,11 +73,11 @@ def test_a_stated_grace_is_owed(policy: Policy, outcome: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("linger", "outcome", "seen"),
+    ("linger", "outcome", "observed"),
     [(0, None, "passed"), (1, None, "failed"), (1, "inactive", "passed"), (1, "failed", "failed")],
 )
 def test_where_more_than_one_outcome_is_right_the_reported_one_counts(
-    linger: float, outcome: str | None, seen: str
+    linger: float, outcome: str | None, observed: str
 ) -> None:
     """If no outcome is reported, it is unknown which grace is the one at the end, and both count."""
     record = Record()
@@ -83,7 +85,7 @@ def test_where_more_than_one_outcome_is_right_the_reported_one_counts(
     record.add(SECOND, "x", {"process": "agent", "signal": "KILL"})
     expect = Expected("outcome", {"not": "completed"}), Expected("signals", [TERM])
     bound = BoundScenario(expect, Policy(kill_grace=0, linger_kill_grace=linger))
-    assert judge_all_expectations(PlayResult(bound, record, RunReport(outcome=outcome)))[1].verdict.value == seen
+    assert judge_all_expectations(PlayResult(bound, record, RunReport(outcome=outcome)))[1].verdict.value == observed
 
 
 def test_a_kill_that_is_expected_alone_is_no_term() -> None:
@@ -116,12 +118,12 @@ EXITS, ENDED = [("x", "")], [("s", "TERM"), ("x", "TERM")]
 
 
 @pytest.mark.parametrize("is_session", [False, True])
-@pytest.mark.parametrize(("policy", "seen"), [(LEFT, "passed"), (AT_ONCE, "failed"), (Policy(), "failed")])
+@pytest.mark.parametrize(("policy", "observed"), [(LEFT, "passed"), (AT_ONCE, "failed"), (Policy(), "failed")])
 def test_what_an_agent_leaves_that_exits_by_itself_has_a_grace_of_its_own(
-    policy: Policy, seen: str, is_session: bool
+    policy: Policy, observed: str, is_session: bool
 ) -> None:
     """A supervisor may give its agent time, and none to what the agent left."""
-    assert judge_helper(policy, EXITS, is_session=is_session) == seen
+    assert judge_helper(policy, EXITS, is_session=is_session) == observed
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_the_history_of_statuses_is_compared_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seen", "verdict"),
+    ("observed", "verdict"),
     [
         (("starting", "prompting", "ready", "prompting", "closed"), "passed"),
         (("starting", "ready", "prompting", "prompting", "closed"), "failed"),
@@ -75,11 +75,11 @@ def test_the_history_of_statuses_is_compared_whole() -> None:
     ],
 )
 def test_a_session_may_pass_through_ready_on_its_way_to_a_prompt_that_waits(
-    seen: tuple[str, ...], verdict: str
+    observed: tuple[str, ...], verdict: str
 ) -> None:
     """Between handshake and prompt no supervisor could have acted on it; between two prompts it could."""
     wanted = ["starting", "ready", "prompting", "ready", "prompting", "closed"]
-    assert judge_one_key("status", wanted, statuses=seen)[0] == verdict
+    assert judge_one_key("status", wanted, statuses=observed)[0] == verdict
 
 
 def test_a_viewer_is_judged_by_what_it_saw() -> None:

@@ -113,20 +113,20 @@ GRACELESS = mark_unstated_limits(Policy(), {"linger_kill_grace"})
 
 
 @pytest.mark.parametrize(
-    ("policy", "seen"),
+    ("policy", "observed"),
     [
         (Policy(), "failed"),
         (GRACELESS, "not applicable"),
         (mark_unstated_limits(Policy(), {"kill_grace"}), "failed"),
     ],
 )
-def test_a_grace_that_is_not_stated_may_be_none(policy: Policy, seen: str) -> None:
+def test_a_grace_that_is_not_stated_may_be_none(policy: Policy, observed: str) -> None:
     """TERM is not demanded of a supervisor that may give no time between TERM and KILL."""
     names = tuple(name for name in ALL_LIMIT_NAMES if name in policy.unstated)
     quiet = build_play({"outcome": "inactive"}, file=SIGNALS, events=ENDED)
     unstated = Unstated(names, quiet, {}) if names else None
     played = build_play({"outcome": "inactive"}, unstated, file=SIGNALS, policy=policy, events=KILLED)
-    assert list_verdicts(played)["signals"] == seen
+    assert list_verdicts(played)["signals"] == observed
 
 
 def test_a_check_that_names_an_unstated_limit_says_what_to_state() -> None:

@@ -6,7 +6,7 @@ import subprocess
 def supervise(argv, env, timeout):
     """Give an agent a number of seconds."""
     try:
-        done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=timeout)
+        completed = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=timeout)
     except subprocess.TimeoutExpired:
         return "inactive", ""
-    return "failed" if done.returncode else "completed", done.stdout.strip()
+    return "failed" if completed.returncode else "completed", completed.stdout.strip()

@@ -225,15 +225,15 @@ class _Tree:
         return {process for process in self.known if _lives(process)}
     async def end(self, grace: float) -> list[int]:
         """Have all of them end: TERM, KILL after the grace, newcomers too. Give those that cannot be ended."""
-        kill_at, told, empty = current_time() + grace, set(), 0
+        kill_at, reported, empty = current_time() + grace, set(), 0
         while empty < 3:  # one look may miss those that fork while it looks
             alive, kill = self.alive(), current_time() >= kill_at
             empty = 0 if alive else empty + 1
             if current_time() > kill_at + 10: return sorted(process.pid for process in alive)
-            for process in alive if kill else alive - told:
+            for process in alive if kill else alive - reported:
                 with suppress(psutil.Error):  # psutil signals no other process that has the pid now
                     process.send_signal(signal.SIGKILL if kill else signal.SIGTERM)
-            told |= alive
+            reported |= alive
             if alive:
                 await anyio.sleep(0.02 if kill else max(0.0, min(0.02, kill_at - current_time())))
         return []

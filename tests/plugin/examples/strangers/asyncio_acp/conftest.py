@@ -11,9 +11,9 @@ NAMES = {"handshake_timeout": "handshake", "prompt_timeout": "idle", "cancel_gra
 
 
 def limits(request):
-    told, dialect = request.limits, request.dialect
+    reported, dialect = request.limits, request.dialect
     kept = {kit: getattr(Limits, mine) for kit, mine in NAMES.items()}
-    kept |= {name: value for name, value in told.items() if name in kept and value is not None}
+    kept |= {name: value for name, value in reported.items() if name in kept and value is not None}
     return {**kept, "linger_kill_grace": kept["kill_grace"], "leftover_kill_grace": kept["kill_grace"], "inactivity_timeout": None, "internal_tool_timeout": None,
             "progress_timeout": None, "max_runtime": None, "max_transcript_bytes": None, "containment": "group",
             "restart_backoff": 0}
@@ -92,18 +92,18 @@ class SessionProtocol:
         finally:
             self.play.hear("outcome", number, "", self.name)
 
-    async def do(self, deed):
-        if deed.kind == "prompt":
-            self.tasks.append(asyncio.ensure_future(self.prompt(deed.value, len(self.tasks) + 1)))
-        elif deed.kind == "cancel":
+    async def do(self, action):
+        if action.kind == "prompt":
+            self.tasks.append(asyncio.ensure_future(self.prompt(action.value, len(self.tasks) + 1)))
+        elif action.kind == "cancel":
             current = next((n for n, task in enumerate(self.tasks, 1) if not task.done()), None)
-            if deed.value in (None, current):
+            if action.value in (None, current):
                 self.session.cancel()
             else:
-                self.tasks[deed.value - 1].cancel()
-        elif deed.kind == "answer" and deed.value in self.questions and not self.questions[deed.value].done():
-            self.questions[deed.value].set_result(self.order.handler.allowed)
-        elif deed.kind == "close":
+                self.tasks[action.value - 1].cancel()
+        elif action.kind == "answer" and action.value in self.questions and not self.questions[action.value].done():
+            self.questions[action.value].set_result(self.order.handler.allowed)
+        elif action.kind == "close":
             await self.session.close()
 
     async def answer(self):
@@ -117,7 +117,7 @@ class Play:
         orders = {sub.name: sub for sub in order.sessions} if order.sessions else {"": order}
         self.wake, self.loop = asyncio.Event(), asyncio.get_running_loop()
         self.zero, self.scale = self.loop.time(), order.scale
-        self.caller = Caller(order.drive, lambda deed: None, {n: CallerRole(o.handler, o.hooks) for n, o in orders.items()})
+        self.caller = Caller(order.drive, lambda action: None, {n: CallerRole(o.handler, o.hooks) for n, o in orders.items()})
         self.session_protocols = {name: SessionProtocol(sub, self, name) for name, sub in orders.items()}
 
     def now(self):
@@ -131,8 +131,8 @@ class Play:
         while not self.caller.is_done:
             self.wake.clear()
             deeds = self.caller.act(self.now())
-            for deed in deeds:
-                await self.session_protocols[deed.session].do(deed)
+            for action in deeds:
+                await self.session_protocols[action.session].do(action)
             if not deeds and not self.caller.is_done:
                 at = self.caller.deadline
                 try:

@@ -106,11 +106,11 @@ class Agent(asyncio.SubprocessProtocol):
         self.stdin.close(), self.members()  # which remembers them while their parents live
         await asyncio.wait([self.exited], timeout=grace)
         self.lose(AcpError("the agent was ended"))
-        began, kill, told = self.loop.time(), self.limits.kill_grace, {}
+        began, kill, fields = self.loop.time(), self.limits.kill_grace, {}
         while (tree := self.members()) and (past := self.loop.time() - began) < 2 * kill:  # who sleeps in the kernel stays
             number = signal.SIGTERM if past < kill else signal.SIGKILL
-            self.signal(tree.items() - told.get(number, {}).items(), number)
-            told = {number: tree}
+            self.signal(tree.items() - fields.get(number, {}).items(), number)
+            fields = {number: tree}
             await self.gone(next(iter(tree)), kill - past if past < kill else 1)
         await asyncio.wait([self.exited], timeout=1)
         self.transport.close()

@@ -33,10 +33,10 @@ class Claude(Client):
 
 
 def limits(request):
-    told, dialect = request.limits, request.dialect
+    reported, dialect = request.limits, request.dialect
     off = {"inactivity_timeout": None, "internal_tool_timeout": None, "progress_timeout": None, "max_runtime": None,
            "max_transcript_bytes": None, "restart_backoff": None}
-    return {**LIMITS, **{name: value for name, value in told.items() if name in LIMITS}, **off}
+    return {**LIMITS, **{name: value for name, value in reported.items() if name in LIMITS}, **off}
 
 
 def pytest_agentproc_subjects():

@@ -7,8 +7,8 @@ OWN = {"inactivity_timeout": 90, "max_runtime": None, "linger_grace": 0.5, "kill
 
 
 def limits(request):
-    told, dialect = request.limits, request.dialect
-    kept = {name: told.get(name, value) for name, value in OWN.items()}
+    reported, dialect = request.limits, request.dialect
+    kept = {name: reported.get(name, value) for name, value in OWN.items()}
     # One number for every way from TERM to KILL; no notion of events, tools or lines: it keeps no limit on those.
     return {**kept, "linger_kill_grace": kept["kill_grace"], "leftover_kill_grace": kept["kill_grace"], "internal_tool_timeout": None, "progress_timeout": None}
 

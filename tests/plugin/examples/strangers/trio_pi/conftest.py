@@ -12,15 +12,15 @@ NOT_THE_KITS = {"retry_grace"}
 
 
 def limits(request):
-    told, dialect = request.limits, request.dialect
-    kept = {name: told.get(name, value) for name, value in OWN.items() if name not in NOT_THE_KITS}
+    reported, dialect = request.limits, request.dialect
+    kept = {name: reported.get(name, value) for name, value in OWN.items() if name not in NOT_THE_KITS}
     return {**kept, "handshake_timeout": None, "restart_backoff": 0, "progress_timeout": None, "max_transcript_bytes": None}
 
 
 def policy(order):
-    told = {name: getattr(order.policy, name) for name in OWN if name not in NOT_THE_KITS}
-    scaled = {name: value and value / order.scale for name, value in told.items() if name != "max_line_bytes"}
-    return {**told, **scaled, "retry_grace": Limits.retry_grace / order.scale}
+    fields = {name: getattr(order.policy, name) for name in OWN if name not in NOT_THE_KITS}
+    scaled = {name: value and value / order.scale for name, value in fields.items() if name != "max_line_bytes"}
+    return {**fields, **scaled, "retry_grace": Limits.retry_grace / order.scale}
 
 
 def opened(order, confirm):
@@ -29,11 +29,11 @@ def opened(order, confirm):
 
 
 def answer(turn):
-    said = {"outcome": turn.outcome, "text": turn.text, "error": turn.error, "stop_reason": turn.stop_reason,
+    fields = {"outcome": turn.outcome, "text": turn.text, "error": turn.error, "stop_reason": turn.stop_reason,
             "model": turn.model, "usage": turn.usage}
     if turn.agent:
-        said |= {"noise": turn.agent.noise, "stderr_tail": turn.agent.stderr, "agent_status": turn.agent.status}
-    return said
+        fields |= {"noise": turn.agent.noise, "stderr_tail": turn.agent.stderr, "agent_status": turn.agent.status}
+    return fields
 
 
 class Watched(Session):
@@ -71,7 +71,7 @@ class Pi(Client):
 async def whole(order):
     """The whole drive, so that our queue is judged, too."""
     start, turns, scopes, replies = trio.current_time(), {}, {}, {}
-    caller = Caller(order.drive, lambda deed: None, {"": CallerRole(order.handler, order.hooks)})
+    caller = Caller(order.drive, lambda caller_action: None, {"": CallerRole(order.handler, order.hooks)})
     kick = [trio.Event()]
 
     def now():
@@ -105,21 +105,21 @@ async def whole(order):
             session.__class__, session.tell = Watched, tell
             tell("ready")
             while not caller.is_done and not closing:
-                for deed in caller.act(now()):
-                    if deed.kind == "prompt":
+                for action in caller.act(now()):
+                    if action.kind == "prompt":
                         number = len(scopes) + 1
                         scopes[number] = None
-                        nursery.start_soon(ask, number, deed.value)
+                        nursery.start_soon(ask, number, action.value)
                         await trio.lowlevel.checkpoint()  # so that prompts stand in line as they were given
-                    elif deed.kind == "cancel" and deed.value in (None, session.turn and number_of(session, turns, scopes)):
+                    elif action.kind == "cancel" and action.value in (None, session.turn and number_of(session, turns, scopes)):
                         session.cancel()
-                    elif deed.kind == "cancel":
-                        scopes[deed.value].cancel()
-                    elif deed.kind == "stop":
+                    elif action.kind == "cancel":
+                        scopes[action.value].cancel()
+                    elif action.kind == "stop":
                         await session.end()
-                    elif deed.kind == "answer":
-                        replies[deed.value].set()
-                    elif deed.kind == "close":
+                    elif action.kind == "answer":
+                        replies[action.value].set()
+                    elif action.kind == "close":
                         closing = True
                 if not closing and not caller.is_done:
                     with trio.move_on_at(math.inf if caller.deadline is None else start + caller.deadline / 1e9):
