@@ -59,12 +59,12 @@ def _fork_and_await_stop(*, stops: bool) -> int:
 def _fork_outside_group(how: str, *, stops: bool) -> int:
     """Fork a descendant, and wait until it is out: a signal to the group right after the spawn must not reach it."""
     is_orphan = how in _ORPHANING_SPAWN_WAYS
-    heard, reported = posix.pipe()
+    read_end, write_end = posix.pipe()
     child = _fork_and_await_stop(stops=stops and not is_orphan)
     if child:
-        posix.close(reported)
-        pid = int.from_bytes(posix.read(heard, 4), "little")
-        posix.close(heard)
+        posix.close(write_end)
+        pid = int.from_bytes(posix.read(read_end, 4), "little")
+        posix.close(read_end)
         if is_orphan:
             wait_for_child(child)
         return pid or child  # it was killed before it was out
@@ -76,9 +76,9 @@ def _fork_outside_group(how: str, *, stops: bool) -> int:
         posix.setpgid(0, 0)
     elif how in _SESSION_LEADING_SPAWN_WAYS:
         posix.setsid()
-    posix.write(reported, posix.getpid().to_bytes(4, "little"))  # `heard` is open here, so this cannot fail
-    posix.close(heard)
-    posix.close(reported)
+    posix.write(write_end, posix.getpid().to_bytes(4, "little"))  # `heard` is open here, so this cannot fail
+    posix.close(read_end)
+    posix.close(write_end)
     return 0
 
 

@@ -17,7 +17,7 @@ pytest_plugins = ["pytester"]
 
 _THREADS = Path("/proc/self/task")
 _LAB = ("harness/fakes/_broker.py", "harness/_decoy.py", "_preload.serve_play_requests(")
-"""What serves every later test and goes with the session's runner: lifeline broker, decoys, virtual time of programs."""
+"""What serves every later test and ends with the session's runner: lifeline broker, decoys, programs' virtual time."""
 
 
 def _has_children() -> bool:

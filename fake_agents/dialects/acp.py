@@ -188,12 +188,10 @@ class Encoder(JsonRpcEncoder):
         session = f"{self._prefix}{len(self._sessions) + 1}" if is_new else str(params["sessionId"])
         self._sessions.append(session)
         past = self.history if method == "session/load" else ()
-        reported = (
-            said if who == "event" else _build_text_chunk(_HISTORY_CHUNK_KINDS[who], said) for who, said in past
-        )
+        updates = (said if who == "event" else _build_text_chunk(_HISTORY_CHUNK_KINDS[who], said) for who, said in past)
         own = {"sessionId": session} if is_new else {}
         return [
-            *(self._encode_session_update(update, session) for update in reported),
+            *(self._encode_session_update(update, session) for update in updates),
             self._encode_response(number, {**own, **self._describe_session_settings(session)}),
         ]
 

@@ -70,9 +70,11 @@ class Encoder:
             return self._encode_turn_events(
                 error, *self._end_open_plan(), {"type": "turn.failed", "error": {"message": message}}
             )
-        lines = [] if text is None else [self._build_item_event("completed", {"type": "agent_message", "text": text})]
+        item_events = (
+            [] if text is None else [self._build_item_event("completed", {"type": "agent_message", "text": text})]
+        )
         end = {"type": "turn.completed", "usage": {**_TURN_TOKEN_USAGE, **(fields["usage"] or {})}}
-        return self._encode_turn_events(*lines, *self._end_open_plan(), end)
+        return self._encode_turn_events(*item_events, *self._end_open_plan(), end)
 
     def encode_run_opening(self, what: str, now: int) -> bytes:
         """Give the start of the thread and of the turn, if they are still to come."""
@@ -145,10 +147,10 @@ class Encoder:
         opened, is_new, self._has_turn = self._encode_thread_start(), not self._has_turn, True
         return [*opened, encode_json_line({"type": "turn.started"})] if is_new else opened
 
-    def _build_item_event(self, kind: str, response: dict[str, Any]) -> dict[str, Any]:
+    def _build_item_event(self, kind: str, item: dict[str, Any]) -> dict[str, Any]:
         number = f"item_{self._count}"
         self._count += 1
-        return {"type": f"item.{kind}", "item": {"id": number, **response}}
+        return {"type": f"item.{kind}", "item": {"id": number, **item}}
 
 
 def _find_resumed_thread(argv: Sequence[str]) -> str:

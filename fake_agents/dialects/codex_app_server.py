@@ -502,11 +502,11 @@ class Encoder(JsonRpcEncoder):
     def _encode_dated_notification(self, method: str, params: dict[str, Any], now: int) -> bytes:
         return encode_json_line({"method": method, "params": params, "emittedAtMs": _convert_to_unix_ms(now)})
 
-    def _add_thread_id(self, response: dict[str, Any]) -> dict[str, Any]:
-        return {"threadId": self._hand, **response}
+    def _add_thread_id(self, fields: dict[str, Any]) -> dict[str, Any]:
+        return {"threadId": self._hand, **fields}
 
-    def _add_turn_id(self, response: dict[str, Any]) -> dict[str, Any]:
-        return {**self._add_thread_id({}), "turnId": self._turn, **response}
+    def _add_turn_id(self, fields: dict[str, Any]) -> dict[str, Any]:
+        return {**self._add_thread_id({}), "turnId": self._turn, **fields}
 
     def _make_item_id(self, kind: str) -> str:
         self._count += 1

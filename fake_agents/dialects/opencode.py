@@ -112,14 +112,14 @@ class Encoder:
         tokens = {**_STEP_TOKEN_COUNTS, **(usage or {})}
         return self._encode_message_part("step_finish", now, reason=reason, type="step-finish", tokens=tokens, cost=0)
 
-    def _encode_message_part(self, kind: str, now: int, **reported: Any) -> bytes:
+    def _encode_message_part(self, kind: str, now: int, **fields: Any) -> bytes:
         self._parts += 1
         ids = {"id": f"prt_{self._parts:026}", "messageID": f"msg_{self._messages:026}", "sessionID": self._session}
-        return self._encode_event_line(kind, now, part={**ids, **reported})
+        return self._encode_event_line(kind, now, part={**ids, **fields})
 
-    def _encode_event_line(self, kind: str, now: int, **reported: Any) -> bytes:
+    def _encode_event_line(self, kind: str, now: int, **fields: Any) -> bytes:
         return encode_json_line(
-            {"type": kind, "timestamp": _convert_to_unix_ms(now), "sessionID": self._session, **reported}
+            {"type": kind, "timestamp": _convert_to_unix_ms(now), "sessionID": self._session, **fields}
         )
 
 

@@ -246,14 +246,14 @@ def _find_descendant_exit_times(found: Sequence[RecordedMoment]) -> dict[str, in
 def _add_descendant_exit_times(events: Sequence[Event]) -> list[Event]:
     """Put to each descendant when it was gone."""
     gone = {event.data["process"]: event.at for event in events if event.code == "p" and "gone" in event.data}
-    lines = []
+    exits = []
     for event in events:
         name = event.data.get("process")
         if event.code == "p" and "seen" in event.data and name in gone:
-            lines.append(event._replace(data={**event.data, "gone_at": gone[name]}))
+            exits.append(event._replace(data={**event.data, "gone_at": gone[name]}))
         else:
-            lines.append(event)
-    return lines
+            exits.append(event)
+    return exits
 
 
 def convert_recording_to_steps(

@@ -277,13 +277,13 @@ def _read_shell_timeout_end(exit_: ReportedRunEnd, words: list[PastedLogItem]) -
 
 
 def _find_reported_ends_in_line(item: PastedLogItem) -> list[ReportedRunEnd]:
-    lines: list[ReportedRunEnd] = []
+    ends: list[ReportedRunEnd] = []
     for pattern, meaning in _RUN_END_PHRASES:
         for found in re.finditer(pattern, item.text, re.IGNORECASE):
             meant = None if _NEGATION_BEFORE_PHRASE_PATTERN.search(item.text[: found.start()]) else meaning(found)
             if meant is not None:
-                lines.append(replace(meant, line=item.line, words=item.text, at=item.at))
-    return lines
+                ends.append(replace(meant, line=item.line, words=item.text, at=item.at))
+    return ends
 
 
 _ESC_CHARACTER_PATTERN = r"(?:\x1b|\u241b|\^\[|\\x1[bB]|\\u001[bB]|\\033|\\e)"

@@ -416,11 +416,11 @@ class Redactor:
                 self._forms[form] = told
                 self._index_secret_form(form, told)
 
-    def _index_secret_form(self, form: bytes, reported: RedactedSecret) -> None:
+    def _index_secret_form(self, form: bytes, secret: RedactedSecret) -> None:
         """Have a form found: a short one by its size, a long one by comparing, as a copy of it would cost too much."""
         sizes = self._sizes.setdefault(form[:MIN_SECRET_BYTES], [])
         if len(form) > _MAX_INDEXED_FORM_BYTES:
-            insort(self._long.setdefault(form[:MIN_SECRET_BYTES], []), (form, reported), key=lambda pair: -len(pair[0]))
+            insort(self._long.setdefault(form[:MIN_SECRET_BYTES], []), (form, secret), key=lambda pair: -len(pair[0]))
         elif len(form) not in sizes:
             insort(sizes, len(form), key=lambda size: -size)
 
@@ -434,12 +434,12 @@ class Redactor:
         if not self._forms:
             return data
         covered = _RedactionMask(data)
-        for ranges, reported in self._find_secret_spans(data):
-            covered.mask_ranges(ranges, reported)
+        for ranges, secret in self._find_secret_spans(data):
+            covered.mask_ranges(ranges, secret)
         for source, target, size in find_continued_texts(data):
             covered.copy_mask_to_text(source, target, size)
-        for reported in covered.told.values():
-            reported.places[place] += 1
+        for secret in covered.told.values():
+            secret.places[place] += 1
         return bytes(covered.data)
 
     def redact_chunks(self, chunks: Sequence[bytes], place: str) -> list[bytes]:
@@ -467,28 +467,26 @@ class Redactor:
                 for start, end in self._find_known_forms(view.text) if view is not None else ():
                     assert view is not None
                     found.setdefault(tuple(view.find_source_ranges(start, end)), self._forms[view.text[start:end]])
-        spans = [
-            (sum(end - start for start, end in ranges), list(ranges), reported) for ranges, reported in found.items()
-        ]
+        spans = [(sum(end - start for start, end in ranges), list(ranges), secret) for ranges, secret in found.items()]
         spans.sort(key=lambda span: (-span[0], span[1]))
-        return [(ranges, reported) for _size, ranges, reported in spans]
+        return [(ranges, secret) for _size, ranges, secret in spans]
 
     def _find_known_forms(self, text: bytes) -> Iterator[tuple[int, int]]:
         """Yield the longest known form at each place; a secret that overlaps itself counts once."""
         ends: dict[int, int] = {}
         for at in self._find_form_starts(text):
-            for end, reported in self._find_form_ends_at(text, at, ends):
-                if ends.get(id(reported), 0) <= at:
-                    ends[id(reported)] = end
+            for end, secret in self._find_form_ends_at(text, at, ends):
+                if ends.get(id(secret), 0) <= at:
+                    ends[id(secret)] = end
                     yield at, end
                     break
 
     def _find_form_ends_at(self, text: bytes, at: int, ends: Mapping[int, int]) -> Iterator[tuple[int, RedactedSecret]]:
         """Yield the ends of all forms that begin at a place, the longest first, but for long ones that overlap."""
         head = text[at : at + MIN_SECRET_BYTES]
-        for form, reported in self._long.get(head, ()):
-            if ends.get(id(reported), 0) <= at and text.startswith(form, at):
-                yield at + len(form), reported
+        for form, secret in self._long.get(head, ()):
+            if ends.get(id(secret), 0) <= at and text.startswith(form, at):
+                yield at + len(form), secret
         for size in self._sizes[head]:
             if (found := self._forms.get(text[at : at + size])) is not None:
                 yield at + size, found

@@ -67,16 +67,16 @@ def run_command(options: argparse.Namespace) -> int:
     return code
 
 
-def _describe_capture(reported: capture.CaptureResult) -> list[str]:
+def _describe_capture(result: capture.CaptureResult) -> list[str]:
     """Put into words what was written."""
-    lines = [f"wrote {reported.scenario} and {reported.record}"]
-    lines += [f"redacted {secret}" for secret in reported.redacted] or ["redacted nothing: no secret was found"]
-    if reported.too_short:
-        lines.append(f"not looked for: {', '.join(reported.too_short)} (too short, or a common word)")
-    if reported.shortened:
-        lines.append(f"shortened {reported.shortened} texts in the scenario; the record has them whole")
+    lines = [f"wrote {result.scenario} and {result.record}"]
+    lines += [f"redacted {secret}" for secret in result.redacted] or ["redacted nothing: no secret was found"]
+    if result.too_short:
+        lines.append(f"not looked for: {', '.join(result.too_short)} (too short, or a common word)")
+    if result.shortened:
+        lines.append(f"shortened {result.shortened} texts in the scenario; the record has them whole")
     return (
         lines
-        + [f"not faithful: {note}" for note in reported.notes]
-        + ([] if reported.notes else ["played again: the same"])
+        + [f"not faithful: {note}" for note in result.notes]
+        + ([] if result.notes else ["played again: the same"])
     )

@@ -75,16 +75,16 @@ _RUN_DEFECT_CLASSES: dict[str, dict[str, type]] = {
         "timer-beats-exit": _ending_defects.TimerBeatsExitDefect,
         "late-result-counts": _ending_defects.AcceptsAnswerAfterTimeoutDefect,
         "exit-overrules-result": _ending_defects.ExitCodeOverridesRunResultDefect,
-        "told-error-ignored": _ending_defects.DropsReportedErrorDefect,
+        "reported-error-dropped": _ending_defects.DropsReportedErrorDefect,
         "raw-exit-code": _ending_defects.CopiesAgentExitCodeDefect,
         "every-code-contradicts": _ending_defects.WarnsOfEveryExitCodeDefect,
         "exit-0-is-success": _ending_defects.ExitZeroCompletesRunDefect,
         "signal-is-exit-0": _ending_defects.RunTreatsSignalAsExitZeroDefect,
         "exit-code-unread": _ending_defects.EveryExitCompletesRunDefect,
-        "exit-says-nothing": _ending_defects.RunExitUnexplainedDefect,
+        "run-exit-unexplained": _ending_defects.RunExitUnexplainedDefect,
         "waits-for-eof": _ending_defects.ExitWaitsForStdoutEndDefect,
         "epipe-is-fatal": _ending_defects.BrokenStdinFailsRunDefect,
-        "unstarted-has-failed": _ending_defects.ReportsStartErrorAsFailedDefect,
+        "start-error-is-failed": _ending_defects.ReportsStartErrorAsFailedDefect,
         "always-not-found": _ending_defects.EveryStartErrorIsMissingFileDefect,
     },
     "ladder": {
@@ -147,7 +147,7 @@ _SESSION_DECIDERS_BY_RUN_DEFECT: dict[str, dict[str, Any]] = {
     "exit-overrules-result": {"turns": _result_defects.ExitOverridesTurnResultDefect},
     "exit-0-is-success": {"turns": _result_defects.ExitZeroCompletesTurnDefect},
     "signal-is-exit-0": {"turns": _result_defects.TurnTreatsSignalAsExitZeroDefect},
-    "exit-says-nothing": {"turns": _result_defects.TurnExitUnexplainedDefect},
+    "run-exit-unexplained": {"turns": _result_defects.TurnExitUnexplainedDefect},
 }
 """Judgements that are wrong in sessions as in runs, by the name of the defect."""
 

@@ -39,10 +39,10 @@ _MAX_SOURCE_HTML_BYTES = 160_000
 def select_shown_lines(text: str, marked: Sequence[int]) -> list[int]:
     """List the lines that are on the page: all from the first line with content, and the marked ones."""
     lines = text.splitlines()
-    words = [number for number, line in enumerate(lines, 1) if line.strip()]
-    if not words:
+    numbers = [number for number, line in enumerate(lines, 1) if line.strip()]
+    if not numbers:
         return []
-    begin, end = words[0], words[-1]
+    begin, end = numbers[0], numbers[-1]
     far = {number for number in marked if begin + _MAX_SOURCE_LINES <= number <= end}
     return [*range(begin, min(end, begin + _MAX_SOURCE_LINES - 1) + 1), *sorted(far)]
 
@@ -228,20 +228,22 @@ def _render_failure_banners(scenario: _PageScenario, judged: PageVerdict, lines:
     if len(judged.failed) > _MAX_FAILURE_BANNERS:
         written.append(f"<p>{len(judged.failed) - _MAX_FAILURE_BANNERS} more are marked in the source.</p>")
     kinds = dict.fromkeys(str(row.verdict) for row in judged.others)
-    notes = [f"{sum(row.verdict == kind for row in judged.others)} {kind}" for kind in kinds]
-    if notes:
+    counts = [f"{sum(row.verdict == kind for row in judged.others)} {kind}" for kind in kinds]
+    if counts:
         keys = ", ".join(f"{row.key} ({row.verdict})" for row in judged.others)
         names = escape_html(clip_text(keys, 4 * _MAX_CHECK_TEXT_CHARS))
-        written.append(f'<details class="others"><summary>checks: {", ".join(notes)}</summary><p>{names}</p></details>')
+        written.append(
+            f'<details class="others"><summary>checks: {", ".join(counts)}</summary><p>{names}</p></details>'
+        )
     return f'<section class="checks" aria-label="checks">{"".join(written)}</section>'
 
 
 def _render_failure_banner(scenario: _PageScenario, row: _PageCheck, lines: frozenset[int]) -> str:
     place = f"{escape_html(clip_text(str(scenario.path), 160))}:{row.line}" if row.line else ""
     where = f'<a href="#L{row.line}">{place}</a>' if row.line in lines else place
-    notes = [("expected", row.wanted), ("seen", row.seen), *([("", f"({row.hint})")] if row.hint else [])]
+    pairs = [("expected", row.wanted), ("seen", row.seen), *([("", f"({row.hint})")] if row.hint else [])]
     words = "".join(
-        f"<dt>{name}</dt><dd>{escape_html(clip_text(text, _MAX_CHECK_TEXT_CHARS))}</dd>" for name, text in notes
+        f"<dt>{name}</dt><dd>{escape_html(clip_text(text, _MAX_CHECK_TEXT_CHARS))}</dd>" for name, text in pairs
     )
     return (
         f'<article class="banner"><h2><b>{escape_html(row.verdict)}</b> '

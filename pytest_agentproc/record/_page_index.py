@@ -66,12 +66,12 @@ def _render_verdict_counts(played: Sequence[IndexEntry]) -> str:
     verdicts = sorted(
         {entry.verdict for entry in played}, key=lambda verdict: (verdict in _VERDICTS_SHOWN_AS_GOOD, verdict)
     )
-    lines = [
+    counts = [
         (f' class="{_get_css_class(verdict)}"', sum(entry.verdict == verdict for entry in played), verdict)
         for verdict in verdicts
     ]
-    lines.append(("", len({(entry.name, entry.claim) for entry in played}), "scenarios"))
-    items = "".join(f"<li{kind}><b>{count}</b>{escape_html(what)}</li>" for kind, count, what in lines)
+    counts.append(("", len({(entry.name, entry.claim) for entry in played}), "scenarios"))
+    items = "".join(f"<li{kind}><b>{count}</b>{escape_html(what)}</li>" for kind, count, what in counts)
     return f'<ul class="counts">{items}</ul>'
 
 

@@ -279,15 +279,15 @@ def _render_span(
     for (first, last), (opening, choice) in made.items():
         if first < at or last > stop:
             continue
-        before, reported = text[at:first], _render_choice(text, opening, choice, made)
+        before, rendered = text[at:first], _render_choice(text, opening, choice, made)
         if opening.word in ("any_order", "some_of"):
             head = re.search(r"[ ]*- $", before)
             assert head is not None, "the loader saw to it"
             before = before[: head.start()]
-            lines = [f"{head[0]}{line}" for line in reported] or [f"{head[0][:-2]}# nothing here"]
+            lines = [f"{head[0]}{line}" for line in rendered] or [f"{head[0][:-2]}# nothing here"]
             parts += [before, _detect_newline(text).join(lines)]
         else:
-            parts += [before, *reported]
+            parts += [before, *rendered]
         at = last
     return "".join([*parts, text[at:stop]])
 

@@ -541,8 +541,8 @@ def compile_background_turn_step(step: WrittenStep, scope: CompileContext) -> li
     """Compile to the turn's beginning and the words in it."""
     value = step.value
     begin = {"task": value["task"], "empty_result_first": value["empty_result_first"]}
-    lines = [(step.line, "answer", (value["answer"],))] if "answer" in value else scope.compile_steps(value["do"])
-    return [(step.line, "event", (step.name, begin)), *lines]
+    steps = [(step.line, "answer", (value["answer"],))] if "answer" in value else scope.compile_steps(value["do"])
+    return [(step.line, "event", (step.name, begin)), *steps]
 
 
 TASK_STEP_TYPE = EitherType(

@@ -102,8 +102,8 @@ def report_session(
 def summarize_view(events: Collection[SessionEvent]) -> View:
     """Say what a viewer makes of the events that it saw."""
     statuses = [event.text for event in events if event.kind == "status"]
-    lines = [event.text for event in events if event.kind in _EVENT_KINDS_IN_TRANSCRIPT]
-    return View(statuses[-1] if statuses else "starting", "\n".join(lines))
+    texts = [event.text for event in events if event.kind in _EVENT_KINDS_IN_TRANSCRIPT]
+    return View(statuses[-1] if statuses else "starting", "\n".join(texts))
 
 
 def _build_common_report(result: Result | TurnResult | None) -> RunReport:

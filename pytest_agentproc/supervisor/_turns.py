@@ -143,8 +143,8 @@ class TurnAnswer:
         self.note_end(ended)
         outcome = Outcome.COMPLETED if ended.ok else Outcome.FAILED
         elapsed = 0 if self.begun_at is None else now - self.begun_at
-        reported = (self.text, self.stop_reason, self.model, self.usage, ended.error, elapsed, self.transcript)
-        return TurnResult(outcome, 0 if ended.ok else 1, *reported)
+        values = (self.text, self.stop_reason, self.model, self.usage, ended.error, elapsed, self.transcript)
+        return TurnResult(outcome, 0 if ended.ok else 1, *values)
 
 
 class TurnRecord:

@@ -102,8 +102,8 @@ CHECKS_OF_AGENT_STARTS: dict[str, Callable[[PlayResult, Any], Finding]] = {
 
 
 def _find_invocation(played: PlayResult) -> Mapping[str, Any] | None:
-    reported = (event.data["given"] for event in played.record.events if _is_agent_start_note(event.data))
-    return next(reported, None)
+    invocations = (event.data["given"] for event in played.record.events if _is_agent_start_note(event.data))
+    return next(invocations, None)
 
 
 def _is_agent_start_note(data: Mapping[str, Any]) -> bool:

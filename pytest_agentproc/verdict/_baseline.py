@@ -72,12 +72,12 @@ class Baseline:
     def list_unknown_scenarios(self, scenarios: Iterable[str]) -> list[str]:
         """Tell, each with its place, which entries name a scenario that there is not."""
         names = tuple(dict.fromkeys(scenarios))
-        lines = []
+        messages = []
         for entry in self.known:
             if entry.scenario not in names and split_agent(entry.scenario)[0] not in names:
                 hint = suggest_known_word(entry.scenario, names, "remove the entry")
-                lines.append(f"{self.name}:{entry.line}: there is no scenario {entry.scenario}: {hint}")
-        return lines
+                messages.append(f"{self.name}:{entry.line}: there is no scenario {entry.scenario}: {hint}")
+        return messages
 
     def apply_to_rows(
         self, rows: Sequence[CheckRow], scenario: str, subject: str, *, is_reference: bool

@@ -279,13 +279,13 @@ def _describe_program_end(record: Record) -> list[str]:
     ended = find_program_end(record)
     if ended is None:
         return []
-    words = [line for line in ended["stderr"].splitlines() if line.strip()]
-    text = ", and on its stderr stands" if words else ""
-    dots = ["    ..."] if len(words) > _MAX_PROGRAM_STDERR_LINES else []
+    lines = [line for line in ended["stderr"].splitlines() if line.strip()]
+    text = ", and on its stderr stands" if lines else ""
+    dots = ["    ..."] if len(lines) > _MAX_PROGRAM_STDERR_LINES else []
     return [
         f"  the program {ended['program']}{text}",
         *dots,
-        *(f"    {line}" for line in words[-_MAX_PROGRAM_STDERR_LINES:]),
+        *(f"    {line}" for line in lines[-_MAX_PROGRAM_STDERR_LINES:]),
     ]
 
 

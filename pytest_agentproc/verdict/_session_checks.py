@@ -82,10 +82,10 @@ def is_check_of_earlier_turn(key: str, others: Iterable[str]) -> bool:
 def has_turn_ended(record: Record, key: str) -> bool:
     """Say whether the turn that a check is about came to its end, as the supervisor's side of the record reports it."""
     head, number, _ = key.split(".", 2)
-    lines = [event.data for event in record.events if event.code == "m" and "event" in event.data]
+    events = [event.data for event in record.events if event.code == "m" and "event" in event.data]
     if head == "turns":
-        return any(data["event"] == "outcome" and data["turn"] == int(number) for data in lines)
-    return len([data for data in lines if data["event"] == "background" and data.get("text")]) >= int(number)
+        return any(data["event"] == "outcome" and data["turn"] == int(number) for data in events)
+    return len([data for data in events if data["event"] == "background" and data.get("text")]) >= int(number)
 
 
 def _build_turn_check(head: str, number: int, leaf: str, check: ExpectationCheck) -> ExpectationCheck:

@@ -1,6 +1,6 @@
 """`python -m tests.benchmarks.memory`: the memory cost of a supervised flood, on the supervisor's side.
 
-A real fake prints without end in one virtual instant, the reference reads it in the runner, and both sides are recorded.
+A real fake prints without end in one virtual instant, the reference reads it, and both sides are recorded.
 Each case is played in a process of its own, whose largest resident size is compared with that of the same play with 1
 KiB. The record is measured as its JSON lines and as its content in memory. Exit code 1: a limit is passed. Run by
 hand; it is no test.

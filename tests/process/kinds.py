@@ -57,8 +57,8 @@ def list_pids_by_name(record: Record) -> dict[str, int]:
 
 def list_ends_by_name(record: Record) -> dict[str, Any]:
     """Give the end of each process that ended, by name, as the agents report it."""
-    lines = [event for event in record.events if event.code == "x" and "by" not in event.data]
-    return {event.data["process"]: event.data.get("signal", event.data.get("code")) for event in lines}
+    ends = [event for event in record.events if event.code == "x" and "by" not in event.data]
+    return {event.data["process"]: event.data.get("signal", event.data.get("code")) for event in ends}
 
 
 def drop_zombies(found: dict[str, Who]) -> dict[str, Who]:

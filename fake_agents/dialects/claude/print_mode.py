@@ -443,7 +443,7 @@ class Encoder:
             "assistant", message, None, now, {**more, "api_error_type": "invalid_request_error"}
         )
 
-    def _encode_result_line(self, response: dict[str, Any], reason: str, fields: dict[str, Any], now: int) -> bytes:
+    def _encode_result_line(self, details: dict[str, Any], reason: str, fields: dict[str, Any], now: int) -> bytes:
         count, milliseconds = len(self._messages), now // 1_000_000
         order = RESULT_TOKEN_USAGE if count else {"output_tokens_details": None, **RESULT_TOKEN_USAGE}
         usage = {**order, "input_tokens": 10 * count, "output_tokens": 5 * count, **(fields["usage"] or {})}
@@ -474,12 +474,12 @@ class Encoder:
                 "is_error": fields["is_error"],
                 "num_turns": self._turns,
                 "subtype": fields["subtype"],
-                **response,
+                **details,
                 "type": "result",
                 "duration_ms": milliseconds,
                 "uuid": self._make_uuid(),
-                **(begun if "api_error_type" not in response else {}),
-                **(times if "ttft_ms" in response else {}),
+                **(begun if "api_error_type" not in details else {}),
+                **(times if "ttft_ms" in details else {}),
                 **self._build_line_marks("result"),
                 "queued_turn_count": 0,
                 "result_index": self._index,

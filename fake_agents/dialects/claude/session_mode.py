@@ -289,13 +289,13 @@ class Encoder(TurnEncoder):
             if question.call is None
         ]
 
-    def _encode_task_change(self, reported: list[tuple[str, dict[str, Any]]]) -> bytes:
+    def _encode_task_change(self, events: list[tuple[str, dict[str, Any]]]) -> bytes:
         """Tell of a task, and have the results know of the sub-agents."""
         self._subagents = self._tasks.count_subagents()
-        return self._encode_task_lines(reported)
+        return self._encode_task_lines(events)
 
-    def _encode_task_lines(self, reported: list[tuple[str, dict[str, Any]]]) -> bytes:
-        return self._join_lines([self._encode_system_line(subtype, fields) for subtype, fields in reported])
+    def _encode_task_lines(self, events: list[tuple[str, dict[str, Any]]]) -> bytes:
+        return self._join_lines([self._encode_system_line(subtype, fields) for subtype, fields in events])
 
     def _answer_control_request(self, heard: dict[str, Any], asked: dict[str, Any], now: int) -> list[bytes]:
         kind = asked.get("subtype")

@@ -140,9 +140,9 @@ class ClaudeSessionProtocol(JsonSessionProtocol):
         return [ImmediateReply(encode_line({"type": "control_response", "response": refused}))]
 
     def _read_hook(self, name: str, request: dict[str, Any]) -> Hook:
-        callback, reported = str(request.get("callback_id")), _as_dict(request.get("input"))
-        event = reported.get("hook_event_name") or dict(self.setting.hooks).get(callback, "")
-        return Hook(name, callback, str(event), str(reported.get("tool_name") or ""), reported)
+        callback, hook_input = str(request.get("callback_id")), _as_dict(request.get("input"))
+        event = hook_input.get("hook_event_name") or dict(self.setting.hooks).get(callback, "")
+        return Hook(name, callback, str(event), str(hook_input.get("tool_name") or ""), hook_input)
 
     def encode_hook_answer(self, hook: Hook, refusal: str = "") -> bytes:
         """Say nothing to a hook, or that its tool may not run."""

@@ -100,9 +100,9 @@ def _read_task_line(subtype: object, event: dict[str, Any]) -> list[_Told]:
 
 def _read_task_start(name: str, event: dict[str, Any]) -> list[_Told]:
     kind, is_tool = str(event.get("task_type")), event.get("is_backgrounded") is False
-    lines: list[_Told] = [ToolStarted(f"task {name}", kind)] if kind == "local_agent" else []
-    lines += [] if is_tool else [TaskBegun(name, kind, str(event.get("description") or ""))]
-    return lines or [Other("system task_started")]
+    meanings: list[_Told] = [ToolStarted(f"task {name}", kind)] if kind == "local_agent" else []
+    meanings += [] if is_tool else [TaskBegun(name, kind, str(event.get("description") or ""))]
+    return meanings or [Other("system task_started")]
 
 
 def _read_task_end(name: str, status: object) -> list[_Told]:

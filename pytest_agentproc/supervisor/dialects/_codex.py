@@ -60,5 +60,5 @@ def _read_item(kind: str, item: dict[str, Any]) -> Meaning:
     return ToolStarted(number, what) if kind == "item.started" else ToolEnded(number)
 
 
-def _find_error(response: dict[str, Any]) -> str:
-    return str(response.get("message") or "error")
+def _find_error(event: dict[str, Any]) -> str:
+    return str(event.get("message") or "error")

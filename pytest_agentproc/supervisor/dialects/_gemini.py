@@ -117,9 +117,9 @@ class GeminiJsonDecoder:
     def end(self, stderr: bytes) -> list[Meaning]:
         """Give up what was begun and never closed, and look for the error that the real CLI tells on stderr."""
         given_up = self._give_up_object()
-        lines = [meaning for line in stderr.splitlines() for meaning in self.decode(line)]
+        meanings = [meaning for line in stderr.splitlines() for meaning in self.decode(line)]
         self._give_up_object()
-        return [*given_up, *(meaning for meaning in lines if isinstance(meaning, Failure))]
+        return [*given_up, *(meaning for meaning in meanings if isinstance(meaning, Failure))]
 
     def _give_up_object(self) -> list[Meaning]:
         text, self._text, self._depth = self._text, bytearray(), 0

@@ -54,9 +54,9 @@ def _read_part(kind: str, part: dict[str, Any]) -> list[Meaning]:
     return [Other(kind)]
 
 
-def _find_error(reported: object) -> str:
-    if not isinstance(reported, dict):
+def _find_error(error: object) -> str:
+    if not isinstance(error, dict):
         return "error"
-    data = reported.get("data")
+    data = error.get("data")
     message = data.get("message") if isinstance(data, dict) else None
-    return str(message or reported.get("name") or "error")
+    return str(message or error.get("name") or "error")

@@ -17,8 +17,7 @@ import anyio
 import pytest
 
 from pytest_agentproc.errors import KitError
-from pytest_agentproc.harness import ScenarioRunner
-from pytest_agentproc.harness import _runner as _runner
+from pytest_agentproc.harness import ScenarioRunner, _runner
 from pytest_agentproc.subjects import reference_supervisor
 from tests.process.ends import await_ends, start_follower
 from tests.process.stand import CEILING, build_scenario, is_gone

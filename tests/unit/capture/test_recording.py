@@ -45,7 +45,7 @@ def test_elsewhere_than_on_linux_one_sentence_says_so(monkeypatch: pytest.Monkey
 
 @pytest.mark.slow
 def test_what_no_program_needs_is_not_loaded_before_it() -> None:
-    """The program waits for the recorder to start; the scenario language, the runner and the page are loaded after it."""
+    """The program waits for the recorder to start; language, runner and page are loaded after it."""
     code = "import sys, pytest_agentproc.capture as c; c.run_and_record_program; print(*sorted(sys.modules))"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30).stdout
     assert not {"yaml", "trio", "pytest", "pytest_agentproc.harness"} & {*shown.split()}
