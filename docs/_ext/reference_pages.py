@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from sphinx.application import Sphinx
 
-_ONE = "pytest --agentproc-corpus -k lingers-deaf"
+_ONE = "pytest --agentproc-corpus -k lingers-and-ignores-term"
 OPTION_EXAMPLES = {
     "corpus": "pytest --agentproc-corpus -k lingers",
     "backend": f"{_ONE} --agentproc-backend=both",
@@ -64,7 +64,7 @@ COMMAND_EXAMPLES = {
     "list": "agentproc list partial",
     "new": "agentproc new hang",
     "record": "agentproc record --out hello.scenario.yaml -- echo hello",
-    "run": "agentproc run lingers-deaf",
+    "run": "agentproc run lingers-and-ignores-term",
     "schema": "agentproc schema --out agentproc.schema.json",
     "search": "agentproc search open-run-ending --runs 5",
     "time": "agentproc time -- sleep 3600",

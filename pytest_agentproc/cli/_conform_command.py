@@ -54,7 +54,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     names = "reference (the reference supervisor), null, ..., package.module:attribute or FILE.toml"
     parser.add_argument("subjects", nargs="*", metavar="SUBJECT", help=names)
     add_run_options(parser)
-    parser.add_argument("-k", metavar="WORDS", help="only scenarios whose id has them, such as 'lingers and not deaf'")
+    parser.add_argument(
+        "-k", metavar="WORDS", help="only scenarios whose id has them, such as 'lingers and not ignores'"
+    )
     parser.add_argument("--rule", action="append", default=[], help="only scenarios that cover it; may be repeated")
     parser.add_argument("-j", type=int, default=1, metavar="N", help="scenarios at a time; needs pytest-xdist")
     parser.add_argument("--baseline", metavar="FILE", help="known failures, as pytest --agentproc-baseline has them")

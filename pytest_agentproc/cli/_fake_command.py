@@ -38,7 +38,7 @@ exit codes:
   2  there is no such scenario, or the folder has a file of that name that is no fake
 
 examples:
-  agentproc fake lingers-deaf --dir fakes                 # prints fakes/pi
+  agentproc fake lingers-and-ignores-term --dir fakes                 # prints fakes/pi
   PATH=$PWD/fakes:$PATH AGENTPROC_HARNESS=$$ ./my-supervisor
   agentproc fake hang.scenario.yaml --dir fakes --name claude --scale 60
 """

@@ -31,7 +31,7 @@ exit codes:
 examples:
   agentproc new hang                        # writes hang.scenario.yaml
   agentproc new hang --agent claude --claim 'a claude that hangs after its answer is ended'
-  agentproc new deaf --shape ignore-term    # a behaviour with its checks, to change
+  agentproc new ignores-term --shape ignore-term    # a behaviour with its checks, to change
   agentproc new                             # prints it
 """
 

@@ -56,10 +56,10 @@ exit codes:
   3  a kit error, or the machine was too slow: that is no verdict
 
 examples:
-  agentproc run lingers-deaf                              # the reference supervisor
+  agentproc run lingers-and-ignores-term                              # the reference supervisor
   agentproc run hang.scenario.yaml --subject my_package.supervising:run_agent
-  agentproc run lingers-deaf --command 'my-supervisor --timeout {inactivity_timeout} -- {agent}'
-  agentproc run lingers-deaf --defect timeout-is-duration # a supervisor that is wrong on purpose
+  agentproc run lingers-and-ignores-term --command 'my-supervisor --timeout {inactivity_timeout} -- {agent}'
+  agentproc run lingers-and-ignores-term --defect timeout-is-duration # a supervisor that is wrong on purpose
 """
 
 _MAX_PLAY_ATTEMPTS = 3

@@ -405,7 +405,7 @@ def supervise_in_real_time(
     order = _build_request_for_fakes(bound, fakes, clock, record.add)
     sessions = tuple(replace(session, scale=pace.scale) for session in order.sessions)
     order = replace(order, artifacts=room.path, disk=room.disk, scale=pace.scale, sessions=sessions)
-    subject_result: list[SubjectResult] = []
+    results: list[SubjectResult | EndlessWait] = []
     limits: list[float] = []
 
     async def run() -> None:
@@ -416,7 +416,7 @@ def supervise_in_real_time(
             with guard_signals(_make_signal_recorder(record, clock)):
                 ended = await _run_subject(subject, order, bound.abandoned, backend)
                 if not (scope.cancel_called and isinstance(ended, SubjectError | Declined)):
-                    subject_result.append(ended)
+                    results.append(ended)
                     _record_subject_end(record, clock, ended)
                     if rest := compute_aftermath_seconds(bound, subject):
                         await anyio.sleep(rest / pace.scale)
@@ -431,19 +431,16 @@ def supervise_in_real_time(
             assert isinstance(fake.watch, FakeLog)
             fake.watch.is_child = others.has_started_process
         anyio.run(kept.run_guarded, run, backend=backend)
-        kind = "virtual" if pace.is_exact else "real"
-        answer = (
-            subject_result[0]
-            if subject_result
-            else EndlessWait(f"the supervisor did not return within {limits[0]:.0f} {kind} seconds")
-        )
+        if not results:
+            kind = "virtual" if pace.is_exact else "real"
+            results.append(EndlessWait(f"the supervisor did not return within {limits[0]:.0f} {kind} seconds"))
+        answer = results[0]
         lateness = max(*(fake.watch.collect(record) for fake in fakes), _find_largest_timer_delay(record))
         answer = answer if isinstance(answer, EndlessWait) else _interpret_result(answer, bound, record)
         kept.record_leftovers(record, clock.instant())
         others.record_leftovers(record, clock.instant())
     if isinstance(answer, EndlessWait):
-        fields = {"process": "supervisor", "fault": answer.reason, "message": str(answer)}
-        record.add(clock.instant(), "m", fields)
+        record.add(clock.instant(), "m", {"process": "supervisor", "fault": answer.reason, "message": str(answer)})
     if isinstance(answer, SubjectError | EndlessWait):
         return PlayResult(bound, record, None, answer, room.read_files(), pace, lateness)
     return PlayResult(bound, record, answer, None, room.read_files(), pace, lateness)

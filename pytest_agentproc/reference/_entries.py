@@ -153,7 +153,7 @@ def _find_example(keys: list[Key], value: str = "") -> Example:
 
 
 _SCENARIO_THAT_COMPLETES, _SCENARIO_THAT_IS_INACTIVE = "exits-3-after-a-good-result", "silent-past-the-limit"
-_EXAMPLE_CORPUS_COMMAND = "pytest --agentproc-corpus -k lingers-deaf"
+_EXAMPLE_CORPUS_COMMAND = "pytest --agentproc-corpus -k lingers-and-ignores-term"
 _EXAMPLE_OF_RAISING_SUPERVISOR = '''\
 import subprocess
 
@@ -171,7 +171,7 @@ _EXAMPLES_BY_VERDICT = {
         file="mine.py",
         commands=(f"agentproc run {_SCENARIO_THAT_COMPLETES} --subject mine:supervise",),
     ),
-    Verdict.FAILED: Example(commands=("agentproc run lingers-deaf --defect waits-for-exit",)),
+    Verdict.FAILED: Example(commands=("agentproc run lingers-and-ignores-term --defect waits-for-exit",)),
     Verdict.UNDECIDED: Example(commands=(f"agentproc run {_SCENARIO_THAT_COMPLETES} --command '{{agent}}'",)),
     Verdict.KNOWN: Example(
         commands=(
@@ -181,7 +181,7 @@ _EXAMPLES_BY_VERDICT = {
     ),
     Verdict.NOT_EXERCISED: Example(commands=(f"agentproc run {_SCENARIO_THAT_IS_INACTIVE} --subject null",)),
     Verdict.NOT_APPLICABLE: Example(commands=(f"agentproc run {_SCENARIO_THAT_IS_INACTIVE} --command '{{agent}}'",)),
-    Verdict.PASSED: Example(commands=("agentproc run lingers-deaf",)),
+    Verdict.PASSED: Example(commands=("agentproc run lingers-and-ignores-term",)),
 }
 
 

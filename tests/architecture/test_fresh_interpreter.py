@@ -52,7 +52,11 @@ The test's platform calls itself darwin: the standard library of a CPython built
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
-    [["check", "scenarios/completion/lives-on/lingers-deaf.scenario.yaml"], ["list", "lingers-deaf"], ["new"]],
+    [
+        ["check", "scenarios/completion/lives-on/lingers-and-ignores-term.scenario.yaml"],
+        ["list", "lingers-and-ignores-term"],
+        ["new"],
+    ],
 )
 def test_commands_of_the_language_run_on_any_platform(command: list[str]) -> None:
     """An author of scenarios on another platform can check them there."""

@@ -72,8 +72,8 @@ outcome = {exit_code = {0 = "completed", 124 = "inactive", other = "failed"}}
 text = "stdout"
 """
 _BASELINE = """\
-- {scenario: lingers-deaf, check: outcome, reason: because}
-- {scenario: lingers-deaf, check: leaks, subject: mine, reason: it is slow}
+- {scenario: lingers-and-ignores-term, check: outcome, reason: because}
+- {scenario: lingers-and-ignores-term, check: leaks, subject: mine, reason: it is slow}
 """
 _RESULTS = '{"status": "ok",\n"answer": {"text": "done"},\n"elapsed": 12, "usage": {"input": 3}\n}\n'
 _SAYS = {
@@ -193,7 +193,7 @@ class Fuzz:
         """Read a file of known failures."""
         self.seeds = [_BASELINE]
         Baseline(self.make_input().encode("utf-8", "replace").decode(), "b.yaml").list_unknown_scenarios(
-            ["lingers-deaf"]
+            ["lingers-and-ignores-term"]
         )
 
     def attack_ini_value(self) -> None:

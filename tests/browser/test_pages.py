@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 RED = [
-    ("deaf-grandchild-holds-stdout", "direct-child-only"),
+    ("grandchild-inherits-stdout-and-ignores-term", "direct-child-only"),
     ("gemini-tools", "direct-child-only"),
-    ("hidden-helpers-below-a-living-agent", "group-only"),
+    ("hidden-children-below-a-living-agent", "group-only"),
     ("byte-a-minute", "duration-timeout"),
     ("sessions-answers-do-not-mix", "last-prompt-first"),
 ]
@@ -31,7 +31,7 @@ GREEN = [
     "claude-session-background-agent",
     "sessions-cancel-stays-in-one",
     "gemini-batch-of-25",
-    "stopped-helper-is-continued",
+    "stopped-child-is-continued",
 ]
 MEASURE = """
   const shown = (range, node) => {

@@ -74,9 +74,9 @@ def test_the_corpus_is_without_mistake() -> None:
 @pytest.mark.slow
 def test_list_filters_by_what_it_groups_by(capsys: pytest.CaptureFixture[str]) -> None:
     """A user with a bug report looks for the scenario that is like it."""
-    assert main(["list", "--rule", "C1", "--dialect", "pi", "--json", "lingers", "deaf"]) == 0
+    assert main(["list", "--rule", "C1", "--dialect", "pi", "--json", "lingers", "ignores"]) == 0
     [row] = json.loads(capsys.readouterr().out)
-    assert (row["id"], row["families"], row["dialects"]) == ("lingers-deaf", ["K01", "K05"], ["pi"])
+    assert (row["id"], row["families"], row["dialects"]) == ("lingers-and-ignores-term", ["K01", "K05"], ["pi"])
     assert main(["list", "--by", "family", "--rule", "T2"]) == 0
     assert "K18  a signal for the wrong process" in capsys.readouterr().out
     assert main(["list", "no-such-behaviour"]) == 1
@@ -94,7 +94,7 @@ def test_list_filters_by_what_it_groups_by(capsys: pytest.CaptureFixture[str]) -
         ("timeout", "open-session-timeouts"),
         ("permission", "claude-asks-the-host"),
         ("double_fork", "daemon-below-a-nested-subreaper"),
-        ("open handles", "deaf-grandchild-holds-stdout"),
+        ("open handles", "grandchild-inherits-stdout-and-ignores-term"),
         ("never exits", "closes-both-and-lingers"),
         ("hangs", "closes-both-and-lingers"),
     ],
@@ -139,7 +139,7 @@ def test_what_needs_linux_says_so_elsewhere(
 ) -> None:
     """One clear sentence, and not the stack of a module that is not there."""
     monkeypatch.setattr("sys.platform", "win32")
-    assert main(["run", "lingers-deaf"]) == 2
+    assert main(["run", "lingers-and-ignores-term"]) == 2
     assert capsys.readouterr().err == (
         "agentproc run: it starts processes, which needs Linux (pidfd, /proc), and this is win32\n"
         "check, explain, list, new, schema and import run on any platform\n"

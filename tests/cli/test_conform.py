@@ -122,7 +122,17 @@ def pytest_agentproc_subjects():
 def test_a_mistake_that_all_scenarios_tell_of_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
     """Why nothing was judged; a scenario for information alone is not counted."""
     Path("conftest.py").write_text(RAISES, "utf-8")
-    assert main(["conform", "broken", "-k", "deaf-run-is-cancelled or busy-and-silent or silent-past-the-limit"]) == 1
+    assert (
+        main(
+            [
+                "conform",
+                "broken",
+                "-k",
+                "run-that-ignores-term-is-cancelled or silent-but-computing or silent-past-the-limit",
+            ]
+        )
+        == 1
+    )
     [heading, cause, command] = capsys.readouterr().out.split("\n\n")[-2].splitlines()
     assert heading.startswith("what went wrong (must, should: scenarios)  ")
     assert re.fullmatch("adapter error: conftest.py:6 in broken: LookupError: no such loop +1 +1", cause)

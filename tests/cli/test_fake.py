@@ -173,13 +173,13 @@ def _ask_until_yes(what: Callable[[], Any]) -> Any:
     ("argv", "reported"),
     [
         (
-            ["lingers-def"],
-            "lingers-def: there is no such file, and no such bundled scenario\ndid you mean",
+            ["lingers-and-ignores-trm"],
+            "lingers-and-ignores-trm: there is no such file, and no such bundled scenario\ndid you mean",
         ),
-        (["lingers-deaf", "--scale", "0"], "--scale 0: it must be a number above 0, at most 100000\n"),
-        (["lingers-deaf", "--harness", "999999999"], "there is no process 999999999\n"),
-        (["lingers-deaf", "--name", "../x"], "--name ../x: it cannot be a command's name\n"),
-        (["lingers-deaf", "--session", "a"], "--session a: "),
+        (["lingers-and-ignores-term", "--scale", "0"], "--scale 0: it must be a number above 0, at most 100000\n"),
+        (["lingers-and-ignores-term", "--harness", "999999999"], "there is no process 999999999\n"),
+        (["lingers-and-ignores-term", "--name", "../x"], "--name ../x: it cannot be a command's name\n"),
+        (["lingers-and-ignores-term", "--session", "a"], "--session a: "),
     ],
 )
 def test_what_cannot_be_made_is_a_sentence(

@@ -233,8 +233,11 @@ def test_a_file_whose_expectations_nobody_meets_is_not_explored(
     [
         (["nosuch-*"], "nosuch-*: there is no such file, and no bundled scenario of such a name\ntry 'open-*'"),
         (
-            ["lingers-deaf"],
-            "lingers-deaf: no value is left open there\nwrite {between: [0s, 700s]} in the place of one, or --explore",
+            ["lingers-and-ignores-term"],
+            (
+                "lingers-and-ignores-term: no value is left open there\n"
+                "write {between: [0s, 700s]} in the place of one, or --explore"
+            ),
         ),
         (
             ["open-run*", "--explore"],

@@ -100,7 +100,7 @@ def test_a_supervisor_that_kills_at_once_and_tells_little_is_conformant(pytester
     """It states that it gives no grace, and keeps that; TERM, times and exit codes are a matter of style."""
     pytest.importorskip("trio")
     subject = "--agentproc-subject=tests.plugin.examples.at_once:subject"
-    chosen = "silent-past or silent-with or deaf-and or leftover or hidden-helpers or slow-death"
+    chosen = "silent-past or silent-with or ignores-term or leftover or hidden-children or slow-death"
     result = pytester.runpytest_subprocess(
         *("--agentproc-corpus", "-q", subject, "--agentproc-backend=trio", "-k", chosen, "-o", f"pythonpath={ROOT}")
     )

@@ -28,7 +28,8 @@ IN_VIRTUAL_TIME = {
 }
 """The supervisors that are async, with the event loop, and their names in the verdict."""
 CERTAIN = (
-    "leftover-in-its-own-group or killed-from-outside or split-utf8-plain or stdin-ends or silent-with-a-deaf-helper"
+    "leftover-in-its-own-group or killed-from-outside or split-utf8-plain or stdin-ends"
+    " or silent-with-a-child-that-ignores-term"
 )
 """Some bundled scenarios, so that its test is short."""
 

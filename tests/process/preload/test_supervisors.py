@@ -291,6 +291,6 @@ def test_a_program_that_only_output_wakes_is_late_for_an_exit_without_output(run
         says=SAYS,
         dialects=["codex"],
     )
-    judgement = judge_play(runner.play(load_bundled("codex-crashes-and-leaves-a-helper"), subject))
+    judgement = judge_play(runner.play(load_bundled("codex-crashes-and-leaves-a-child"), subject))
     rows = {row.key: (row.verdict, row.seen) for row in judgement.rows}
     assert rows["outcome"] == (Verdict.FAILED, "inactive")

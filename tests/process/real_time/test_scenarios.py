@@ -73,7 +73,8 @@ def test_the_named_scenarios_suit_real_time() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["exits-3-after-a-good-result", "gemini-json-cut-anywhere", "killed-from-outside", "lingers-deaf"]
+    "name",
+    ["exits-3-after-a-good-result", "gemini-json-cut-anywhere", "killed-from-outside", "lingers-and-ignores-term"],
 )
 def test_a_scenario_is_green_in_real_time(runner: ScenarioRunner, name: str, backend: str) -> None:
     """Every check of it, times too: not before, and not long after."""
@@ -97,7 +98,7 @@ def list_failed_keys(run: PlayResult) -> list[str]:
     ("defect", "name", "key"),
     [
         ("raw-exit-code", "exits-3-after-a-good-result", "exit_code"),
-        ("one-grace", "lingers-deaf", "returned"),
+        ("one-grace", "lingers-and-ignores-term", "returned"),
     ],
 )
 def test_a_defect_is_red_in_real_time(runner: ScenarioRunner, defect: str, name: str, key: str) -> None:
@@ -114,7 +115,7 @@ def test_who_does_not_return_is_given_up(runner: ScenarioRunner, monkeypatch: py
     monkeypatch.setattr(_pace, "_SECONDS_AFTER_EXPECTED_END", 0.5)
     run = play_real(
         runner,
-        load_scenario("lingers-deaf"),
+        load_scenario("lingers-and-ignores-term"),
         subjects.ReferenceSupervisor("w", defects.find_defect("waits-for-exit").deciders),
     )
     (outcome,) = [row for row in judge_all_expectations(run) if row.key == "outcome"]

@@ -41,9 +41,9 @@ def no_litter() -> Iterator[None]:
     gc.collect()
 
 
-NAMES = ("run-is-cancelled[raw]", "deaf-run-is-cancelled", "run-with-servers-is-cancelled")
+NAMES = ("run-is-cancelled[raw]", "run-that-ignores-term-is-cancelled", "run-with-servers-is-cancelled")
 SCOPED = (
-    "deaf-run-in-a-scope-is-cancelled",
+    "scope-of-a-run-that-ignores-term-is-cancelled",
     "run-with-servers-in-a-scope-is-cancelled",
     "run-in-a-scope-is-cancelled-as-it-ends-its-agent",
 )

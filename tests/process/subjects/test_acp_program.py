@@ -207,6 +207,6 @@ def test_a_program_may_use_all_its_graces_at_the_close(runner: ScenarioRunner, t
     limits = "[limits]\nclose_grace = 2\nkill_grace = 3\nleftover_kill_grace = 0\n"
     command = f'command = "{sys.executable} {tmp_path}/closes.py {{agent}}"\nsessions = "acp"\n'
     file.write_text(f"{command}{limits}", "utf-8")
-    played = runner.play(load_bundled("session-close-kills-the-deaf[acp]"), load_command_file(file))
+    played = runner.play(load_bundled("session-close-kills-an-agent-that-ignores-term[acp]"), load_command_file(file))
     judgement = judge_play(played, is_reference=False)
     assert judgement.verdict is Verdict.PASSED, judgement.rows

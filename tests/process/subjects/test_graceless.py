@@ -47,7 +47,12 @@ class Kills(Pi):
 
 
 @pytest.mark.parametrize(
-    "name", ["session-close-kills-the-deaf[pi]", "session-close-kills-a-deaf-helper[pi]", "ends by TERM"]
+    "name",
+    [
+        "session-close-kills-an-agent-that-ignores-term[pi]",
+        "session-close-kills-a-child-that-ignores-term[pi]",
+        "ends by TERM",
+    ],
 )
 def test_a_client_without_a_grace_is_believed(runner: ScenarioRunner, name: str) -> None:
     """A grace of 0 is honoured in sessions as it is in runs, for the agent and for its descendants."""

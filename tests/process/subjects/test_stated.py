@@ -110,7 +110,7 @@ def test_a_supervisor_that_knows_good_and_bad_alone_is_right_about_silence(runne
         ("HUP", [(signal.SIGHUP, 1.0), (signal.SIGINT, 2.0), (signal.SIGTERM, 3.0)]),
     ],
 )
-@pytest.mark.parametrize("name", ["silent-past-the-limit", "deaf-and-silent[raw]", "talks-while-it-is-ended"])
+@pytest.mark.parametrize("name", ["silent-past-the-limit", "silent-and-ignores-term[raw]", "talks-while-it-is-ended"])
 def test_an_escalation_may_begin_with_another_signal(
     runner: ScenarioRunner, name: str, first: str, rungs: Rungs
 ) -> None:
@@ -121,7 +121,7 @@ def test_an_escalation_may_begin_with_another_signal(
 def test_a_supervisor_that_does_not_begin_with_its_first_signal_is_red(runner: ScenarioRunner) -> None:
     """Its twin sends TERM, and another one KILL at once."""
     subject = build_supervisor(outcomes=KNOWN, first_signal="INT")
-    assert list_failed_checks(runner, "deaf-and-silent[raw]", subject)["signals"] == (
+    assert list_failed_checks(runner, "silent-and-ignores-term[raw]", subject)["signals"] == (
         "INT at 60 s, KILL at 65 s",
         "TERM at 60 s, KILL at 65 s",
     )

@@ -61,7 +61,7 @@ def test_a_kill_without_a_stated_grace_is_judged_by_nobody(runner: ScenarioRunne
 
 def test_an_own_grace_that_is_not_stated_is_not_the_default(runner: ScenarioRunner) -> None:
     """Half a second between TERM and KILL is wrong for two seconds, and right for half a second."""
-    name = "deaf-and-silent[raw]"
+    name = "silent-and-ignores-term[raw]"
     assert list_verdicts(runner, name, SHORT, kill_grace=2)["signals"] == "failed"
     assert set(list_verdicts(runner, name, SHORT, kill_grace=0.5).values()) == {"passed"}
     assert list_verdicts(runner, name, SHORT)["signals"] == "not applicable"
@@ -148,7 +148,7 @@ def test_a_script_may_use_the_default_where_the_verdict_cannot_be_wrong(
 
 def test_the_reference_supervisor_states_all_its_limits(runner: ScenarioRunner) -> None:
     """So does an object that gives a whole Policy; a program states its command line and its file."""
-    assert runner.play(load_bundled("deaf-and-silent[raw]"), reference_supervisor()).unstated is None
+    assert runner.play(load_bundled("silent-and-ignores-term[raw]"), reference_supervisor()).unstated is None
     told = Command(["x", "{agent}", "{kill_grace}"], limits={"close_grace": 1})
     policy = told.policy(LimitsRequest({}, "raw"))
     assert policy.unstated & {"kill_grace", "close_grace", "linger_grace"} == {"linger_grace"}

@@ -159,7 +159,7 @@ def test_what_a_program_is_told_can_be_played_in_real_time() -> None:
     """With graces of a quarter of a second no agent could be silent for minutes, and no supervisor was held to that."""
     words = ("inactivity_timeout", "internal_tool_timeout", "max_runtime", "linger_grace", "kill_grace", "agent")
     told = Command(["watch", *(f"{{{word}}}" for word in words)], limits={"max_runtime": 999})
-    for name in ("claude-never-says-a-word", "claude-tool-too-silent", "agent-runs-over[claude]"):
+    for name in ("claude-never-prints", "claude-tool-too-silent", "agent-runs-over[claude]"):
         scenario = load_bundled(name)
         pace = choose_pace(forecast_run(scenario, scenario.request_limits(told)), None, LIFETIME)
         assert pace.limit < 45

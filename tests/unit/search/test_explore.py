@@ -323,7 +323,7 @@ def test_the_reference_keeps_its_promises_in_moved_bundled_scenarios(part: int) 
         ("tools-run-for-ever", "claude-session-silent-after-its-tool"),
         ("internal-tools-ignored", "claude-session-silent-after-its-tool"),
         ("error-is-the-end", "codex-gives-up"),
-        ("timer-beats-exit", "last-words-at-the-deadline"),
+        ("timer-beats-exit", "last-output-at-the-deadline"),
         ("no-grace", "error-with-exit-0"),
         ("words-alone-are-progress", "session-asked-caller-has-time"),
     ],
