@@ -1,7 +1,7 @@
 """A fake's life: hold the lifeline, say hello, play. Owns the order of things; the player decides, the stage acts.
 
 With a hub every step waits for a grant and the instants are the hub's. Without one it keeps time itself (`realtime`). A
-fake that has a hub and a diary finds out at its start: it is in real time if no virtual run lets it in.
+fake that has a hub and a log finds out at its start: it is in real time if no virtual run lets it in.
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ def _play_program_on_its_clock(
 ) -> None:
     if baked["hub"]:
         _play_program_in_virtual_time(baked, parent, index, fields, program)
-        if index >= 0 or not baked.get("diary"):
+        if index >= 0 or not baked.get("log"):
             posix._exit(_FAULT_EXIT_CODE)
         baked["hub"] = b""
     if not baked["hub"]:

@@ -16,7 +16,7 @@ import select
 import sys
 import time
 
-from pytest_agentproc.fake_agents import diary
+from pytest_agentproc.fake_agents import process_log
 from pytest_agentproc.fake_agents.dialects import make_encoder
 from pytest_agentproc.fake_agents.player import ScriptPlayer
 from pytest_agentproc.fake_agents.stage import (
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.fake_agents.program import Program
 
 _FIRST_OWN_DESCRIPTOR = 200
-"""The diary lives up here, out of the way of what a scenario or a client does with low numbers."""
+"""The log lives up here, out of the way of what a scenario or a client does with low numbers."""
 
 _MAX_START_NS = 60_000_000_000
 _FILE_TYPE_MASK, _REGULAR_FILE_TYPE = 0o170000, 0o100000
@@ -121,7 +121,7 @@ class _LifetimeLimit:
         self._notice = notice
 
     def poll_until_lifetime_ends(self, epoll: select.epoll, wait: float, line: int, tell: Any) -> list[tuple[int, int]]:
-        """Wait for events as `epoll` does; at the end of this life write that into the diary, and die."""
+        """Wait for events as `epoll` does; at the end of this life write that into the log, and die."""
         offset = 0 if _IS_VIRTUAL_TIME else _read_clock_page()[0]
         if offset == _VIRTUAL_TIME_MARK:
             return epoll.poll(wait)
@@ -171,7 +171,7 @@ _fake_clocks: list[_FakeClock] = []
 def play_program_in_real_time(
     baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program, harness: list[int]
 ) -> None:
-    """Play to the end, and keep a diary if there is a folder for it; `harness` is readable once the harness is gone."""
+    """Play to the end, and keep a log if there is a folder for it; `harness` is readable once the harness is gone."""
     if not _fake_clocks:
         _fake_clocks.append(_FakeClock(_read_process_start_instant(), baked.get("scale", 1)))
     times = _fake_clocks[0]
@@ -180,8 +180,8 @@ def play_program_in_real_time(
             None
         )  # who forks again and again without a pause has no instants of its own to keep to
     started = times.zero if index < 0 else time.monotonic_ns()
-    book = _open_diary(baked["diary"], is_root=index < 0) if baked.get("diary") else None
-    tell = _discard_diary_entry if book is None else _make_diary_writer(book)
+    book = _open_log(baked["log"], is_root=index < 0) if baked.get("log") else None
+    tell = _discard_log_entry if book is None else _make_log_writer(book)
     tell(started, "H", parent or posix.getppid(), index, fields["id"], fields["line"])
 
     def send_notes(_form: str, notes: list[Any]) -> None:
@@ -210,7 +210,7 @@ def play_program_in_real_time(
         stop_this_process()
     try:
         _play_program_with_signal_pipe(player, stage, times, tell, harness, life)
-    finally:  # only a forked child comes here: the diary is its parent's
+    finally:  # only a forked child comes here: the log is its parent's
         if book is not None:
             posix.close(book)
 
@@ -291,13 +291,13 @@ def _play_program_until_end(
         )
 
 
-def _open_diary(folder: str, *, is_root: bool) -> int:
-    """Open this process's diary; a process that starts after the folder's removal has no test and ends."""
+def _open_log(folder: str, *, is_root: bool) -> int:
+    """Open this process's log; a process that starts after the folder's removal has no test and ends."""
     flags = posix.O_WRONLY | posix.O_CREAT | posix.O_APPEND | posix.O_CLOEXEC
     path = f"{folder}/{posix.getpid()}"
     if is_root:
         try:  # noqa: SIM105  # an import that a start would pay for
-            posix.rename(f"{folder}/{diary.SPARE_FILE_NAME}", path)
+            posix.rename(f"{folder}/{process_log.SPARE_FILE_NAME}", path)
         except OSError:  # the agent was started before
             pass
     try:
@@ -309,17 +309,17 @@ def _open_diary(folder: str, *, is_root: bool) -> int:
     return high
 
 
-def _make_diary_writer(book: int) -> Any:
-    """Give what writes into a diary: an instant, and the words of an entry."""
+def _make_log_writer(book: int) -> Any:
+    """Give what writes into a log: an instant, and the words of an entry."""
 
     def write_entry(at: int, *message: Any) -> None:
-        posix.write(book, diary.encode_diary_entry(at, message))
+        posix.write(book, process_log.encode_log_entry(at, message))
 
     return write_entry
 
 
-def _discard_diary_entry(*words: object) -> None:
-    """Write it nowhere: no folder was given for a diary."""
+def _discard_log_entry(*words: object) -> None:
+    """Write it nowhere: no folder was given for a log."""
 
 
 def _read_process_start_instant() -> int:

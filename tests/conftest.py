@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 pytest_plugins = ["pytester"]
 
 _THREADS = Path("/proc/self/task")
-_LAB = ("harness/fakes/_broker.py", "harness/_decoy.py", "_preload.serve_play_requests(")
+_RUNNER_PROGRAMS = ("harness/fakes/_broker.py", "harness/_decoy.py", "_preload.serve_play_requests(")
 """What serves every later test and ends with the session's runner: lifeline broker, decoys, programs' virtual time."""
 
 
@@ -56,7 +56,7 @@ def _no_child_is_left() -> Iterator[None]:
     before = _describe_children()
     yield
     new = {pid: command for pid, command in _describe_children().items() if pid not in before}
-    left = {pid: command for pid, command in new.items() if not any(own in command for own in _LAB)}
+    left = {pid: command for pid, command in new.items() if not any(own in command for own in _RUNNER_PROGRAMS)}
     assert left == {}, f"the test left child processes: {left}"
 
 

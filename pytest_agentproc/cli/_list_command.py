@@ -50,7 +50,7 @@ _SYNONYM_GROUPS = (
     ("open handle", "handle", "holds", "inherits"),
     ("crash", "die", "dies", "segfault"),
     ("abandon", "cancelled", "interrupt", "abort"),
-    ("bystander", "bystanders", "unrelated"),
+    ("bystander", "unrelated_processes", "unrelated"),
     ("flood", "verbose", "chatty", "spam"),
     ("sigterm", "term"),
     ("sigkill", "kill"),

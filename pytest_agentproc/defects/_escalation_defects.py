@@ -51,7 +51,7 @@ class OutputProlongsLingerDefect(Escalation):
 
     def note_output(self, now: int) -> None:
         if self.timer == "linger_grace":
-            self._start_timer(self.rung, self.timer, now)
+            self._start_timer(self.escalation_step, self.timer, now)
 
 
 class TasksProlongLingerDefect(Escalation):

@@ -87,7 +87,7 @@ _RUN_DEFECT_CLASSES: dict[str, dict[str, type]] = {
         "start-error-is-failed": _ending_defects.ReportsStartErrorAsFailedDefect,
         "always-not-found": _ending_defects.EveryStartErrorIsMissingFileDefect,
     },
-    "ladder": {
+    "escalation": {
         "direct-child-only": _escalation_defects.SignalsOnlyAgentProcessDefect,
         "group-only": _escalation_defects.SignalsOnlyProcessGroupDefect,
         "holds-the-group-only": _escalation_defects.IgnoresRequestedContainmentDefect,
@@ -100,7 +100,7 @@ _RUN_DEFECT_CLASSES: dict[str, dict[str, type]] = {
         "kill-without-term": _escalation_defects.KillsWithoutTermDefect,
         "no-kill-after-term": _escalation_defects.NeverKillsAfterTermDefect,
         "killed-flag": _escalation_defects.TermCountsAsDeathDefect,
-        "exit-ends-the-ladder": _escalation_defects.NeverKillsDescendantsDefect,
+        "exit-ends-the-escalation": _escalation_defects.NeverKillsDescendantsDefect,
         "leaves-zombie": _escalation_defects.NeverReapsAgentDefect,
         "leftovers-stay": _escalation_defects.LeavesDescendantsAfterExitDefect,
     },
@@ -140,7 +140,7 @@ _RUN_DEFECT_CLASSES: dict[str, dict[str, type]] = {
 _SESSION_DECIDERS_BY_RUN_DEFECT: dict[str, dict[str, Any]] = {
     "tools-run-for-ever": {"watchdog": _tool_defects.ToolsHaveNoLimitInTurnDefect},
     **{name: {"tools": wrong} for name, wrong in _RUN_DEFECT_CLASSES["tools"].items()},
-    "group-only": {"ladder": _escalation_defects.IgnoresGroupAfterAgentEndDefect},
+    "group-only": {"escalation": _escalation_defects.IgnoresGroupAfterAgentEndDefect},
     "closed-output-is-activity": {"watchdog": _watchdog_defects.StreamEndIsProgressDefect},
     "never-withdraws": {"turns": _result_defects.FirstStopEndsTurnDefect},
     "any-result-is-good": {"turns": _result_defects.ErrorResultCompletesTurnDefect},
@@ -151,7 +151,7 @@ _SESSION_DECIDERS_BY_RUN_DEFECT: dict[str, dict[str, Any]] = {
 }
 """Judgements that are wrong in sessions as in runs, by the name of the defect."""
 
-_DECIDERS_IN_RUNS_AND_SESSIONS = ("ladder", "framing")
+_DECIDERS_IN_RUNS_AND_SESSIONS = ("escalation", "framing")
 """Judgements that runs and sessions have in common."""
 
 

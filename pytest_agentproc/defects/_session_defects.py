@@ -102,7 +102,7 @@ _SESSION_DEFECT_CLASSES: dict[str, dict[str, type]] = {
         "never-restarts": _agent_defects.NeverRestartsAgentDefect,
         "crashes-count-for-ever": _agent_defects.NeverForgetsCrashesDefect,
     },
-    "ladder": {
+    "escalation": {
         "close-is-terminate": _agent_defects.CloseWithoutGraceDefect,
         "close-waits-for-the-exit": _agent_defects.CloseWaitsForeverDefect,
         "close-waits-for-tasks": _background_defects.CloseWaitsForTasksDefect,
@@ -129,7 +129,7 @@ _SESSION_DEFECT_CLASSES: dict[str, dict[str, type]] = {
         "stopped-task-unmentioned": _background_defects.StoppedTasksUnreportedDefect,
         "unfinished-task-unmentioned": _background_defects.LostTasksUnreportedDefect,
     },
-    "standing": {
+    "status_rules": {
         "ready-without-agent": _turn_defects.ReadyAfterAgentEndDefect,
     },
     "transcript": {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from pytest_agentproc.errors import KitError
-from pytest_agentproc.harness._bystanders import is_fake_command, read_alive_or_stopped
+from pytest_agentproc.harness._unrelated_processes import is_fake_command, read_alive_or_stopped
 from pytest_agentproc.procfs import read_command_words
 from pytest_agentproc.tree import Keeper, LeakTracker, open_pidfd, read_command_line
 from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND
@@ -164,7 +164,7 @@ class SideProcesses:
             name = " ".join(owned.describe_command(own).split())[:_MAX_COMMAND_CHARS]
             if owned.start is not None and owned.start.places:
                 name += f" started at {owned.start.places[0]}"
-            record.add(at, "m", {"process": name, "leaked": owned.sighting.state, "line": 0, "pid": owned.sighting.pid})
+            record.add(at, "m", {"process": name, "leaked": owned.snapshot.state, "line": 0, "pid": owned.snapshot.pid})
         for stranger in found.unknown:
             name = " ".join(stranger.command.split())[:_MAX_COMMAND_CHARS]
             record.add(at, "m", {"process": name, "origin": "unknown", "pid": stranger.pid})

@@ -55,7 +55,8 @@ class RealTimePace:
 
 
 _LOOKS_BETWEEN_RUN_STEPS = 10
-"""So many looks, at most, go by between the steps of a run: the start, an answer, each rung of a ladder, each end."""
+"""So many looks, at most, go by between the steps of a run: the start, an answer, each signal of an
+escalation, each end."""
 
 
 _LOOKS_PER_CALLER_ACTION = 4
@@ -83,7 +84,7 @@ class PollingPace:
         period: nanoseconds from one look to the next; 0: no pace was found.
         margin: nanoseconds between the nearest competing instants of the scenario; None: nothing competes.
         size: the number of bytes between it and its agent.
-        deeds: the number of actions of a session's caller.
+        actions: the number of actions of a session's caller.
         began: the instant at which it began to poll.
         naps: the instants at which its short timers were set, and woke it.
     """
@@ -91,7 +92,7 @@ class PollingPace:
     period: int
     margin: int | None
     size: int = 0
-    deeds: int = 0
+    actions: int = 0
     began: int = 0
     naps: tuple[tuple[int, int], ...] = ()
 
@@ -111,7 +112,7 @@ class PollingPace:
         if not self.period:
             return sum(end - start for start, end in self.naps)
         return self.period * (
-            _LOOKS_BETWEEN_RUN_STEPS + _LOOKS_PER_CALLER_ACTION * self.deeds + self._needed_look_count
+            _LOOKS_BETWEEN_RUN_STEPS + _LOOKS_PER_CALLER_ACTION * self.actions + self._needed_look_count
         )
 
     def compute_allowed_delay(self, at: int) -> int:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock import SystemClock, VirtualClock, bind_socket_in, is_debugged, register_debugger_listener
 from pytest_agentproc.errors import AgentprocError, KitError, UsageError
-from pytest_agentproc.harness._bystanders import is_fake_command
 from pytest_agentproc.harness._faults import map_probe_answers, require_startable_fakes
 from pytest_agentproc.harness._pace import (
     NotForRealTime,
@@ -49,6 +48,7 @@ from pytest_agentproc.harness._supervise import (
     supervise_in_real_time,
     supervise_in_virtual_time,
 )
+from pytest_agentproc.harness._unrelated_processes import is_fake_command
 from pytest_agentproc.harness._wakes import CoordinatorWakes
 from pytest_agentproc.harness.fakes._fake_agent import FakeAgent, LockstepProcesses, RealTimeLifetime
 from pytest_agentproc.harness.fakes._fake_log import FakeLog
@@ -183,18 +183,22 @@ class ScenarioRunner:
         self, bound: BoundScenario, subject: Subject, backend: str, record: Record
     ) -> tuple[PlayResult, PollingDetector]:
         """Play in virtual time; give the pace of the subject's own loop, too."""
-        room = ArtifactDirectory(bound.scenario, self._open_builder().folder, keeps_artifacts=subject.keeps_artifacts)
+        artifacts = ArtifactDirectory(
+            bound.scenario, self._open_builder().folder, keeps_artifacts=subject.keeps_artifacts
+        )
         clock = VirtualClock(patience=compute_polling_limit(bound))
         record.header.update(build_record_header(bound, subject.name))
         fakes: list[FakeAgent] = []
         try:
             fakes += [self._make_fake_of_bound(part, clock, record) for part in list_agent_scenarios(bound)]
-            played = _blame_broken_fake(supervise_in_virtual_time(subject, bound, fakes, clock, backend, room), fakes)
+            played = _blame_broken_fake(
+                supervise_in_virtual_time(subject, bound, fakes, clock, backend, artifacts), fakes
+            )
             self._require_broker()
             return played, clock.polling_detector
         finally:
             clock.close()
-            room.close()
+            artifacts.close()
             for fake in fakes:
                 self._open_builder().recycle_fake(fake.path)
 
@@ -231,7 +235,9 @@ class ScenarioRunner:
     ) -> tuple[PlayResult, PollingDetector | None]:
         """Play by the machine's clock; give how the supervisor polls, too, where that clock is virtual."""
         self._decoys.start_missing()
-        room = ArtifactDirectory(bound.scenario, self._open_builder().folder, keeps_artifacts=subject.keeps_artifacts)
+        artifacts = ArtifactDirectory(
+            bound.scenario, self._open_builder().folder, keeps_artifacts=subject.keeps_artifacts
+        )
         record = self.new_record(
             {**build_record_header(bound, subject.name), **_describe_clock(subject), "scale": pace.scale}
         )
@@ -240,7 +246,7 @@ class ScenarioRunner:
         fakes = [self._make_fake_of_bound(part, clock, record) for part in list_agent_scenarios(bound)]
         try:
             played = _blame_broken_fake(
-                supervise_in_real_time(subject, bound, fakes, pace, backend, room, wakes), fakes
+                supervise_in_real_time(subject, bound, fakes, pace, backend, artifacts, wakes), fakes
             )
             for hit in self._decoys.collect_hits():
                 fields = {"stray": hit.signal, "to": "decoy", "who": hit.decoy, "origin": hit.origin}
@@ -252,7 +258,7 @@ class ScenarioRunner:
                 wakes.close()
             for fake in fakes:
                 fake.watch.end()
-            room.close()
+            artifacts.close()
             for fake in fakes:
                 self._open_builder().recycle_fake(fake.path)
 
@@ -363,25 +369,29 @@ class ScenarioRunner:
         instead: Sequence[tuple[tuple[str, ...], str]] = (),
         trusts: bool = False,
     ) -> FakeAgent:
-        scenario, shop = bound.scenario, self._open_builder()
+        scenario, builder = bound.scenario, self._open_builder()
         if is_debugged():  # the debugger of an editor is noticed by looking alone
             self.disable_fake_lifetimes()
         name = name or bound.program["name"]
         watch: LockstepProcesses | FakeLog
-        diaries: FakeLog | None = None
+        logs: FakeLog | None = None
         if isinstance(clock, VirtualClock):
-            watch = LockstepProcesses(clock, record, str(shop.folder))
+            watch = LockstepProcesses(clock, record, str(builder.folder))
             if outside is not None:
-                diaries = FakeLog(
-                    shop.make_log_folder(), shop.death_notes_path, outside.clock, name, clock.hub.registry.is_known
+                logs = FakeLog(
+                    builder.make_log_folder(),
+                    builder.death_notes_path,
+                    outside.clock,
+                    name,
+                    clock.hub.registry.is_known,
                 )
-                life = round(outside.lifetime * NANOSECONDS_PER_SECOND), str(shop.debugger_marker_path)
-                diaries.baked |= {"lifetime": life, "notice": outside.notice}
-                clock.hub.registry.before_opening.append(diaries.refuse_running_processes)
+                life = round(outside.lifetime * NANOSECONDS_PER_SECOND), str(builder.debugger_marker_path)
+                logs.baked |= {"lifetime": life, "notice": outside.notice}
+                clock.hub.registry.before_opening.append(logs.refuse_running_processes)
         else:
-            watch = diaries = FakeLog(shop.make_log_folder(), shop.death_notes_path, clock, name)
+            watch = logs = FakeLog(builder.make_log_folder(), builder.death_notes_path, clock, name)
         baked = {
-            **(diaries.baked if diaries else {}),
+            **(logs.baked if logs else {}),
             **watch.baked,
             "lifeline": self._start_lifeline_broker(),
             "program": {**bound.program, "name": name, "prompt": scenario.prompt[:MAX_PROMPT_CHARS_KNOWN]},
@@ -389,14 +399,14 @@ class ScenarioRunner:
             "instead": list(instead),
             **describe_accepted_flags(scenario, trusts=trusts),
         }
-        path = shop.write_fake(command or scenario.dialect_record.command, baked, spawn_error=scenario.cannot_spawn)
+        path = builder.write_fake(command or scenario.dialect_record.command, baked, spawn_error=scenario.cannot_spawn)
         if isinstance(watch, LockstepProcesses):
             watch.clock.launchers.add(path)
-        if diaries is not None:
-            diaries.command = path
+        if logs is not None:
+            logs.command = path
         inside = isinstance(watch, LockstepProcesses)
         arguments = build_command_line(scenario) if arguments is None else arguments
-        fake = FakeAgent(path, arguments, record, watch, name, diaries if inside else None)
+        fake = FakeAgent(path, arguments, record, watch, name, logs if inside else None)
         record.header.setdefault("argv", {})[name] = [
             fake.name,
             *(word[:_MAX_ARGUMENT_CHARS_SHOWN] for word in fake.argv[1:]),

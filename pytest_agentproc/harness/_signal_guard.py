@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_agentproc.errors import KitError
 from pytest_agentproc.files import shorten_path
-from pytest_agentproc.harness._bystanders import (
+from pytest_agentproc.harness._unrelated_processes import (
     is_unrelated_process,
     iterate_group_members,
     read_alive_or_stopped,

@@ -235,7 +235,7 @@ def bind_to_subject(scenario: Scenario, subject: Subject) -> BoundScenario:
         bound = _require_cancellation_support(bound, subject, bound.abandoned.line)
     _require_abilities(bound, getattr(subject, "cannot", ()))
     if scenario.is_session or scenario.parts:
-        _require_capabilities(bound, getattr(subject, "deeds", None))
+        _require_capabilities(bound, getattr(subject, "actions", None))
     return bound
 
 
@@ -257,14 +257,14 @@ def _require_cancellation_support(bound: BoundScenario, subject: Subject, line: 
     return replace(bound, expect=expect, scenario=replace(bound.scenario, level="info"))
 
 
-def _require_capabilities(bound: BoundScenario, deeds: tuple[str, ...] | None) -> None:
+def _require_capabilities(bound: BoundScenario, actions: tuple[str, ...] | None) -> None:
     needed = find_needed_capabilities(bound.drive)
     for part in (bound, *bound.parts.values()):
         needed |= ({"permission": 1} if part.handler else {}) | ({"hook": 1} if part.hooks else {})
         needed |= {part.continues.how: 1} if part.continues else {}
     needed |= {"several": 1} if bound.parts else {}
     for action, line in needed.items():
-        if deeds is not None and action not in deeds:
+        if actions is not None and action not in actions:
             raise NotApplicable(f"sessions with {action}", line)
 
 

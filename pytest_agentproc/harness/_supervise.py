@@ -310,7 +310,7 @@ def supervise_in_virtual_time(
     fakes: Sequence[FakeAgent],
     clock: VirtualClock,
     backend: str,
-    room: ArtifactDirectory,
+    artifacts: ArtifactDirectory,
 ) -> PlayResult:
     """Have a subject supervise a scenario's fakes in virtual time, and find the processes that are left.
 
@@ -318,27 +318,25 @@ def supervise_in_virtual_time(
         Declined: the subject did not take the order, and started no agent.
     """
     record = fakes[0].record
-    order = replace(_build_request_for_fakes(bound, fakes, clock, record.add), artifacts=room.path, disk=room.disk)
+    order = _build_request_for_fakes(bound, fakes, clock, record.add)
+    order = replace(order, artifacts=artifacts.path, disk=artifacts.disk)
 
     async def run_subject() -> SubjectResult:
         return await _run_subject(subject, order, bound.abandoned, backend)
 
-    def block_or_suspend(deed: CallerAction) -> None:
-        record.add(clock.instant(), "m", deed.show())
-        (clock.suspend_machine if deed.kind == "sleep" else clock.block)(deed.value / NANOSECONDS_PER_SECOND)
+    def block_or_suspend(action: CallerAction) -> None:
+        record.add(clock.instant(), "m", action.show())
+        (clock.suspend_machine if action.kind == "sleep" else clock.block)(action.value / NANOSECONDS_PER_SECOND)
 
     async def run() -> SubjectResult:
         with guard_signals(_make_signal_recorder(record, clock), make_participant_finder(clock)):
-            subject_result = await (
-                run_subject()
-                if bound.blocked is None
-                else _run_and_block_loop(bound.blocked, run_subject, block_or_suspend)
-            )
-            _record_subject_end(record, clock, subject_result)
+            blocked, ask = bound.blocked, run_subject
+            result = await (ask() if blocked is None else _run_and_block_loop(blocked, ask, block_or_suspend))
+            _record_subject_end(record, clock, result)
             if rest := compute_aftermath_seconds(bound, subject):
                 await anyio.sleep(rest)
             await pipes.count_dead_pipes()
-        return subject_result
+        return result
 
     def record_clock_error(error: ClockError) -> None:
         record.add(clock.instant(), "m", {"process": "supervisor", "fault": error.reason, "message": str(error)})
@@ -352,18 +350,18 @@ def supervise_in_virtual_time(
     fault: SubjectError | ClockError | None = None
     with SideProcesses(fakes) as others, simulate_spawn_failures(fake.refusal for fake in fakes):
         try:
-            said = clock.run(run, backend=backend)
+            result = clock.run(run, backend=backend)
             for fake in fakes:
                 fake.watch.collect(record)
-            said = _interpret_result(said, bound, record)
-            answer, fault = (None, said) if isinstance(said, SubjectError) else (said, None)
+            report = _interpret_result(result, bound, record)
+            answer, fault = (None, report) if isinstance(report, SubjectError) else (report, None)
         except ClockError as error:
             fault = _find_reach_error(error) or error
             if not marks:
                 record_clock_error(error)
             record.truncate_events(marks[0])  # its actions after the cancel take real time, and belong to no verdict
         others.record_leftovers(record, clock.instant())
-    return PlayResult(bound, record, answer, fault, room.read_files(), pipes_left=pipes.left)
+    return PlayResult(bound, record, answer, fault, artifacts.read_files(), pipes_left=pipes.left)
 
 
 def _find_reach_error(error: ClockError) -> AdapterError | None:
@@ -391,7 +389,7 @@ def supervise_in_real_time(
     fakes: Sequence[FakeAgent],
     pace: RealTimePace,
     backend: str,
-    room: ArtifactDirectory,
+    artifacts: ArtifactDirectory,
     wakes: CoordinatorWakes | None,
 ) -> PlayResult:
     """Have a subject supervise a scenario's fakes in real time, and find the processes that are left.
@@ -404,7 +402,7 @@ def supervise_in_real_time(
     assert isinstance(clock, SystemClock)
     order = _build_request_for_fakes(bound, fakes, clock, record.add)
     sessions = tuple(replace(session, scale=pace.scale) for session in order.sessions)
-    order = replace(order, artifacts=room.path, disk=room.disk, scale=pace.scale, sessions=sessions)
+    order = replace(order, artifacts=artifacts.path, disk=artifacts.disk, scale=pace.scale, sessions=sessions)
     results: list[SubjectResult | EndlessWait] = []
     limits: list[float] = []
 
@@ -442,8 +440,8 @@ def supervise_in_real_time(
     if isinstance(answer, EndlessWait):
         record.add(clock.instant(), "m", {"process": "supervisor", "fault": answer.reason, "message": str(answer)})
     if isinstance(answer, SubjectError | EndlessWait):
-        return PlayResult(bound, record, None, answer, room.read_files(), pace, lateness)
-    return PlayResult(bound, record, answer, None, room.read_files(), pace, lateness)
+        return PlayResult(bound, record, None, answer, artifacts.read_files(), pace, lateness)
+    return PlayResult(bound, record, answer, None, artifacts.read_files(), pace, lateness)
 
 
 async def _run_subject(subject: Subject, order: RunRequest, left: CallerAction | None, backend: str) -> SubjectResult:

@@ -73,17 +73,17 @@ __all__ = [
 ]
 
 _MODULE_BY_PUBLIC_NAME = {
-    "AgentRun": "plugin._run",
-    "AgentSession": "plugin._session",
+    "AgentRun": "plugin._run_fixture",
+    "AgentSession": "plugin._session_fixture",
     "AgentTimeline": "plugin.reports._timelines",
-    "AgentTurn": "plugin._run",
-    "StartedTurn": "plugin._session",
+    "AgentTurn": "plugin._run_fixture",
+    "StartedTurn": "plugin._session_fixture",
     "FakeAgent": "harness",
     "FakeAgents": "plugin._fakes",
     "Fakes": "plugin._fakes",
     "ProcessTree": "plugin._process_tree",
-    "Runner": "plugin._run",
-    "Sessions": "plugin._session",
+    "Runner": "plugin._run_fixture",
+    "Sessions": "plugin._session_fixture",
     "VirtualClock": "clock",
 }
 

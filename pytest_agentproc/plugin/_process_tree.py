@@ -79,14 +79,14 @@ class ProcessTree:
         """Those that live now, parents before children."""
         return tuple(
             LeftProcess(
-                owned.sighting.pid,
+                owned.snapshot.pid,
                 _format_command(owned),
-                owned.sighting.parent,
-                owned.sighting.state,
+                owned.snapshot.parent,
+                owned.snapshot.state,
                 owned.start.places if owned.start is not None else (),
             )
             for owned in self._custody.find_owned().mine
-            if owned.sighting.state != "zombie"
+            if owned.snapshot.state != "zombie"
         )
 
     def wait_gone(self, timeout: float) -> bool:
@@ -103,7 +103,7 @@ class ProcessTree:
         """
         # No second look: a fake that is just exiting has no command line any more, by which it would be excused.
         left = self._custody.wait_until_none_left(round(timeout * 1e9), zombies=False)
-        return all(process.sighting.state == "zombie" for process in left.mine)
+        return all(process.snapshot.state == "zombie" for process in left.mine)
 
     def allow(self, what: Any) -> None:
         """Let a process, with whatever descends from it, outlive this test: it is neither counted nor ended.
@@ -210,7 +210,7 @@ def _explain_left_processes(found: Ownership, refused: Sequence[ProcessState]) -
 
 
 def _describe_process(owned: OwnedProcess) -> list[str]:
-    pid, state = owned.sighting.pid, owned.sighting.state
+    pid, state = owned.snapshot.pid, owned.snapshot.state
     state = "a zombie: it has exited, and no process waited for it" if state == "zombie" else state
     lines = [
         f"  {_shorten_command(_format_command(owned))}",
@@ -229,7 +229,7 @@ def _describe_process_relation(owned: OwnedProcess) -> str:
     """Describe how a process is related to this one, as far as that is known."""
     me = f"pytest ({os.getpid()})"
     if owned.how == "child":
-        parent = owned.sighting.parent
+        parent = owned.snapshot.parent
         return f"a child of {me}" if parent == os.getpid() else f"a child of multiprocessing's forkserver ({parent})"
     if owned.how == "descendant":
         chain = " < ".join(f"{_shorten_command(parent.command)} ({parent.pid})" for parent in owned.above)
@@ -252,9 +252,9 @@ def _shorten_command(command: str) -> str:
 
 def _describe_leak_remedy(mine: Sequence[OwnedProcess]) -> list[str]:
     lines = []
-    if any(owned.sighting.state != "zombie" for owned in mine):
+    if any(owned.snapshot.state != "zombie" for owned in mine):
         lines.append("end what the test starts before it returns, and wait for it;")
         lines.append("process_tree.allow(...) is for a process that is meant to live on")
-    if any(owned.sighting.state == "zombie" for owned in mine):
+    if any(owned.snapshot.state == "zombie" for owned in mine):
         lines.append("wait for every child: Popen.wait(), Popen.communicate(), Process.join(), os.waitpid()")
     return lines

@@ -233,7 +233,7 @@ _EXPECT_KEYS_WITHOUT_SESSIONS = (
         "the number of pipes to ended processes that the supervisor has not closed",
     ),
     ExpectKey(
-        "bystanders",
+        "unrelated_processes",
         ChoiceType(("unharmed",)),
         "no process outside the run got a signal; this is checked without the key, too",
     ),
@@ -242,7 +242,7 @@ _EXPECT_KEYS_OF_EACH_SESSION = (
     *("turns", "background", "status", "viewers", "asked", "called", "signals", "spawns", "alive_at_once"),
     *("agent_status", "received", "error", "warnings", "noise", "stderr_tail"),
 )
-_EXPECT_KEYS_OF_ALL_SESSIONS = ("processes", "returned", "leaks", "pipes_left", "bystanders")
+_EXPECT_KEYS_OF_ALL_SESSIONS = ("processes", "returned", "leaks", "pipes_left", "unrelated_processes")
 TIME_EXPECT_KEYS = frozenset(
     key.name for key in (*_EXPECT_KEYS_WITHOUT_SESSIONS, *_PROCESS_EXPECT_KEYS) if isinstance(key.kind, TimeType)
 )

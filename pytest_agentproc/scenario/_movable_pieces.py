@@ -40,8 +40,8 @@ class MovablePiece:
     """One piece of a file that can be moved.
 
     Args:
-        kind: `time`, `pause` (between two steps, or two deeds of a caller: no time), `cut`, `chunk` (all that an agent
-            writes, in pieces) or `order`.
+        kind: `time`, `pause` (between two steps, or two actions of a caller: no time), `cut`, `chunk` (all that an
+            agent writes, in pieces) or `order`.
         line: its line in the file.
         text: what stands there.
         start: where that begins in the file's text, and `stop` where it ends.
@@ -330,7 +330,7 @@ def _find_movable_times(scenario: Scenario, starts: list[int]) -> Iterator[Movab
 
 
 def _find_pause_places(root: YamlNode, scenario: Scenario, starts: list[int]) -> Iterator[MovablePiece]:
-    """Yield the places before steps, and between the deeds of a caller who has one session."""
+    """Yield the places before steps, and between the actions of a caller who has one session."""
     for node in walk_nodes(root):
         for key, value in node.pairs if isinstance(node, YamlMapping) else ():
             if key.text in _STEP_LIST_KEYS and isinstance(value, YamlSequence):

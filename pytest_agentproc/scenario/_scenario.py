@@ -63,7 +63,7 @@ class BoundScenario:
     """A scenario under one policy: the program for the fake, and the checks, all times in whole nanoseconds.
 
     `drive`, `handler`, `hooks` and `continues` are those of a session's caller; a run has none. Of several sessions
-    `parts` has each, with its own deeds; what the whole says of an agent is empty then.
+    `parts` has each, with its own actions; what the whole says of an agent is empty then.
     """
 
     scenario: Scenario

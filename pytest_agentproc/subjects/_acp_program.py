@@ -47,7 +47,7 @@ class AcpProgram(Command):
 
     holds_sessions = True
     takes_runs = False
-    deeds = (*ACTIONS_OF_DRIVEN_CLIENTS, "load", "resume")
+    actions = (*ACTIONS_OF_DRIVEN_CLIENTS, "load", "resume")
 
     async def run(self, order: RunRequest) -> RunReport:
         """Drive its session as the order's caller wants it.

@@ -49,7 +49,7 @@ class CheckedSubject:
         self.needs_keeper = getattr(subject, "needs_keeper", False)
         self.takes_runs = getattr(subject, "takes_runs", True)
         self.dialects = getattr(subject, "dialects", None)
-        self.deeds = getattr(subject, "deeds", None)
+        self.actions = getattr(subject, "actions", None)
         self.cannot = getattr(subject, "cannot", ())
         self.outcomes = getattr(subject, "outcomes", ())
         self.first_signal = getattr(subject, "first_signal", "TERM")

@@ -116,8 +116,8 @@ class Function:
         self.cannot = require_cannot_words(cannot)
         self.outcomes = require_outcomes(outcomes)
         self.first_signal = require_first_signal(first_signal)
-        deeds = CAPABILITIES if isinstance(sessions, bool) else require_actions(sessions)
-        self.deeds = tuple(action for action in deeds if action not in self.cannot)
+        actions = CAPABILITIES if isinstance(sessions, bool) else require_actions(sessions)
+        self.actions = tuple(action for action in actions if action not in self.cannot)
         self.holds_sessions = bool(sessions)
         self.takes_runs = runs
         self.keeps_artifacts = artifacts

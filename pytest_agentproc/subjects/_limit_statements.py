@@ -106,13 +106,13 @@ def _require_dialect(dialect: str | Dialect) -> str:
     return dialect
 
 
-def require_actions(deeds: Iterable[str]) -> tuple[str, ...]:
+def require_actions(actions: Iterable[str]) -> tuple[str, ...]:
     """Give what the caller of a session may do as it is listed.
 
     Raises:
         UsageError: there is no such deed.
     """
-    listed = tuple([deeds] if isinstance(deeds, str) else deeds)
+    listed = tuple([actions] if isinstance(actions, str) else actions)
     for action in listed:
         _require_known_name("deed", action, CAPABILITIES)
     return listed

@@ -9,7 +9,7 @@ The agent is never killed while it works, never waited for once it is done, and 
     _watchdog, _tools, _ending  deciders of both: limits, tools and tasks, how a run ends
     _streams                    bytes to lines, the kept tail, what is written to the agent
     _turns, _router, _questions, _agent_lifecycle   deciders of a session alone; `_agent_process` is one agent process
-    _result, _artifact_files         what comes of it, and what is kept on disk
+    _result, _artifact_files    what comes of it, and what is kept on disk
     dialects/                   a CLI's bytes to meanings, a session's intents to bytes
 """
 

@@ -163,11 +163,11 @@ class SessionDeciders:
     tools: Callable[[Policy], ToolTracker] = ToolTracker
     tasks: Callable[[], BackgroundTaskTracker] = BackgroundTaskTracker
     hooks: Callable[..., HookTracker] = HookTracker
-    ladder: Callable[[Policy], Escalation] = Escalation
+    escalation: Callable[[Policy], Escalation] = Escalation
     framing: Callable[[], LineSplitter] = LineSplitter
     restarts: Callable[[Policy], RestartCounter] = RestartCounter
     turns: Callable[..., OpenTurns] = OpenTurns
-    standing: Callable[[], StatusRules] = StatusRules
+    status_rules: Callable[[], StatusRules] = StatusRules
     transcript: Callable[[], Transcript] = Transcript
 
 
@@ -213,7 +213,7 @@ class AgentLifecycle(ProcessMachine):
     def _prepare_new_agent(self) -> list[MachineCommand]:
         """Be ready for a new agent, and start it."""
         made = self._made
-        self.prepare_process(Outbox(), made.framing(), made.ladder(self.policy), self.policy.max_line_bytes)
+        self.prepare_process(Outbox(), made.framing(), made.escalation(self.policy), self.policy.max_line_bytes)
         self._is_greeted = self._is_stopped = False
         self._start_at, self._why = None, ""
         setting = replace(self.task.setting, session=self.restarts.choose_session(self.session_id))
@@ -223,10 +223,10 @@ class AgentLifecycle(ProcessMachine):
         )
         self.hooks.connect_to_agent(self.protocol)
         self.tasks = made.tasks()
-        return [machine_events.SpawnAgent(self.ladder.containment)]
+        return [machine_events.SpawnAgent(self.escalation.containment)]
 
     def _handle_start(self, event: machine_events.RunStarted, now: int) -> list[MachineCommand]:
-        return [machine_events.SpawnAgent(self.ladder.containment)]
+        return [machine_events.SpawnAgent(self.escalation.containment)]
 
     def _handle_spawned(self, event: machine_events.AgentSpawned, now: int) -> list[MachineCommand]:
         limit = self.limits["handshake_timeout"]
@@ -254,8 +254,8 @@ class AgentLifecycle(ProcessMachine):
     def _handle_broken_stdin(self, event: machine_events.StdinBroken, now: int) -> list[MachineCommand]:
         """Give an agent that reads no more its grace to leave: it cannot be talked to (F5)."""
         self.feeder.is_broken = True
-        if self._is_steady and self.ladder.deadline is None:
-            self.ladder.start_close_grace(now)
+        if self._is_steady and self.escalation.deadline is None:
+            self.escalation.start_close_grace(now)
         return self.feeder.end_input()
 
     # The end.
@@ -268,7 +268,7 @@ class AgentLifecycle(ProcessMachine):
     @property
     def _is_steady(self) -> bool:
         """Whether an agent lives that is not being ended."""
-        return self.has_agent and self.status is None and not self.ladder.has_signalled
+        return self.has_agent and self.status is None and not self.escalation.has_signalled
 
     def _give_up_agent(self, why: str, now: int) -> list[MachineCommand]:
         """Give up on an agent that cannot be talked to; if none ever could, the handshake has failed (P6)."""
@@ -289,7 +289,7 @@ class AgentLifecycle(ProcessMachine):
 
     def _terminate_agent(self, now: int) -> list[MachineCommand]:
         self._timers = {}
-        return self._note_signal(self.ladder.terminate(now))
+        return self._note_signal(self.escalation.terminate(now))
 
     def _handle_exit(self, event: machine_events.AgentExited, now: int) -> list[MachineCommand]:
         self.status = event.status
@@ -334,9 +334,9 @@ class AgentLifecycle(ProcessMachine):
         if not self._is_sweeping:
             return []
         if not event.alone:
-            return self.ladder.end_leftovers(now)
+            return self.escalation.end_leftovers(now)
         self._is_sweeping = self.has_agent = False
-        self.ladder.deadline = None
+        self.escalation.deadline = None
         self._publish("exit", None, str(self.status))
         return [machine_events.ReapAgent(), *self._continue_without_agent(now)]
 

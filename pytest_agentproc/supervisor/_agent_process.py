@@ -40,15 +40,15 @@ class ProcessMachine(ABC):
 
     feeder: StdinFeeder
     framing: LineSplitter
-    ladder: Escalation
+    escalation: Escalation
     status: int | None
     forced: bool
 
     def prepare_process(
-        self, feeder: StdinFeeder, framing: LineSplitter, ladder: Escalation, max_line_bytes: int
+        self, feeder: StdinFeeder, framing: LineSplitter, escalation: Escalation, max_line_bytes: int
     ) -> None:
         """Be ready for a new process."""
-        self.feeder, self.framing, self.ladder = feeder, framing, ladder
+        self.feeder, self.framing, self.escalation = feeder, framing, escalation
         framing.limit = max_line_bytes
         self.status = None
         self.forced = False
@@ -116,7 +116,7 @@ class ProcessMachine(ABC):
     # The end.
 
     def _handle_signalled(self, event: machine_events.SignalsSent, now: int) -> list[MachineCommand]:
-        self.ladder.restart_kill_grace(now)
+        self.escalation.restart_kill_grace(now)
         return []
 
     def _note_signal(self, command: MachineCommand) -> list[MachineCommand]:

@@ -55,7 +55,7 @@ class Conversation(AgentLifecycle):
         self._news: list[machine_events.SessionEvent] = []
         self._now = 0
         super().__init__(task, deciders)
-        self._standing = self._made.standing()
+        self._standing = self._made.status_rules()
         self._wishes: dict[type[Any], Callable[[Any, int], list[MachineCommand]]] = {
             machine_events.QueuePrompt: self._handle_prompt,
             machine_events.CancelTurn: lambda wish, now: self.feeder.put(self.turns.cancel_turn(wish.number, now)),
@@ -104,7 +104,7 @@ class Conversation(AgentLifecycle):
     @property
     def deadlines(self) -> dict[str, int]:
         """Every timer that runs, by the name of its limit; at one instant the first is due first (A3)."""
-        turns, ladder = self.turns, self.ladder
+        turns, escalation = self.turns, self.escalation
         deadlines = turns.watchdog.deadlines.copy()
         if (denied_at := turns.questions.deadline) is not None:
             deadlines["permission_timeout"] = denied_at
@@ -112,8 +112,8 @@ class Conversation(AgentLifecycle):
             deadlines["cancel_grace"] = turns.cancel_deadline
         deadlines.update(self.hooks.deadlines)
         deadlines.update(self._timers)
-        if ladder.deadline is not None:
-            deadlines[ladder.timer] = ladder.deadline
+        if escalation.deadline is not None:
+            deadlines[escalation.timer] = escalation.deadline
         return deadlines
 
     @property
@@ -243,12 +243,12 @@ class Conversation(AgentLifecycle):
         return self._prepare_new_agent()
 
     def _take_escalation_step(self, now: int) -> list[MachineCommand]:
-        if self.ladder.rung is EscalationStep.TERMINATE and not self._is_closing:
+        if self.escalation.escalation_step is EscalationStep.TERMINATE and not self._is_closing:
             turn, why = self.turns.flight, "stdin was closed, and the agent lives on"
             missing = turn is not None and turn.sent_to > self.feeder.taken
             self._why = self._report_failure(why)
             self.turns.lose_agent(Outcome.INPUT_FAILED if missing else Outcome.AGENT_LOST, now, why)
-        return self._note_signal(self.ladder.take_due_step(now))
+        return self._note_signal(self.escalation.take_due_step(now))
 
     # The caller.
 
@@ -278,5 +278,5 @@ class Conversation(AgentLifecycle):
         if not self.has_agent:
             return [machine_events.FinishRun()]
         if self._is_steady:
-            self.ladder.start_close_grace(now)
+            self.escalation.start_close_grace(now)
         return self.feeder.end_input()

@@ -241,7 +241,7 @@ _ERRNOS_OF_MISSING_FILE = frozenset({2, 20})
 
 
 class EscalationStep(Enum):
-    """The step that the ladder waits to take."""
+    """The step that the escalation waits to take."""
 
     NONE = "none"
     TERMINATE = "terminate"
@@ -260,7 +260,7 @@ class Escalation:
     def __init__(self, policy: Policy) -> None:
         self.limits = policy.nanoseconds()
         self.containment = policy.containment
-        self.rung = EscalationStep.NONE
+        self.escalation_step = EscalationStep.NONE
         self.timer = ""
         self.deadline: int | None = None
         self._kill_grace = "kill_grace"
@@ -280,8 +280,8 @@ class Escalation:
 
     def stop_waiting(self) -> None:
         """Stop waiting: the completion was taken back."""
-        if self.rung is EscalationStep.TERMINATE:
-            self.rung, self.deadline, self.timer = EscalationStep.NONE, None, ""
+        if self.escalation_step is EscalationStep.TERMINATE:
+            self.escalation_step, self.deadline, self.timer = EscalationStep.NONE, None, ""
 
     def terminate(self, now: int, *, leftovers: bool = False) -> SendSignal:
         """Terminate now; the kill comes after its grace."""
@@ -292,14 +292,14 @@ class Escalation:
 
     def restart_kill_grace(self, now: int) -> None:
         """Count the grace from the instant at which the signals have gone out: finding a tree takes real time."""
-        if self.rung is EscalationStep.KILL and self.deadline is not None:
+        if self.escalation_step is EscalationStep.KILL and self.deadline is not None:
             self._start_timer(EscalationStep.KILL, self.timer, now)
 
     def take_due_step(self, now: int) -> MachineCommand:
         """Take the step whose instant has come."""
-        if self.rung is EscalationStep.TERMINATE:
+        if self.escalation_step is EscalationStep.TERMINATE:
             return self.terminate(now)
-        self.rung, self.deadline, self.timer = EscalationStep.DONE, None, ""
+        self.escalation_step, self.deadline, self.timer = EscalationStep.DONE, None, ""
         return SendSignal("KILL", self.reach)
 
     def end_leftovers(self, now: int) -> list[MachineCommand]:
@@ -314,9 +314,9 @@ class Escalation:
     @property
     def has_signalled(self) -> bool:
         """Whether TERM was sent."""
-        return self.rung in _STEPS_AFTER_TERM
+        return self.escalation_step in _STEPS_AFTER_TERM
 
-    def _start_timer(self, rung: EscalationStep, grace: str, now: int) -> None:
+    def _start_timer(self, escalation_step: EscalationStep, grace: str, now: int) -> None:
         limit = self.limits[grace]
         assert limit is not None
-        self.rung, self.timer, self.deadline = rung, grace, now + limit
+        self.escalation_step, self.timer, self.deadline = escalation_step, grace, now + limit

@@ -3,7 +3,7 @@
     STARTING --Spawned--> RUNNING --completion or a deadline--> ENDING --exit--> SWEEPING --alone--> DONE
     STARTING --SpawnFailed--> DONE      RUNNING --exit--> SWEEPING
 
-ENDING and SWEEPING share one ladder: TERM to the tree, a grace, KILL. The outcome, once there, stands; only a
+ENDING and SWEEPING share one escalation: TERM to the tree, a grace, KILL. The outcome, once there, stands; only a
 completion that the dialect may take back is withdrawn. Every judgement is a decider's, and a defect replaces one.
 """
 
@@ -82,7 +82,7 @@ class Deciders:
     tools: Callable[[Policy], ToolTracker] = ToolTracker
     tasks: Callable[[], BackgroundTaskTracker] = BackgroundTaskTracker
     completion: Callable[[], Completion] = Completion
-    ladder: Callable[[Policy], Escalation] = Escalation
+    escalation: Callable[[Policy], Escalation] = Escalation
     framing: Callable[[], LineSplitter] = LineSplitter
     ending: Callable[[], OutcomeRules] = OutcomeRules
     feeder: Callable[[bytes], StdinFeeder] = StdinFeeder
@@ -114,7 +114,7 @@ class RunMachine(ProcessMachine):
         self.prepare_process(
             chosen_deciders.feeder(task.prompt),
             chosen_deciders.framing(),
-            chosen_deciders.ladder(task.policy),
+            chosen_deciders.escalation(task.policy),
             task.policy.max_line_bytes,
         )
         self.decoder = make_decoder(task.dialect, task.mode)
@@ -138,15 +138,15 @@ class RunMachine(ProcessMachine):
     @property
     def deadlines(self) -> dict[str, int]:
         """Every timer that runs, by the name of its limit."""
-        ladder = self.ladder
-        if ladder.deadline is None:
+        escalation = self.escalation
+        if escalation.deadline is None:
             return self.watchdog.deadlines
-        return {**self.watchdog.deadlines, ladder.timer: ladder.deadline}
+        return {**self.watchdog.deadlines, escalation.timer: escalation.deadline}
 
     @property
     def deadline(self) -> int | None:
         """The earliest timer."""
-        first, second = self.watchdog.deadline, self.ladder.deadline
+        first, second = self.watchdog.deadline, self.escalation.deadline
         if first is None or second is None:
             return second if first is None else first
         return min(first, second)
@@ -154,7 +154,7 @@ class RunMachine(ProcessMachine):
     # Beginning.
 
     def _handle_start(self, event: machine_events.RunStarted, now: int) -> list[MachineCommand]:
-        return [machine_events.SpawnAgent(self.ladder.containment)]
+        return [machine_events.SpawnAgent(self.escalation.containment)]
 
     def _handle_spawned(self, event: machine_events.AgentSpawned, now: int) -> list[MachineCommand]:
         self.state = RunState.RUNNING
@@ -194,7 +194,7 @@ class RunMachine(ProcessMachine):
         if self.state is _STATE_RUNNING and watchdog.is_armed and watchdog.is_activity(stream, data):
             watchdog.note_activity(now, stream, len(data))
         elif self.state is RunState.ENDING:
-            self.ladder.note_output(now)
+            self.escalation.note_output(now)
 
     def _handle_lines(self, lines: list[bytes], now: int) -> list[MachineCommand]:
         commands: list[MachineCommand] = []
@@ -229,7 +229,7 @@ class RunMachine(ProcessMachine):
         if (
             (completion.at is before and not is_of_work)
             or self.state not in _STATES_WITH_LIVING_AGENT
-            or self.ladder.has_signalled
+            or self.escalation.has_signalled
         ):
             return []
         if is_of_work:
@@ -240,10 +240,10 @@ class RunMachine(ProcessMachine):
         if before is None and completion.at is not None:
             self.state = RunState.ENDING
             watchdog.disarm()
-            self.ladder.start_linger_grace(now, is_working=bool(self.tasks.running))
+            self.escalation.start_linger_grace(now, is_working=bool(self.tasks.running))
         elif before is not None and completion.at is None:
             self.state = _STATE_RUNNING
-            self.ladder.stop_waiting()
+            self.escalation.stop_waiting()
             watchdog.last_activity = now
             watchdog.arm(now)
         return []
@@ -254,15 +254,15 @@ class RunMachine(ProcessMachine):
         if self.status is not None:
             return []
         self.state = RunState.ENDING
-        return self._note_signal(self.ladder.terminate(now))
+        return self._note_signal(self.escalation.terminate(now))
 
     # Ending.
 
     def _handle_deadline(self, event: machine_events.DeadlineReached, now: int) -> list[MachineCommand]:
-        if self.ladder.deadline is not None and self.ladder.deadline <= now:
-            if self.ladder.rung is EscalationStep.TERMINATE:
+        if self.escalation.deadline is not None and self.escalation.deadline <= now:
+            if self.escalation.escalation_step is EscalationStep.TERMINATE:
                 self._set_outcome_of_result()
-            return self._note_signal(self.ladder.take_due_step(now))
+            return self._note_signal(self.escalation.take_due_step(now))
         due = self.watchdog.find_expired_limit(now)
         if due is None:
             return []
@@ -281,7 +281,7 @@ class RunMachine(ProcessMachine):
     def _give_up_agent(self, outcome: Outcome, message: str, now: int) -> list[MachineCommand]:
         self._end_run_once(outcome, now, message)
         self.state = RunState.ENDING
-        return self._note_signal(self.ladder.terminate(now))
+        return self._note_signal(self.escalation.terminate(now))
 
     def _handle_exit(self, event: machine_events.AgentExited, now: int) -> list[MachineCommand]:
         self.status = event.status
@@ -304,7 +304,7 @@ class RunMachine(ProcessMachine):
             self._end_run_once(outcome, at, "" if outcome is Outcome.COMPLETED else self._explain_agent_end(now))
         self.watchdog.disarm()
         self.state = RunState.SWEEPING
-        return [machine_events.FindSurvivors()] if self.ladder.reach == "tree" else self._finish()
+        return [machine_events.FindSurvivors()] if self.escalation.reach == "tree" else self._finish()
 
     def _explain_agent_end(self, now: int) -> str:
         """Give the agent's own words about a bad result; without a result say how it exited, too."""
@@ -318,11 +318,11 @@ class RunMachine(ProcessMachine):
     def _handle_swept(self, event: machine_events.TreeSwept, now: int) -> list[MachineCommand]:
         if self.state is not RunState.SWEEPING:
             return []
-        return self._finish() if event.alone else self.ladder.end_leftovers(now)
+        return self._finish() if event.alone else self.escalation.end_leftovers(now)
 
     def _finish(self) -> list[MachineCommand]:
         self.state = RunState.DONE
-        return self.ladder.finish()
+        return self.escalation.finish()
 
     def stop(self, now: int, status: int | None, error: str) -> None:
         """Conclude a run that its caller gave up, after the agent has ended. A result that is there stands.

@@ -82,7 +82,7 @@ class AgentChild:
         self._numbers: dict[str, int] = {}
         self._eventfds: list[int] = []
         """The eventfd that wakes the reader, and one that reserves a descriptor for the alarm."""
-        self._kin: TreeProcessFinder
+        self._finder: TreeProcessFinder
         self._epoll = select.epoll()
         # The descriptors for the end are reserved before the start. Without them the start is refused; with too few at
         # the end, the agent would live on.
@@ -110,7 +110,7 @@ class AgentChild:
         self._epoll.register(self._pidfd, select.EPOLLIN)
         self._epoll.register(self._wakeup, select.EPOLLIN)
         self._alarm: Alarm | None = None
-        self._members = TreeProcesses(self._pidfd, self._kin, self._watch_member, self._epoll.unregister)
+        self._members = TreeProcesses(self._pidfd, self._finder, self._watch_member, self._epoll.unregister)
         self._killed_at: float | None = None
         self._status: int | None = None
         self._is_reaped = False
@@ -134,16 +134,16 @@ class AgentChild:
                 self._keeper = keeper
                 with contextlib.suppress(KeeperDied):
                     kept = KeeperChild(keeper, argv, cwd, env, stdio)
-                    self.containment, self._kin = "keeper", KeeperTree(keeper, kept.pid)
+                    self.containment, self._finder = "keeper", KeeperTree(keeper, kept.pid)
                     return kept
                 self._end_containment()
             if containment != "group" and self._begin_adopting_orphans():
                 cookie = secrets.token_hex(8)
                 own = OwnChild(argv, cwd, add_cookie(env, cookie), stdio)
-                self.containment, self._kin = "subreaper", SubreaperTree(own.pid, cookie, before=self._before)
+                self.containment, self._finder = "subreaper", SubreaperTree(own.pid, cookie, before=self._before)
                 return own
             own = OwnChild(argv, cwd, env, stdio)
-            self._kin = DescentTree(own.pid)
+            self._finder = DescentTree(own.pid)
             return own
         finally:
             for number in theirs:
@@ -168,7 +168,7 @@ class AgentChild:
     def poll(self) -> set[str]:
         """Report what is ready, without waiting: stdin, stdout, stderr, exit, members."""
         # An orphan that this process adopts has no descriptor in the epoll yet. The list of children shows it.
-        if isinstance(self._kin, SubreaperTree) and self._has_new_children(self._kin):
+        if isinstance(self._finder, SubreaperTree) and self._has_new_children(self._finder):
             self._members.add_new_members(end=time.monotonic() + _SECONDS_PER_WALK_CALL)
         ready = [number for number, _ in self._epoll.poll(0)]
         if self._alarm is not None and self._alarm.descriptor in ready:
@@ -177,9 +177,9 @@ class AgentChild:
             os.eventfd_read(self._wakeup)
         return {self._names.get(number, "members") for number in ready}
 
-    def _has_new_children(self, kin: SubreaperTree) -> bool:
+    def _has_new_children(self, finder: SubreaperTree) -> bool:
         try:
-            return kin.has_new_children()
+            return finder.has_new_children()
         except OSError as error:
             if not is_out_of_descriptors(error):
                 raise
@@ -296,8 +296,8 @@ class AgentChild:
         They are orphans, perhaps of the agent, or another part of this program started them. They are never signalled.
         """
         return (
-            self._kin.list_unknown_children(started_pids | living_keeper_pids)
-            if isinstance(self._kin, SubreaperTree)
+            self._finder.list_unknown_children(started_pids | living_keeper_pids)
+            if isinstance(self._finder, SubreaperTree)
             else []
         )
 
@@ -384,7 +384,7 @@ class AgentChild:
             assert self._keeper is not None
             self.containment = "subreaper"
             # The cookie and the mark identify the orphans. Without them they would be strangers, and live on.
-            self._kin = self._members.kin = SubreaperTree(
+            self._finder = self._members.finder = SubreaperTree(
                 self.pid, self._keeper.cookie, self._keeper.mark, self._before
             )
             action()

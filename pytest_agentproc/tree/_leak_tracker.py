@@ -174,7 +174,7 @@ class LeakTracker:
         """Treat each process as foreign that came during a pause and was not started by a thread of ours."""
         seen = _snapshot_descendants()
         mine = {
-            process.sighting.pid
+            process.snapshot.pid
             for process in attribute_processes(seen, self._gather_ownership_facts(seen, has_company=True)).mine
         }
         self._mark_processes_foreign(
@@ -239,9 +239,9 @@ class LeakTracker:
             for process in found.mine:
                 # Claims are remembered: once its parent and its session are dead, nothing else shows to whom a process
                 # belongs.
-                self._claimed[process.sighting.pid, process.sighting.born] = process
-                if process.sighting.session != os.getsid(0):
-                    self._sessions[process.sighting.session] = process.start
+                self._claimed[process.snapshot.pid, process.snapshot.born] = process
+                if process.snapshot.session != os.getsid(0):
+                    self._sessions[process.snapshot.session] = process.start
             spent = () if is_early else found.spent
             for pid in spent:
                 reap(pid)
@@ -272,13 +272,13 @@ class LeakTracker:
         while True:
             found = self.find_owned()
             left = deadline - time.monotonic_ns()
-            is_dead = any(process.sighting.state == "zombie" for process in found.mine)
-            awaited = [process for process in found.mine if zombies or process.sighting.state != "zombie"]
+            is_dead = any(process.snapshot.state == "zombie" for process in found.mine)
+            awaited = [process for process in found.mine if zombies or process.snapshot.state != "zombie"]
             if not awaited or left <= 0:
                 return found
             milliseconds = -(-left // 1_000_000)
             with open_pidfds_while_same(
-                process.sighting for process in found.mine if process.sighting.state != "zombie"
+                process.snapshot for process in found.mine if process.snapshot.state != "zombie"
             ) as grips:
                 wait_for_death(
                     grips.values(), min(milliseconds, _ZOMBIE_POLL_PERIOD_MS) if is_dead or not grips else milliseconds
@@ -294,7 +294,7 @@ class LeakTracker:
         refused: dict[tuple[int, int], ProcessState] = {}
         while found and time.monotonic_ns() < deadline:
             # Held by pidfd and seen again before the signal, so a reused pid is never hit.
-            living = [process.sighting for process in found if process.sighting.state != "zombie"]
+            living = [process.snapshot for process in found if process.snapshot.state != "zombie"]
             with open_pidfds_while_same(living) as grips:
                 for process in living:
                     if process.pid in grips and not kill(grips[process.pid]):
@@ -309,9 +309,9 @@ class LeakTracker:
             found = [
                 process
                 for process in self.find_owned().mine
-                if (process.sighting.pid, process.sighting.born) not in refused
+                if (process.snapshot.pid, process.snapshot.born) not in refused
             ]
-        return [*refused.values(), *(process.sighting for process in found)]
+        return [*refused.values(), *(process.snapshot for process in found)]
 
     def _reap_owned_processes(self, found: Sequence[OwnedProcess]) -> None:
         wait_for_death(
@@ -321,7 +321,7 @@ class LeakTracker:
             sys.modules["multiprocessing.process"].active_children()  # it notes how its processes ended
         # A `Popen` object has to reap its process itself: after any other wait it reports exit code 0.
         for process in found:
-            pid = process.sighting.pid
+            pid = process.snapshot.pid
             handle = process.start.handle() if process.start is not None and process.start.pid == pid else None
             if handle is not None:
                 handle.poll()

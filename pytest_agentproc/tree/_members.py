@@ -40,15 +40,19 @@ class TreeProcesses:
 
     Args:
         root: the pidfd of the agent, which stays open as long as this object is used; None: there is no agent.
-        kin: decides which processes belong to it; may be replaced.
+        finder: decides which processes belong to it; may be replaced.
         watch: called with the descriptor of each member found: readable once it is dead.
         forget: called before such a descriptor is closed.
     """
 
     def __init__(
-        self, root: int | None, kin: TreeProcessFinder, watch: Callable[[int], None], forget: Callable[[int], None]
+        self,
+        root: int | None,
+        finder: TreeProcessFinder,
+        watch: Callable[[int], None],
+        forget: Callable[[int], None],
     ) -> None:
-        self.kin = kin
+        self.finder = finder
         self.is_sure = False
         self.survivors: list[int] = []
         self._root = root
@@ -92,7 +96,7 @@ class TreeProcesses:
         walks = 0
         while walks < _LEAST_WALKS_PER_SURVEY or (not self.is_sure and time.monotonic() < end):
             self.add_new_members(end=end)
-            walks += _LEAST_WALKS_PER_SURVEY if self.is_sure or self.kin.is_cut else 1
+            walks += _LEAST_WALKS_PER_SURVEY if self.is_sure or self.finder.is_cut else 1
 
     def kill_all(self, seconds: float, *, freeze: bool = False) -> bool:
         """Kill every member as soon as it is found, until a sure walk finds no new one.
@@ -125,14 +129,14 @@ class TreeProcesses:
         """
         # The dead are noted before the walk and compared after it. A daemon whose parent ended between two reads of
         # one walk was once not seen, and its test was green.
-        dead, root_is_dead, kin = self._list_dead_members(), self._is_root_dead(), self.kin
+        dead, root_is_dead, finder = self._list_dead_members(), self._is_root_dead(), self.finder
         self._forget_dead_refused_pids()
         self._strange, self._before = set(), self._strange
         is_new = False
         try:
             # A loose member that died is a death like any other: the walk is not sure.
             self.is_sure = not self._loose.reap_old_zombies()
-            for pid in kin.find_candidates(self, end):
+            for pid in finder.find_candidates(self, end):
                 if pid not in self._pidfds and pid not in self._untouchable and pid not in self._loose.refused:
                     is_new = self._hold_member(pid, signum) or is_new
         except OSError as error:
@@ -140,10 +144,10 @@ class TreeProcesses:
                 raise
             self.is_sure = False  # another thread took the last descriptor: the next walk sees more
         is_same = self._list_dead_members() == dead and self._is_root_dead() == root_is_dead
-        self.is_sure = self.is_sure and kin.is_sure and is_same
+        self.is_sure = self.is_sure and finder.is_sure and is_same
         # Zombies pin their session, and the session identifies orphans that appear later. So they are dropped only
         # after a sure walk; until then one of each session is kept.
-        is_over = (self.is_sure and not is_new) or not kin.adopts
+        is_over = (self.is_sure and not is_new) or not finder.adopts
         self._gone = set() if signum is signal.SIGSTOP else dead if is_over else _select_reapable_zombies(dead)
         return is_new
 
@@ -171,17 +175,17 @@ class TreeProcesses:
             self.is_sure = False
             return False
         try:
-            kin = self.kin
-            is_kin, lives = pid in self._loose or kin.confirm_member(pid, pidfd), not is_dead(pidfd)
-            if is_kin and lives:
+            finder = self.finder
+            is_member, lives = pid in self._loose or finder.confirm_member(pid, pidfd), not is_dead(pidfd)
+            if is_member and lives:
                 is_new = self._loose.add(pid)
                 if is_new and signum is not None:
                     self._loose.send_signals(pid, signum)
                 return is_new
             if not lives:
                 self._strange.add(pid)
-            self.is_sure = self.is_sure and (lives or pid in self._before) and (is_kin or kin.adopts)
-            if is_kin and signum is not signal.SIGSTOP:
+            self.is_sure = self.is_sure and (lives or pid in self._before) and (is_member or finder.adopts)
+            if is_member and signum is not signal.SIGSTOP:
                 self._reap(pidfd)
             return False
         finally:
@@ -191,17 +195,17 @@ class TreeProcesses:
         """Keep the descriptor of a process that is a living member, or that pins a session; close any other."""
         # Kinship first, life second. A process that still lives after its kinship was read had that kinship; the other
         # order would accept a reused pid.
-        kin = self.kin
-        is_kin, lives = was_known or kin.confirm_member(pid, pidfd), not is_dead(pidfd)
-        if is_kin and lives:
+        finder = self.finder
+        is_member, lives = was_known or finder.confirm_member(pid, pidfd), not is_dead(pidfd)
+        if is_member and lives:
             self._pidfds[pid] = pidfd
             self._watch(pidfd)
-            kin.pin_session(pid)
+            finder.pin_session(pid)
             if signum is not None:
                 self._send_signals(pid, signum)
             return True
         # Its zombie is the only proof for its session, so it stays unreaped until the walks are sure.
-        if is_kin and kin.adopts and not kin.pin_session(pid):
+        if is_member and finder.adopts and not finder.pin_session(pid):
             self._pidfds[pid] = pidfd
             self._unreaped.add(pid)
             self.is_sure = False
@@ -209,8 +213,8 @@ class TreeProcesses:
         if not lives:
             self._strange.add(pid)
         # A dead process that was no member by its marks may have been one: only at the second sight in a row is it old.
-        self.is_sure = self.is_sure and (lives or pid in self._before) and (is_kin or kin.adopts)
-        if is_kin and signum is not signal.SIGSTOP:
+        self.is_sure = self.is_sure and (lives or pid in self._before) and (is_member or finder.adopts)
+        if is_member and signum is not signal.SIGSTOP:
             self._reap(pidfd)
         os.close(pidfd)
         return False
@@ -218,7 +222,7 @@ class TreeProcesses:
     @property
     def is_walk_cut(self) -> bool:
         """Whether the last walk stopped because its time was over."""
-        return self.kin.is_cut
+        return self.finder.is_cut
 
     def drop_dead_members(self) -> None:
         """Drop the members that were dead before the last walk, unless their zombies help to find others."""
@@ -260,7 +264,7 @@ class TreeProcesses:
             if pid not in self._unreaped:
                 self._forget(pidfd)
             self._reap(pidfd)
-            if self.kin.adopts and not is_dead(pidfd):
+            if self.finder.adopts and not is_dead(pidfd):
                 late.append(pidfd)
             else:
                 os.close(pidfd)

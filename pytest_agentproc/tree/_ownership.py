@@ -63,14 +63,14 @@ class OwnedProcess(NamedTuple):
     """A process that belongs to the tracker.
 
     Args:
-        sighting: its snapshot.
+        snapshot: its snapshot.
         how: `child`, `descendant` or `adopted`.
         why: the evidence for an adopted process.
         start: the start of its root, if it is known.
         above: its parents up to this process, the nearest first.
     """
 
-    sighting: ProcessState
+    snapshot: ProcessState
     how: str
     why: str
     start: ProcessStart | None
@@ -85,7 +85,7 @@ class OwnedProcess(NamedTuple):
         asked = self.start.command if self.how == "child" and self.start is not None else ""
         if asked and asked != COMMAND_TEXT_OF_FORK:
             return asked
-        return COMMAND_TEXT_OF_FORK if self.sighting.command == own else self.sighting.command
+        return COMMAND_TEXT_OF_FORK if self.snapshot.command == own else self.snapshot.command
 
 
 class Ownership(NamedTuple):
@@ -119,7 +119,7 @@ def attribute_processes(seen: Sequence[ProcessState], known: OwnershipFacts) -> 
         judge.judge_by_parent(process)
     mine = [belonging for process in seen if (belonging := judge.verdicts.get(process.pid)) is not None]
     return Ownership(
-        tuple(process for process in mine if process.sighting.state != "zombie" or process.how == "child"),
+        tuple(process for process in mine if process.snapshot.state != "zombie" or process.how == "child"),
         tuple(process for process in seen if process.pid not in judge.verdicts and process.state != "zombie"),
         tuple(
             process.pid
@@ -170,7 +170,7 @@ class _OwnershipJudge:
         if above is None:
             return self._set_verdict(process, None)
         return self._set_verdict(
-            process, OwnedProcess(process, "descendant", "", above.start, (above.sighting, *above.above))
+            process, OwnedProcess(process, "descendant", "", above.start, (above.snapshot, *above.above))
         )
 
     def judge_by_evidence(self, process: ProcessState) -> bool:

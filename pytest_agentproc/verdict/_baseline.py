@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _VERDICTS_WITHOUT_JUDGEMENT = (Verdict.NOT_APPLICABLE, Verdict.KIT_ERROR)
 _REASON_OF_NEW_ENTRIES = "not looked at yet"
 _RED_VERDICTS = (Verdict.ADAPTER_ERROR, Verdict.CRASHED, Verdict.FAILED, Verdict.UNDECIDED)
-_CHECKS_THAT_APPEAR_UNSTATED = ("outcome", "answer", "bystanders", "leaks")
+_CHECKS_THAT_APPEAR_UNSTATED = ("outcome", "answer", "unrelated_processes", "leaks")
 """Checks that a scenario has only if they fail, unless its file states them."""
 
 

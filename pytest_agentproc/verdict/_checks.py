@@ -352,5 +352,5 @@ _CHECKS_BY_EXPECT_KEY: dict[str, ExpectationCheck] = {
     "stderr_tail": _build_text_check("stderr_tail"),
     "leaks": check_leaks,
     "pipes_left": _check_pipes_left,
-    "bystanders": check_stray_signals,
+    "unrelated_processes": check_stray_signals,
 }

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Expectation
 
 
-_CHECKS_OF_RECORD_ONLY: dict[str, ExpectationCheck] = {"leaks": check_leaks, "bystanders": check_stray_signals}
+_CHECKS_OF_RECORD_ONLY: dict[str, ExpectationCheck] = {"leaks": check_leaks, "unrelated_processes": check_stray_signals}
 """What a record proves though the run ended in a fault."""
 
 _OPEN_VERDICTS = (Verdict.UNDECIDED, Verdict.NOT_EXERCISED)
@@ -42,7 +42,8 @@ _EXPECT_KEYS_WITH_TIMES = ("elapsed", "returned", "signals", "gone_at", "alive_a
 def judge_all_expectations(played: PlayResult) -> tuple[CheckRow, ...]:
     """Judge every expectation of a scenario.
 
-    Bystanders are looked after whether or not the file says so; without a word in it they have a row if one was harmed.
+    Unrelated processes are watched whether or not the file says so. If the file does not name them, they have a row if
+    one was harmed.
     A clock fault (a deadlock, an endless wait) fails the check `outcome`, whether or not the file states one, or the
     checks of the turns that had no end then. An exception in the subject is a row of its own. A check that the run
     never reached is not exercised; neither is a check that would be green though no agent was started. A limit that the
@@ -78,8 +79,8 @@ def _judge_expectations(played: PlayResult) -> list[CheckRow]:
     }:
         rows.insert(0, CheckRow("outcome", 0, "any", *_describe_fault(played.fault), level=level))
     harm = check_stray_signals(played, "unharmed")
-    if harm.verdict is Verdict.FAILED and all(row.key != "bystanders" for row in rows):
-        rows.append(CheckRow("bystanders", 0, "unharmed", harm.seen, harm.verdict, harm.hint, level))
+    if harm.verdict is Verdict.FAILED and all(row.key != "unrelated_processes" for row in rows):
+        rows.append(CheckRow("unrelated_processes", 0, "unharmed", harm.seen, harm.verdict, harm.hint, level))
     rows = explain_program_failure(played, rows)
     rows = _report_unscaled_limits(played, _excuse_no_handshake(played, _excuse_other_limits(played, rows)))
     return excuse_unstated(played, rows, _judge_expectations, _CHECKS_OF_RECORD_ONLY)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 _VERDICTS_TO_EXPLAIN = (Verdict.FAILED, Verdict.UNDECIDED, Verdict.NOT_EXERCISED)
-_CHECKS_OF_RECORD_ONLY = ("leaks", "bystanders")
+_CHECKS_OF_RECORD_ONLY = ("leaks", "unrelated_processes")
 _HOW_TO_START_THE_AGENT = (
     "have it start {agent}; an order that it cannot take is stated by declines = {exit_code = ...}"
 )

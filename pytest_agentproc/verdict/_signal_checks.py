@@ -52,15 +52,15 @@ def _list_grace_limits(played: PlayResult, process: str | None, at: int | None) 
 
 
 def merge_final_signals(
-    signals: Sequence[tuple[str, int]], tolerance: int, ladder: tuple[str, str]
+    signals: Sequence[tuple[str, int]], tolerance: int, escalation: tuple[str, str]
 ) -> list[tuple[str, int]]:
     """Take the first signal, KILL, and both at the same instant for one and the same."""
     ends: list[tuple[str, int]] = []
     for name, at in signals:
-        is_behind_term = name == "KILL" and ends and ends[-1][0] == ladder[0] and at - ends[-1][1] <= tolerance
+        is_behind_term = name == "KILL" and ends and ends[-1][0] == escalation[0] and at - ends[-1][1] <= tolerance
         if not is_behind_term:
             ends.append((name, at))
-    return [("KILL" if name in ladder else name, at) for name, at in ends]
+    return [("KILL" if name in escalation else name, at) for name, at in ends]
 
 
 def was_killed_at_once(wanted: Mapping[str, Any], seen: EndStatus, first: str) -> bool:
@@ -83,8 +83,11 @@ def check_signals(played: PlayResult, process: str | None, wanted: Sequence[Sign
         )
     term = next((at for name, at in pairs if name == played.bound.first_signal), None)
     if term is not None and has_no_grace(played, process, term):
-        ladder = (played.bound.first_signal, "KILL")
-        ends, due_ends = merge_final_signals(seen, played.tolerance, ladder), merge_final_signals(pairs, 0, ladder)
+        escalation = (played.bound.first_signal, "KILL")
+        ends, due_ends = (
+            merge_final_signals(seen, played.tolerance, escalation),
+            merge_final_signals(pairs, 0, escalation),
+        )
         if _list_signal_names(ends) == _list_signal_names(due_ends) and all(
             is_time_as_wanted(played, due, at) for (_, due), (_, at) in zip(due_ends, ends, strict=True)
         ):
@@ -117,8 +120,8 @@ def _find_signal_tolerance(played: PlayResult) -> int:
 def _drop_polite_signals(observed: Sequence[SignalAndInstant], first: str) -> list[SignalAndInstant]:
     """Leave out the polite signals after the first one of a supervisor that begins with another one than TERM."""
     begun = next((place for place, (name, _) in enumerate(observed) if name == first), len(observed))
-    rungs = {*SIGNALS_THAT_BEGIN_ENDING} - {first} if first != "TERM" else set()
-    return [sent for place, sent in enumerate(observed) if place < begun or sent[0] not in rungs]
+    escalation_steps = {*SIGNALS_THAT_BEGIN_ENDING} - {first} if first != "TERM" else set()
+    return [sent for place, sent in enumerate(observed) if place < begun or sent[0] not in escalation_steps]
 
 
 def _drop_repeated_signals(observed: Sequence[SignalAndInstant], tolerance: int) -> list[SignalAndInstant]:

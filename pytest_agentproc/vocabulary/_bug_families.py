@@ -8,7 +8,7 @@ BUG_FAMILIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "K03": ("hung but noisy", ("A2", "A3", "A8", "P2")),
     "K04": ("a grandchild keeps stdout or stderr open", ("A5", "C4")),
     "K05": ("orphans: servers, launchers, daemons", ("T1", "T6")),
-    "K06": ("TERM ignored, ladder broken, signal repeated", ("A4", "P3")),
+    "K06": ("TERM ignored, escalation broken, signal repeated", ("A4", "P3")),
     "K07": ("a cancel that is not honoured, late events", ("P1", "P5", "P9")),
     "K08": ("stdin deadlock, EPIPE", ("F5",)),
     "K09": ("a flood", ("F4", "F6")),

@@ -262,19 +262,19 @@ class Caller:
 
         A handler that answers now is a task of its own, which continues when this one waits again.
         """
-        deeds: list[CallerAction] = []
+        actions: list[CallerAction] = []
         while self._registers and self._registers[0][0] <= now:
             _, session, name = self._registers.popleft()
-            deeds.append(CallerAction(0, "register", name, session=session))
-            self._note(deeds[-1])
-        deeds += self._advance_drive(now)
+            actions.append(CallerAction(0, "register", name, session=session))
+            self._note(actions[-1])
+        actions += self._advance_drive(now)
         for session, heard in self._heard.items():
             while heard.dues and heard.dues[0][0] <= now:
-                deeds.append(CallerAction(0, "answer", heard.dues.popleft()[1], session=session))
-        return deeds
+                actions.append(CallerAction(0, "answer", heard.dues.popleft()[1], session=session))
+        return actions
 
     def _advance_drive(self, now: int) -> list[CallerAction]:
-        deeds: list[CallerAction] = []
+        actions: list[CallerAction] = []
         while self._left:
             action = self._left[0]
             if not self._is_due(action, now):
@@ -289,8 +289,8 @@ class Caller:
             if action.kind not in _DRIVE_ITEMS_THAT_WAIT:
                 own.prompts += action.kind == "prompt"
                 self._note(action)
-                deeds.append(action)
-        return deeds
+                actions.append(action)
+        return actions
 
     def _note_wait_once(self, action: CallerAction) -> None:
         if action is not self._noted and action.kind in _DRIVE_ITEMS_THAT_WAIT and action.line:

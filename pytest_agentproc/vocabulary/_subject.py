@@ -164,7 +164,7 @@ class Subject(Protocol):
 
     - `takes_runs`: False if it takes only drives.
     - `dialects`: the dialects of the agents that it can run, or modes such as `gemini stream`. None: all.
-    - `deeds`: the `CAPABILITIES` that it can have done to its sessions. None: all.
+    - `actions`: the `CAPABILITIES` that it can have done to its sessions. None: all.
     - `cannot`: the `TEXTS_OF_OTHER_NEEDS` that it lacks.
     - `outcomes`: the outcomes that it can distinguish. Empty: all.
     - `first_signal`: the signal with which it begins to end an agent. Default: TERM.

@@ -227,7 +227,14 @@ class Fuzz:
 
 
 KINDS: dict[str, Callable[[Fuzz], None]] = {
-    name: getattr(Fuzz, name) for name in ("scenario", "play", "log", "wrapper", "results", "baseline", "ini", "secret")
+    "scenario": Fuzz.attack_scenario,
+    "play": Fuzz.play,
+    "log": Fuzz.attack_pasted_log,
+    "wrapper": Fuzz.attack_program_description,
+    "results": Fuzz.attack_results,
+    "baseline": Fuzz.attack_baseline,
+    "ini": Fuzz.attack_ini_value,
+    "secret": Fuzz.attack_redaction,
 }
 
 

@@ -206,9 +206,9 @@ class Client:
 
 
 def _list_fake_pids(fake: FakeAgent) -> list[int]:
-    """List the pids that the fake has had: each has a diary."""
+    """List the pids that the fake has had: each has a log."""
     assert isinstance(fake.watch, FakeLog)
-    return [int(diary.name) for diary in fake.watch.folder.iterdir()]
+    return [int(log.name) for log in fake.watch.folder.iterdir()]
 
 
 def _await_ends(pids: Iterable[int]) -> None:

@@ -156,7 +156,7 @@ def read(file):
 def state(pid):
     return read(f"/proc/{pid}/stat").rpartition(")")[2].split()[0]
 
-class Bystanders:
+class UnrelatedProcesses:
     """Processes that are nobody's here: alive at the end, and ended by whoever started them."""
     def __init__(self):
         self.pids = []
@@ -167,13 +167,13 @@ class Bystanders:
             os.kill(pid, signal.SIGKILL)
 
 @pytest.fixture(scope="session")
-def bystanders():
-    them = Bystanders()
+def unrelated_processes():
+    them = UnrelatedProcesses()
     yield them
     them.end()
 
 @pytest.fixture(scope="session")
-def server(bystanders):
+def server(unrelated_processes):
     process = subprocess.Popen(SLEEP)
     yield process
     assert process.poll() is None
@@ -181,22 +181,22 @@ def server(bystanders):
     process.wait()
 
 @pytest.fixture(scope="module")
-def daemon(bystanders):
+def daemon(unrelated_processes):
     done = subprocess.run(DAEMON, shell=True, stdout=subprocess.PIPE)
-    bystanders.pids.append(int(done.stdout))
+    unrelated_processes.pids.append(int(done.stdout))
 
 @pytest.fixture(scope="class")
-def by_system(bystanders):
+def by_system(unrelated_processes):
     os.system("setsid sleep 1000 >/dev/null 2>&1 & echo $! > pid")
-    bystanders.pids.append(int(read("pid")))
+    unrelated_processes.pids.append(int(read("pid")))
 
 @pytest.fixture(scope="module")
-def worker(bystanders):
+def worker(unrelated_processes):
     """A thread of the module's, which starts what it likes when a test asks for it."""
     go, done = threading.Event(), threading.Event()
     def work():
         go.wait()
-        bystanders.pids.append(int(subprocess.run(DAEMON, shell=True, stdout=subprocess.PIPE).stdout))
+        unrelated_processes.pids.append(int(subprocess.run(DAEMON, shell=True, stdout=subprocess.PIPE).stdout))
         started.append(subprocess.Popen(SLEEP))
         done.set()
     started = []
@@ -209,7 +209,7 @@ def worker(bystanders):
     started[0].wait()
 
 @pytest.fixture(scope="module")
-def late_daemon(bystanders):
+def late_daemon(unrelated_processes):
     """A server that was there before, and daemonises in the middle of a test."""
     process = subprocess.Popen(["sh", "-c", "read line; " + DAEMON], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     yield process
@@ -227,9 +227,9 @@ def test_worker(worker):
     go.set()
     done.wait()
 
-def test_late_daemon(late_daemon, bystanders):
+def test_late_daemon(late_daemon, unrelated_processes):
     late_daemon.stdin.close()
-    bystanders.pids.append(int(late_daemon.stdout.read()))
+    unrelated_processes.pids.append(int(late_daemon.stdout.read()))
     late_daemon.wait()
 
 def test_resource_tracker():

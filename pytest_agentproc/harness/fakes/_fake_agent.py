@@ -12,8 +12,8 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_agentproc import machine
-from pytest_agentproc.harness._bystanders import read_alive_or_stopped, read_fake_command
 from pytest_agentproc.harness._faults import FakeFault, explain_failed_start, read_expiry, read_fault
+from pytest_agentproc.harness._unrelated_processes import read_alive_or_stopped, read_fake_command
 from pytest_agentproc.record import Record, list_agent_starts
 
 if TYPE_CHECKING:

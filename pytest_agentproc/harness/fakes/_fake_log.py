@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc import machine
 from pytest_agentproc.clock import SystemClock, convert_note_to_event
 from pytest_agentproc.errors import KitError, UsageError
-from pytest_agentproc.fake_agents import diary
+from pytest_agentproc.fake_agents import process_log
 from pytest_agentproc.fake_agents.program import make_numbered_name
-from pytest_agentproc.harness._bystanders import (
+from pytest_agentproc.harness._unrelated_processes import (
     is_fake_command,
     read_alive_or_stopped,
     read_boot_ticks,
@@ -115,7 +115,7 @@ class FakeLog:
         self._begun = read_boot_ticks()
         self._ends: dict[tuple[int, int], int] = {}
         """The ends that were given, by pid and birth: later reports of the broker do not move them."""
-        self.baked: dict[str, Any] = {"hub": b"", "diary": str(folder), "scale": clock.scale}
+        self.baked: dict[str, Any] = {"hub": b"", "log": str(folder), "scale": clock.scale}
         self.clock = clock
         self._name = name
         self._deaths = deaths
@@ -270,7 +270,7 @@ class FakeLog:
 
     def _list_logged_pids(self) -> set[int]:
         """Give the pids that have a log."""
-        return {int(path.name) for path in self.folder.iterdir() if path.name != diary.SPARE_FILE_NAME}
+        return {int(path.name) for path in self.folder.iterdir() if path.name != process_log.SPARE_FILE_NAME}
 
     def _read_when_settled(self) -> list[_ProcessLog]:
         """Read until every end is known, or the time for that is over; a process in its exec is not visible yet.
@@ -305,10 +305,10 @@ class FakeLog:
         """Read all logs: the processes in the order of their births; some may have had the same pid in turn."""
         kept: list[_ProcessLog] = []
         for path in sorted(
-            path for path in self.folder.iterdir() if path.name != diary.SPARE_FILE_NAME
+            path for path in self.folder.iterdir() if path.name != process_log.SPARE_FILE_NAME
         ):  # that one is renamed
             log: _ProcessLog | None = None
-            for at, message in diary.decode_diary_entries(path.read_bytes()):
+            for at, message in process_log.decode_log_entries(path.read_bytes()):
                 if message[0] == "H":
                     parent, index, name, line = message[1:]
                     born = _ProcessLog(int(path.name), parent, index, name, line, at)

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_agentproc import fake_agents
-from pytest_agentproc.fake_agents import diary
-from pytest_agentproc.harness._bystanders import FAKE_INTERPRETER_OPTION
+from pytest_agentproc.fake_agents import process_log
 from pytest_agentproc.harness._faults import locate_fault_file
+from pytest_agentproc.harness._unrelated_processes import FAKE_INTERPRETER_OPTION
 from pytest_agentproc.tree import find_interpreter
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def compile_bundle(modules: Sequence[tuple[str, Path | None]]) -> bytes:
 
 
 _MODULES_OF_EVERY_FAKE = ("", "program", "glob", "lines", "player", "wire", "birth", "stage", "dialects")
-REAL_TIME_MODULES = ("diary", "realtime")
+REAL_TIME_MODULES = ("process_log", "realtime")
 FLAG_MODULES = ("flags", "children", "tool_servers", "dialects.final")
 _SESSION_MODULES = ("questions", "session")
 _FAKE_AGENTS_PACKAGE = fake_agents.__name__
@@ -95,12 +95,12 @@ class _LauncherKind(NamedTuple):
     hears: bool
     spawn_error: str | None
     has_hub: bool
-    has_diary: bool
+    has_log: bool
     has_flags: bool
 
 
 class FakeBuilder:
-    """Make executable fakes in a folder of their own, which goes with the workshop."""
+    """Make executable fakes in a folder of their own, which is removed with this builder."""
 
     def __init__(self) -> None:
         self.folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="agentproc-")))
@@ -121,8 +121,8 @@ class FakeBuilder:
 
     def make_log_folder(self) -> Path:
         """Make a folder for the logs of one fake's processes; the first folder is ready in advance."""
-        folder = Path(tempfile.mkdtemp(prefix="diary-", dir=self.folder))
-        (folder / diary.SPARE_FILE_NAME).touch(0o600)
+        folder = Path(tempfile.mkdtemp(prefix="log-", dir=self.folder))
+        (folder / process_log.SPARE_FILE_NAME).touch(0o600)
         return folder
 
     def write_fake(self, name: str, baked: dict[str, Any], *, spawn_error: str | None = None) -> str:
@@ -142,7 +142,7 @@ class FakeBuilder:
             can_answer_requests(program),
             spawn_error,
             bool(baked["hub"]),
-            "diary" in baked,
+            "log" in baked,
             "flags" in baked,
         )
         free = self._free.setdefault(kind, [])
@@ -183,7 +183,7 @@ class FakeBuilder:
 
     def _compile_bundle_once(self, kind: _LauncherKind) -> str:
         """Give the file of a bundle, which is compiled once for all fakes of a kind."""
-        more = (*(REAL_TIME_MODULES if kind.has_diary else ()), *(FLAG_MODULES if kind.has_flags else ()))
+        more = (*(REAL_TIME_MODULES if kind.has_log else ()), *(FLAG_MODULES if kind.has_flags else ()))
         name = (*kind.encoder, str(kind.hears), *more)
         if name not in self._bundles:
             file = self.folder / f"bundle-{len(self._bundles)}"

@@ -207,25 +207,25 @@ class ReachableTree:
     def list_reachable(self) -> list[InMemoryProcess]:
         """List the descendants that are found now."""
         found = self._agent.list_descendants()
-        for kin in self._list_living_processes(self._agent.session):
-            found += [kin, *kin.list_descendants()]
+        for place in self._list_living_processes(self._agent.session):
+            found += [place, *place.list_descendants()]
         if self._containment == "subreaper":
             for orphan in self._list_living_processes(self._agent.tree):
                 if orphan.parent is None and self._is_orphan_of_agent(orphan):
                     found += [orphan, *orphan.list_descendants()]
         elif self._containment == "keeper":
             found += self._list_living_processes(self._agent.tree)
-        self._seen += [kin.session for kin in found if not self._has_seen_session_of(kin)]
-        return list(dict.fromkeys(kin.process for kin in found))
+        self._seen += [place.session for place in found if not self._has_seen_session_of(place)]
+        return list(dict.fromkeys(place.process for place in found))
 
     def _list_living_processes(self, relatives: list[ModelTreePlace]) -> list[ModelTreePlace]:
-        return [kin for kin in relatives if kin is not self._agent and kin.process.is_alive]
+        return [place for place in relatives if place is not self._agent and place.process.is_alive]
 
     def _is_orphan_of_agent(self, orphan: ModelTreePlace) -> bool:
         return not orphan.is_cleared or self._has_seen_session_of(orphan)
 
-    def _has_seen_session_of(self, kin: ModelTreePlace) -> bool:
-        return any(kin.session is session for session in self._seen)
+    def _has_seen_session_of(self, place: ModelTreePlace) -> bool:
+        return any(place.session is session for session in self._seen)
 
 
 _STREAM_NAMES = ("stdin", "stdout", "stderr")
@@ -260,10 +260,10 @@ class InMemoryProcess:
         program: the program that it plays.
         pipes: its stdin, stdout and stderr; None leads nowhere.
 
-        `kin` is its kinship; `until` is the instant that it waits for, stopped or not.
+        `tree_place` is its place in the tree; `until` is the instant that it waits for, stopped or not.
     """
 
-    kin: ModelTreePlace
+    tree_place: ModelTreePlace
     player_type = ScriptPlayer
 
     def __init__(
@@ -344,33 +344,33 @@ class InMemoryProcess:
             if pipe is not None:
                 _change_pipe_end_count(pipe, stream, 1)
         child = type(self)(self.model, (*self.path, index), fields["id"], fields["line"], program, pipes)
-        child.kin = ModelTreePlace.from_step_fields(child, self.kin, fields)
+        child.tree_place = ModelTreePlace.from_step_fields(child, self.tree_place, fields)
         child.is_stopped = fields.get("stopped", False)
         self._spawned[fields["id"]] = child
         self.model.add_process(child)
 
     def watch_process_end(self, name: str) -> None:
-        kin = self._find_relative(name)
-        if kin is not None:
-            self._watched[name] = kin
+        relative = self._find_relative(name)
+        if relative is not None:
+            self._watched[name] = relative
 
     def has_process_ended(self, name: str) -> bool:
         return self._find_relative(name) is None
 
     def signal_process(self, name: str, signum: int) -> None:
-        kin = self._find_relative(name)
-        if kin is not None:
-            leads = name != PARENT_NAME and kin.kin.group is not self.kin.group
-            for member in list(kin.kin.group) if leads else [kin.kin]:
+        relative = self._find_relative(name)
+        if relative is not None:
+            leads = name != PARENT_NAME and relative.tree_place.group is not self.tree_place.group
+            for member in list(relative.tree_place.group) if leads else [relative.tree_place]:
                 member.process.receive_signal(signum)
 
     def _find_relative(self, name: str) -> InMemoryProcess | None:
         """Find a child that lives, or the parent if it is the parent still."""
         if name == PARENT_NAME:
-            above = self.kin.parent
+            above = self.tree_place.parent
             return None if above is None or above.process.path != self.path[:-1] else above.process
         child = self._spawned.get(name)
-        return child if child is not None and child.is_alive and child.kin.parent is self.kin else None
+        return child if child is not None and child.is_alive and child.tree_place.parent is self.tree_place else None
 
     def exit_process(self, code: int) -> None:
         self.end({"code": code})
@@ -427,7 +427,7 @@ class InMemoryProcess:
         for stream in _STREAM_NAMES:
             self._release_pipe_end(stream)
         self.model.remove_process(self)
-        self.kin.leave_tree()
+        self.tree_place.leave_tree()
 
     def can_read_stdin(self, *, asked: bool) -> bool:
         """Say whether stdin is readable, for a process that asked for a grant or did not."""
@@ -490,7 +490,7 @@ class ModelAgent:
     def __init__(self, agent: InMemoryProcess, containment: str = "group") -> None:
         self.agent = agent
         self.containment = containment
-        self._reach = ReachableTree(agent.kin, containment)
+        self._reach = ReachableTree(agent.tree_place, containment)
         self._pipes: dict[str, InMemoryPipe] = {name: pipe for name, pipe in agent.pipes.items() if pipe is not None}
         self._watched: dict[str, InMemoryPipe] = {}
         self._members: list[InMemoryProcess] = []
@@ -538,9 +538,11 @@ class ModelAgent:
     def _send_signal(self, signum: int, reach: str) -> None:
         if reach != "agent":
             self._add_new_members()
-        group = self.agent.kin.group
+        group = self.agent.tree_place.group
         members = [
-            member for member in self._members if reach == "tree" or (reach == "group" and member.kin.group is group)
+            member
+            for member in self._members
+            if reach == "tree" or (reach == "group" and member.tree_place.group is group)
         ]
         for process in (self.agent, *members):
             process.catch_or_die_of_signal(signum)
@@ -571,6 +573,6 @@ class ModelAgent:
         for pipe in self._pipes.values():
             pipe.readers = pipe.writers = 0
         if self.containment == "keeper":  # which ends with all processes below it, and has reaped them
-            for kin in list(self.agent.kin.tree):
-                kin.process.catch_or_die_of_signal(_SIGKILL)
+            for place in list(self.agent.tree_place.tree):
+                place.process.catch_or_die_of_signal(_SIGKILL)
             self.agent.is_reaped = True

@@ -115,7 +115,7 @@ class InMemoryModel:
         pipes: dict[str, InMemoryPipe | None] = {name: self.pipe_type() for name in ("stdin", "stdout", "stderr")}
         played = make_invocation_program(program, self._fakes.count(fake) + 1)
         agent = self.process_type(self, (len(self._fakes),), program["name"], 0, played, pipes)
-        agent.kin = ModelTreePlace(agent, None, "new_session")
+        agent.tree_place = ModelTreePlace(agent, None, "new_session")
         self._fakes.append(fake)
         self.add_process(agent)
         self.record_births()
@@ -307,7 +307,7 @@ class InMemoryModel:
     def break_reference_cycles(self) -> None:
         """Break the reference cycles at once: all parts hold each other, and would wait for the garbage collector."""
         for process in self.processes.values():
-            for part in (process.player, process.kin, process):
+            for part in (process.player, process.tree_place, process):
                 vars(part).clear()
         for driver in self.drivers:
             for each in (driver.machine, driver):
@@ -470,11 +470,11 @@ class CallerHost:
         self.has_news = False
         for name, host in self._hosts.items():
             host.report_to_caller(self._caller, name, now)
-        deeds = self._caller.act(now)
+        actions = self._caller.act(now)
         self.deadline = self._caller.deadline
-        for action in deeds:
+        for action in actions:
             self._hosts[action.session].do_action(action)
-        return bool(deeds)
+        return bool(actions)
 
     def build_report(self) -> RunReport:
         """Sum it up, as the reference supervisor does."""

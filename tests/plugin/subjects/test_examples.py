@@ -69,7 +69,7 @@ def test_a_supervisor_whose_limits_are_in_another_order_is_conformant(pytester: 
 def test_limits_in_another_order_excuse_no_orphan(pytester: pytest.Pytester) -> None:
     """After any end of the run, the processes that the agent started end with it."""
     subject = "--agentproc-subject=tests.plugin.examples.capped:faulty"
-    chosen = "silent-with-a or zombie-of or silent-past or (stopped-helper and not session)"
+    chosen = "silent-with-a or zombie-of or silent-past or (stopped-child and not session)"
     result = pytester.runpytest_subprocess(
         *("--agentproc-corpus", "-q", "-rs", subject, "-k", chosen, "-o", f"pythonpath={ROOT}")
     )

@@ -74,7 +74,7 @@ def test_a_timeout_a_nanosecond_before_the_exit_fires(stand: Stand) -> None:
 
 
 def test_a_cancelled_run_process_kills_a_deaf_agent_after_trios_five_seconds(stand: Stand) -> None:
-    """Trio's own ladder (TERM, 5 s, KILL) is seen to the nanosecond."""
+    """Trio's own escalation (TERM, 5 s, KILL) is seen to the nanosecond."""
     argv = stand.fake("- when: {signal: TERM}\n  do: []\n- linger: for ever")
 
     async def host() -> float:

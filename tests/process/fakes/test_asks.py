@@ -94,7 +94,7 @@ def test_what_was_asked_and_answered_is_in_the_record_at_its_instants(stand: Sta
 
 
 def test_what_was_asked_and_answered_is_in_the_record_in_real_time(runner: ScenarioRunner) -> None:
-    """The fake keeps it in its diary."""
+    """The fake keeps it in its log."""
     fake = runner.make_fake(build_scenario(CLAUDE, "{dialect: claude, mode: session}"))
     try:
         assert anyio.run(talk_to_claude, fake.argv, 0.05) == TALKED

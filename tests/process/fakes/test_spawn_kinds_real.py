@@ -56,7 +56,7 @@ def test_every_kind_keeps_its_lifeline(is_virtual: bool) -> None:
 
 @pytest.mark.slow
 def test_kinds_are_the_same_in_real_time(runner: ScenarioRunner) -> None:
-    """The diaries of all processes that a fake starts are one record; a daemon's parent there is its spawner."""
+    """The logs of all processes that a fake starts are one record; a daemon's parent there is its spawner."""
     up = "script: [{say: up}, {silence: for ever}], inherits: [stdout]"
     spawns = "".join(f"- spawn: {{id: {how}, how: {how}, {up}}}\n" for how in HOWS if how != "refork")
     fake = runner.make_fake(

@@ -214,8 +214,8 @@ def test_a_zombie_that_a_thread_is_about_to_reap_is_none(
     fake = runner.make_fake(loads("scenario: a\nagent: raw\nscript: [{say: bye}]\n"))
     state, reap = vars(FakeLog)["_find_leftover_state"], Event()
 
-    def seen(diaries: FakeLog, participant: Any) -> str | None:
-        told: str | None = state(diaries, participant)
+    def seen(logs: FakeLog, participant: Any) -> str | None:
+        told: str | None = state(logs, participant)
         if told == "zombie":
             reap.set()
         return told

@@ -93,7 +93,7 @@ def test_a_subject_whose_shell_signals_a_bystander_fails() -> None:
     with ScenarioRunner() as runner:
         scenario = build_scenario("- linger: 5s")
         rows = judge_all_expectations(runner.play_real(scenario, Shelled()))
-        (row,) = [row for row in rows if row.key == "bystanders"]
+        (row,) = [row for row in rows if row.key == "unrelated_processes"]
         assert (row.verdict, row.seen) == (
             Verdict.FAILED,
             "KILL to a decoy process in the process group of pytest; TERM to a decoy process in a session of its own",

@@ -129,4 +129,4 @@ def test_deeds_are_abilities_too() -> None:
     assert list_unmet_needs(cancels, "cancel") == "line 4 needs sessions with cancel, which the subject does not have"
     with pytest.raises(UsageError, match="there is no ability 'pauses', did you mean pause"):
         Function(supervise_nothing, cannot=["pauses"])
-    assert Function(supervise_nothing, sessions=["prompt", "close"], cannot="close").deeds == ("prompt",)
+    assert Function(supervise_nothing, sessions=["prompt", "close"], cannot="close").actions == ("prompt",)

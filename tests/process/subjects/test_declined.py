@@ -204,7 +204,7 @@ def test_a_function_of_limits_takes_the_request_alone() -> None:
     with pytest.raises(UsageError) as caught:
         Function(decline, limits=state_old_limits)  # type: ignore[arg-type]
     assert str(caught.value) == (
-        "limits is the function state_old_limits(told: 'object', dialect: 'str') -> 'dict[str, Any]', "
+        "limits is the function state_old_limits(reported: 'object', dialect: 'str') -> 'dict[str, Any]', "
         "and it must take one argument, the request\n"
         "write `def limits(request):`; it has request.limits, request.dialect, request.mode, request.is_session"
     )

@@ -25,14 +25,16 @@ if TYPE_CHECKING:
     from pytest_agentproc.harness import ScenarioRunner
     from pytest_agentproc.vocabulary import RunRequest
 
-    Rungs = Sequence[tuple[signal.Signals, float]]
+    EscalationSteps = Sequence[tuple[signal.Signals, float]]
 
 TERM = [(signal.SIGTERM, 5.0)]
 KNOWN = ("completed", "failed")
 
 
-async def supervise_for_a_minute(order: RunRequest, argv: Sequence[str], rungs: Rungs, silent: str) -> Any:
-    """Give an agent a minute, and end it by a ladder of signals and KILL; know good and bad alone."""
+async def supervise_for_a_minute(
+    order: RunRequest, argv: Sequence[str], escalation_steps: EscalationSteps, silent: str
+) -> Any:
+    """Give an agent a minute, and end it by an escalation of signals and KILL; know good and bad alone."""
     how: dict[str, Any] = {"stdin": DEVNULL, "stdout": PIPE, "stderr": DEVNULL, "start_new_session": True}
     try:
         agent = await asyncio.create_subprocess_exec(*argv, env=order.env, **how)
@@ -44,7 +46,7 @@ async def supervise_for_a_minute(order: RunRequest, argv: Sequence[str], rungs: 
     if done:
         code = await agent.wait()
         return {"outcome": "failed" if code else "completed", "text": (await reading).decode().rstrip("\n")}
-    for number, grace in [*rungs, (signal.SIGKILL, 60.0)]:
+    for number, grace in [*escalation_steps, (signal.SIGKILL, 60.0)]:
         os.killpg(agent.pid, number)
         try:
             await asyncio.wait_for(agent.wait(), grace)
@@ -55,13 +57,13 @@ async def supervise_for_a_minute(order: RunRequest, argv: Sequence[str], rungs: 
     return silent
 
 
-def build_supervisor(rungs: Rungs = TERM, silent: str = "failed", **stated: Any) -> Function:
+def build_supervisor(escalation_steps: EscalationSteps = TERM, silent: str = "failed", **stated: Any) -> Function:
     """Make a supervisor that is handed its command line."""
 
     async def mine(order: RunRequest) -> Any:
-        return await supervise_for_a_minute(order, order.argv, rungs, silent)
+        return await supervise_for_a_minute(order, order.argv, escalation_steps, silent)
 
-    grace = sum(grace for _, grace in rungs)
+    grace = sum(grace for _, grace in escalation_steps)
     limits = {"inactivity_timeout": 60, "kill_grace": grace, "linger_kill_grace": grace}
     return Function(mine, limits=limits, dialects=["raw"], **stated)
 
@@ -103,7 +105,7 @@ def test_a_supervisor_that_knows_good_and_bad_alone_is_right_about_silence(runne
 
 
 @pytest.mark.parametrize(
-    ("first", "rungs"),
+    ("first", "escalation_steps"),
     [
         ("INT", [(signal.SIGINT, 5.0)]),
         ("INT", [(signal.SIGINT, 3.0), (signal.SIGTERM, 4.0)]),
@@ -112,10 +114,12 @@ def test_a_supervisor_that_knows_good_and_bad_alone_is_right_about_silence(runne
 )
 @pytest.mark.parametrize("name", ["silent-past-the-limit", "silent-and-ignores-term[raw]", "talks-while-it-is-ended"])
 def test_an_escalation_may_begin_with_another_signal(
-    runner: ScenarioRunner, name: str, first: str, rungs: Rungs
+    runner: ScenarioRunner, name: str, first: str, escalation_steps: EscalationSteps
 ) -> None:
     """Scenarios expect it where they say TERM, agents react to it as to TERM, and other steps may follow."""
-    assert list_failed_checks(runner, name, build_supervisor(rungs, outcomes=KNOWN, first_signal=first)) == {}
+    assert (
+        list_failed_checks(runner, name, build_supervisor(escalation_steps, outcomes=KNOWN, first_signal=first)) == {}
+    )
 
 
 def test_a_supervisor_that_does_not_begin_with_its_first_signal_is_red(runner: ScenarioRunner) -> None:

@@ -286,7 +286,7 @@ def test_a_pid_that_is_somebody_elses_by_now_is_spared(start: Callable[..., Agen
 
 
 @pytest.mark.slow
-def test_bystanders_survive_every_ladder() -> None:
+def test_unrelated_processes_survive_every_escalation() -> None:
     """A sibling, a daemon of another session, and the resource tracker of multiprocessing are children of ours, too."""
     told = subprocess.run([sys.executable, "-c", BYSTANDERS], capture_output=True, text=True, check=False, timeout=60)
     assert (told.stdout, told.stderr) == ("survived\n" * 3, "")

@@ -72,7 +72,7 @@ def test_steps_bytes_and_deeds_each_take_looks() -> None:
     """A pipe holds 64 KiB, and whoever looks empties it at most once a look."""
     assert PollingPace(50 * MS, None).tolerance == 500 * MS
     assert PollingPace(50 * MS, None, size=1 << 20).tolerance == (10 + 32) * 50 * MS
-    assert PollingPace(50 * MS, None, deeds=3).tolerance == (10 + 12) * 50 * MS
+    assert PollingPace(50 * MS, None, actions=3).tolerance == (10 + 12) * 50 * MS
 
 
 def test_nothing_is_late_before_the_first_look() -> None:

@@ -53,7 +53,7 @@ CASES: list[tuple[str, Any]] = [
     ("pipes_left: 0", 0),
     ("leaks: [helper]", ["helper"]),
     ("leaks: [agent 2, helper 12]", ["agent 2", "helper 12"]),
-    ("bystanders: unharmed", "unharmed"),
+    ("unrelated_processes: unharmed", "unharmed"),
 ]
 
 

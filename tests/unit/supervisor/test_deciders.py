@@ -129,66 +129,66 @@ def test_a_watchdog_explains_itself() -> None:
     assert watchdog.explain_expiry("inactivity_timeout", 12 * SECOND) == closed
 
 
-# Ladder.
+# Escalation.
 
 
 def test_a_good_end_is_lingered_terminated_and_killed() -> None:
     """Each step has the grace of a good end (C1)."""
-    ladder = Escalation(POLICY)
-    ladder.start_linger_grace(0)
-    assert (ladder.timer, ladder.deadline, ladder.has_signalled) == ("linger_grace", SECOND, False)
-    assert ladder.take_due_step(SECOND) == SendSignal("TERM")
-    assert (ladder.timer, ladder.deadline, ladder.has_signalled) == ("linger_kill_grace", 3 * SECOND, True)
-    assert ladder.take_due_step(3 * SECOND) == SendSignal("KILL")
-    assert (ladder.timer, ladder.deadline, ladder.rung) == ("", None, EscalationStep.DONE)
+    escalation = Escalation(POLICY)
+    escalation.start_linger_grace(0)
+    assert (escalation.timer, escalation.deadline, escalation.has_signalled) == ("linger_grace", SECOND, False)
+    assert escalation.take_due_step(SECOND) == SendSignal("TERM")
+    assert (escalation.timer, escalation.deadline, escalation.has_signalled) == ("linger_kill_grace", 3 * SECOND, True)
+    assert escalation.take_due_step(3 * SECOND) == SendSignal("KILL")
+    assert (escalation.timer, escalation.deadline, escalation.escalation_step) == ("", None, EscalationStep.DONE)
 
 
 def test_a_bad_end_has_the_longer_grace() -> None:
     """An agent that is given up may have much to put away (T1)."""
-    ladder = Escalation(POLICY)
-    assert ladder.terminate(SECOND) == SendSignal("TERM")
-    assert (ladder.timer, ladder.deadline) == ("kill_grace", 6 * SECOND)
+    escalation = Escalation(POLICY)
+    assert escalation.terminate(SECOND) == SendSignal("TERM")
+    assert (escalation.timer, escalation.deadline) == ("kill_grace", 6 * SECOND)
 
 
 def test_a_grace_counts_from_the_signal_that_was_sent() -> None:
     """A host that was away sends late and still waits in full."""
-    ladder = Escalation(POLICY)
-    ladder.start_linger_grace(0)
-    ladder.take_due_step(4 * SECOND)
-    assert ladder.deadline == 6 * SECOND
+    escalation = Escalation(POLICY)
+    escalation.start_linger_grace(0)
+    escalation.take_due_step(4 * SECOND)
+    assert escalation.deadline == 6 * SECOND
 
 
 def test_a_linger_that_is_withdrawn_waits_for_nothing() -> None:
     """The agent continues, and must not be terminated at the old instant."""
-    ladder = Escalation(POLICY)
-    ladder.start_linger_grace(0)
-    ladder.stop_waiting()
-    assert (ladder.rung, ladder.timer, ladder.deadline) == (EscalationStep.NONE, "", None)
+    escalation = Escalation(POLICY)
+    escalation.start_linger_grace(0)
+    escalation.stop_waiting()
+    assert (escalation.escalation_step, escalation.timer, escalation.deadline) == (EscalationStep.NONE, "", None)
 
 
 def test_nothing_is_withdrawn_after_the_signal() -> None:
     """TERM cannot be taken back, so neither can the grace after it."""
-    ladder = Escalation(POLICY)
-    ladder.start_linger_grace(0)
-    ladder.take_due_step(SECOND)
-    ladder.stop_waiting()
-    assert (ladder.rung, ladder.deadline) == (EscalationStep.KILL, 3 * SECOND)
+    escalation = Escalation(POLICY)
+    escalation.start_linger_grace(0)
+    escalation.take_due_step(SECOND)
+    escalation.stop_waiting()
+    assert (escalation.escalation_step, escalation.deadline) == (EscalationStep.KILL, 3 * SECOND)
 
 
 def test_leftovers_are_terminated_with_a_grace_of_their_own_and_once() -> None:
     """The agent has ended well or ill by itself; its descendants are only in the way (T6)."""
-    ladder = Escalation(POLICY)
-    assert ladder.end_leftovers(SECOND) == [SendSignal("TERM")]
-    assert (ladder.timer, ladder.deadline) == ("leftover_kill_grace", 4 * SECOND)
-    assert ladder.end_leftovers(2 * SECOND) == []
+    escalation = Escalation(POLICY)
+    assert escalation.end_leftovers(SECOND) == [SendSignal("TERM")]
+    assert (escalation.timer, escalation.deadline) == ("leftover_kill_grace", 4 * SECOND)
+    assert escalation.end_leftovers(2 * SECOND) == []
 
 
 def test_the_ladder_ends_with_the_agent_reaped() -> None:
     """No zombie stays, and no timer (T3)."""
-    ladder = Escalation(POLICY)
-    ladder.terminate(0)
-    assert ladder.finish() == [machine_events.ReapAgent(), machine_events.FinishRun()]
-    assert ladder.deadline is None
+    escalation = Escalation(POLICY)
+    escalation.terminate(0)
+    assert escalation.finish() == [machine_events.ReapAgent(), machine_events.FinishRun()]
+    assert escalation.deadline is None
 
 
 # Completion.

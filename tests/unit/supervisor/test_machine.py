@@ -222,7 +222,7 @@ def test_an_agent_that_cannot_be_started_ends_the_run(errno: int, code: int) -> 
 # The driver.
 
 
-class Diary(RunMachine):
+class Log(RunMachine):
     """A machine with fixed answers, which writes down what it is fed."""
 
     def __init__(self, answers: dict[type[Any], list[MachineCommand]], pages: list[Any]) -> None:
@@ -304,7 +304,7 @@ class World:
 def look_once(answers: dict[type[Any], list[MachineCommand]], *ready: str) -> list[Any]:
     """Take one look at a world; give what was fed and done, in one order."""
     pages: list[Any] = []
-    driver = Driver(Diary(answers, pages), lambda _containment: World(pages, set(ready)), lambda: 0)
+    driver = Driver(Log(answers, pages), lambda _containment: World(pages, set(ready)), lambda: 0)
     driver.agent = World(pages, set(ready))
     driver.look()
     return pages

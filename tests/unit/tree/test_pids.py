@@ -8,8 +8,7 @@ import threading
 
 import pytest
 
-from pytest_agentproc.tree import _membership as _kin
-from pytest_agentproc.tree import open_pidfd
+from pytest_agentproc.tree import _membership, open_pidfd
 
 
 def test_who_lives_is_opened() -> None:
@@ -60,7 +59,7 @@ def test_parents_come_before_children_whose_pids_are_smaller(monkeypatch: pytest
     def below(pid: int) -> list[int]:
         return [process_id for child in children.get(pid, []) for process_id in (child, *below(child))]
 
-    monkeypatch.setattr(_kin, "list_descendants", below)
-    monkeypatch.setattr(_kin, "list_session_members", lambda _session: [3, 5, 7, 40, 90])
-    monkeypatch.setattr(_kin, "read_parent", lambda pid: parents.get(pid, 1))
-    assert list(_kin.DescentTree(12).find_candidates({}, 0.0)) == [40, 7, 5, 3, 90]  # type: ignore[arg-type]  # a line asks nobody
+    monkeypatch.setattr(_membership, "list_descendants", below)
+    monkeypatch.setattr(_membership, "list_session_members", lambda _session: [3, 5, 7, 40, 90])
+    monkeypatch.setattr(_membership, "read_parent", lambda pid: parents.get(pid, 1))
+    assert list(_membership.DescentTree(12).find_candidates({}, 0.0)) == [40, 7, 5, 3, 90]  # type: ignore[arg-type]  # a line asks nobody

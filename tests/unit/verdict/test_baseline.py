@@ -25,7 +25,7 @@ LISTED = """\
 - scenario: one
   check: outcome
   reason: "we call it failed: a matter of taste"  # kept
-# About the ladder.
+# About the escalation.
 - scenario: two
   check: signals
   subject: mine
@@ -150,7 +150,7 @@ def test_what_passes_goes_with_its_comments_and_what_is_new_comes_last() -> None
         build_judged_scenario("two", signals="passed"),
         build_judged_scenario("four", leaks="known", text="known", outcome="passed"),
     )
-    begin, _, rest = LISTED.partition("# About the ladder.\n")
+    begin, _, rest = LISTED.partition("# About the escalation.\n")
     assert text == (
         begin
         + rest.partition("no TERM yet\n")[2]

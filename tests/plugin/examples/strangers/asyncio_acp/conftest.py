@@ -130,10 +130,10 @@ class Play:
     async def run(self):
         while not self.caller.is_done:
             self.wake.clear()
-            deeds = self.caller.act(self.now())
-            for action in deeds:
+            actions = self.caller.act(self.now())
+            for action in actions:
                 await self.session_protocols[action.session].do(action)
-            if not deeds and not self.caller.is_done:
+            if not actions and not self.caller.is_done:
                 at = self.caller.deadline
                 try:
                     await asyncio.wait_for(self.wake.wait(), None if at is None else max(0, at - self.now()) / 1e9 / self.scale)

@@ -1,4 +1,4 @@
-"""The diary of a fake in real time: the messages for a hub, in a file of its own. Owns the form; knows no player.
+"""The log of a fake in real time: the messages for a hub, in a file of its own. Owns the form; knows no player.
 
 A file is called after the process's pid and holds entries, each four bytes of length and a marshalled tuple: the
 instant (nanoseconds of the machine's monotonic clock), and a message as `pytest_agentproc.fake_agents.wire` has it:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    DiaryEntry = tuple[int, tuple[Any, ...]]
+    LogEntry = tuple[int, tuple[Any, ...]]
 
 SPARE_FILE_NAME = "spare"
 """The file that lies ready."""
@@ -30,14 +30,14 @@ SPARE_FILE_NAME = "spare"
 _LENGTH_PREFIX_BYTES = 4
 
 
-def encode_diary_entry(at: int, message: tuple[Any, ...]) -> bytes:
+def encode_log_entry(at: int, message: tuple[Any, ...]) -> bytes:
     """Give the bytes of one entry."""
     data = marshal.dumps((at, message))
     return len(data).to_bytes(_LENGTH_PREFIX_BYTES, "little") + data
 
 
-def decode_diary_entries(data: bytes) -> Iterator[DiaryEntry]:
-    """Read a whole diary; a last entry that was cut off is left out."""
+def decode_log_entries(data: bytes) -> Iterator[LogEntry]:
+    """Read a whole log; a last entry that was cut off is left out."""
     start = 0
     while start + _LENGTH_PREFIX_BYTES <= len(data):
         end = start + _LENGTH_PREFIX_BYTES + int.from_bytes(data[start : start + _LENGTH_PREFIX_BYTES], "little")

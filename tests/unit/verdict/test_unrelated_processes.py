@@ -1,4 +1,4 @@
-"""The check on bystanders, in words: what was signalled, by whom, and why that is wrong."""
+"""The check on unrelated processes, in words: what was signalled, by whom, and why that is wrong."""
 
 from __future__ import annotations
 
@@ -65,21 +65,21 @@ def build_stray_signal(to: str, **more: Any) -> Events:
 def test_a_harmed_bystander_fails_without_a_word_in_the_file(events: Events, observed: str, hint: str) -> None:
     """Like a leak, it needs no request; it says who it was, where the signal came from, and what to do."""
     (row,) = judge_events(events=events)
-    assert (row.key, row.line, row.wanted, row.verdict) == ("bystanders", 0, "unharmed", Verdict.FAILED)
+    assert (row.key, row.line, row.wanted, row.verdict) == ("unrelated_processes", 0, "unharmed", Verdict.FAILED)
     assert (row.seen, row.hint) == (observed, hint)
 
 
 def test_a_file_may_state_it() -> None:
     """So that a defect can be said to turn it red."""
-    assert judge_one_key("bystanders", "unharmed") == ("passed", "unharmed", "unharmed", "")
-    assert judge_one_key("bystanders", "unharmed", events=build_stray_signal("itself"))[0] == "failed"
+    assert judge_one_key("unrelated_processes", "unharmed") == ("passed", "unharmed", "unharmed", "")
+    assert judge_one_key("unrelated_processes", "unharmed", events=build_stray_signal("itself"))[0] == "failed"
 
 
 def test_a_signal_for_a_pid_that_is_free_harms_nobody() -> None:
     """It might have hit the next process of that pid: it is reported, and decides nothing."""
     events = build_stray_signal("freed", who="agent")
     assert judge_events(events=events) == ()
-    assert judge_one_key("bystanders", "unharmed", events=events)[2] == (
+    assert judge_one_key("unrelated_processes", "unharmed", events=events)[2] == (
         "unharmed; TERM to 7, the pid that agent had, sent by s.py:3"
     )
 
@@ -94,13 +94,18 @@ def test_many_are_counted() -> None:
 def test_it_is_seen_through_a_fault() -> None:
     """A run that ended in a deadlock may have killed a process before; the deadlock fails it for itself."""
     rows = judge_events(events=build_stray_signal("itself"), fault=Deadlock("nobody can move"))
-    assert [(row.key, row.verdict) for row in rows] == [("outcome", Verdict.FAILED), ("bystanders", Verdict.FAILED)]
+    assert [(row.key, row.verdict) for row in rows] == [
+        ("outcome", Verdict.FAILED),
+        ("unrelated_processes", Verdict.FAILED),
+    ]
     stated = judge_events(
-        Expected("bystanders", "unharmed"), events=build_stray_signal("itself"), fault=Deadlock("nobody can move")
+        Expected("unrelated_processes", "unharmed"),
+        events=build_stray_signal("itself"),
+        fault=Deadlock("nobody can move"),
     )
     assert [(row.key, row.line, row.verdict) for row in stated] == [
         ("outcome", 0, Verdict.FAILED),
-        ("bystanders", 9, Verdict.FAILED),
+        ("unrelated_processes", 9, Verdict.FAILED),
     ]
     assert choose_overall_verdict(rows) is Verdict.FAILED
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from pytest_agentproc.harness._bystanders import (
+from pytest_agentproc.harness._unrelated_processes import (
     is_unrelated_process,
     iterate_group_members,
     read_alive_or_stopped,
@@ -44,7 +44,7 @@ def seen(pid: int) -> ProcessStat | None:
 
 
 @pytest.mark.parametrize("pid", [1, 20, 30, 60, 80, 81, 82, 90])
-def test_who_was_there_before_and_his_children_are_bystanders(pid: int) -> None:
+def test_who_was_there_before_and_his_children_are_unrelated_processes(pid: int) -> None:
     """The processes above, an earlier child, another worker of xdist and its agents."""
     assert is_unrelated_process(pid, BEGUN, ME, seen)
 

@@ -1,4 +1,4 @@
-"""The diaries of one fake, beside its supervisor's view: which process an exit belongs to, and which one is left."""
+"""The logs of one fake, beside its supervisor's view: which process an exit belongs to, and which one is left."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from pytest_agentproc.clock import SystemClock
-from pytest_agentproc.fake_agents import diary
+from pytest_agentproc.fake_agents import process_log
 from pytest_agentproc.harness import _leftovers as _kept
 from pytest_agentproc.harness._leftovers import KeeperScope
 from pytest_agentproc.harness.fakes import _fake_log as _diaries
@@ -32,7 +32,7 @@ def _list_ends(folder: Path, deaths: list[tuple[int, int]], observed: list[int])
     """Give the ends of two agents, born at 0 and 100, of whose deaths the broker told so, and their supervisor so."""
     (folder / "book").mkdir()
     for pid, born in ((FIRST, 0), (SECOND, 100)):
-        (folder / "book" / str(pid)).write_bytes(diary.encode_diary_entry(born, ("H", 0, -1, "agent", 0)))
+        (folder / "book" / str(pid)).write_bytes(process_log.encode_log_entry(born, ("H", 0, -1, "agent", 0)))
     (folder / "deaths").write_text("".join(f"{pid} {at}\n" for pid, at in deaths))
     record = Record({})
     for at in observed:
@@ -57,7 +57,7 @@ def test_an_end_that_nobody_saw_is_when_the_broker_noted_it(tmp_path: Path) -> N
 def test_an_end_that_was_given_once_does_not_move_when_the_broker_reports_it(tmp_path: Path) -> None:
     """A test may ask between a death and the broker's report of it, and compare what it was given."""
     (tmp_path / "book").mkdir()
-    (tmp_path / "book" / str(FIRST)).write_bytes(diary.encode_diary_entry(0, ("H", 0, -1, "agent", 0)))
+    (tmp_path / "book" / str(FIRST)).write_bytes(process_log.encode_log_entry(0, ("H", 0, -1, "agent", 0)))
     (tmp_path / "deaths").touch()
     log, record = FakeLog(tmp_path / "book", tmp_path / "deaths", SystemClock(1, 0)), Record({})
     log.command = str(tmp_path / "agent")
@@ -71,7 +71,7 @@ def test_an_end_that_was_given_once_does_not_move_when_the_broker_reports_it(tmp
 def test_a_line_that_the_broker_is_still_writing_is_no_death(tmp_path: Path) -> None:
     """The log is read while a test runs: half a number is another number."""
     (tmp_path / "book").mkdir()
-    (tmp_path / "book" / str(FIRST)).write_bytes(diary.encode_diary_entry(0, ("H", 0, -1, "agent", 0)))
+    (tmp_path / "book" / str(FIRST)).write_bytes(process_log.encode_log_entry(0, ("H", 0, -1, "agent", 0)))
     (tmp_path / "deaths").write_text(f"{FIRST} 30")
     log = FakeLog(tmp_path / "book", tmp_path / "deaths", SystemClock(1, 0))
     log.command = str(tmp_path / "agent")
@@ -86,15 +86,15 @@ def test_the_end_of_a_fake_kills_its_processes_however_slow_a_search_is(
     (tmp_path / "book").mkdir()
     seconds = count(0, 1)
     monkeypatch.setattr(_diaries, "time", SimpleNamespace(monotonic=lambda: float(next(seconds))))
-    diaries = FakeLog(tmp_path / "book", tmp_path / "deaths", SystemClock(1, 0))
-    diaries.command = launcher
+    logs = FakeLog(tmp_path / "book", tmp_path / "deaths", SystemClock(1, 0))
+    logs.command = launcher
     with subprocess.Popen([launcher], executable="/bin/cat", stdin=PIPE, stdout=PIPE, bufsize=0) as left:
         assert left.stdin is not None
         assert left.stdout is not None
         left.stdin.write(b"?")
         left.stdout.read(1)  # it is through its exec: /proc shows its words
         try:
-            diaries.end()
+            logs.end()
             assert not read_command_words(left.pid)
         finally:
             left.kill()

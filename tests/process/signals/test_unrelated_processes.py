@@ -14,8 +14,8 @@ import anyio.to_thread
 import pytest
 
 from pytest_agentproc.clock import VirtualClock
-from pytest_agentproc.harness._bystanders import read_boot_ticks
 from pytest_agentproc.harness._signal_guard import _KnownProcess, guard_signals
+from pytest_agentproc.harness._unrelated_processes import read_boot_ticks
 from pytest_agentproc.procfs import read_stat
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import TRIVIAL_SUBJECTS, NeverStartsAgent, StartsAgentAndReturns, reference_supervisor
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Process = subprocess.Popen[bytes]
     CallerAction = Callable[[Process, Process], object]
 
-HERE = "tests/process/signals/test_bystanders.py"
+HERE = "tests/process/signals/test_unrelated_processes.py"
 SCENARIO = build_scenario("- say: one\n- spawn: helper\n- linger: 5s")
 PROGRAM = "import sys\nprint(flush=True)\nsys.stdin.read()"
 
@@ -89,7 +89,7 @@ def other() -> Iterator[Process]:
 
 def find_bystander_check(played: PlayResult) -> CheckRow | None:
     """Give the row, if there is one."""
-    return next((row for row in judge_all_expectations(played) if row.key == "bystanders"), None)
+    return next((row for row in judge_all_expectations(played) if row.key == "unrelated_processes"), None)
 
 
 def signal_by_pidfd(pid: int, signum: int) -> None:
@@ -127,7 +127,7 @@ def read_process_name(pid: int) -> str:
 def test_a_signal_for_somebody_else_is_told_and_not_delivered(
     runner: ScenarioRunner, other: Process, action: str
 ) -> None:
-    """Red on `bystanders`, with the victim and the line of the supervisor's own code; this test survives."""
+    """Red on `unrelated_processes`, with the victim and the line of the supervisor's own code; this test survives."""
     does, words = WRONG[action]
     played = runner.play(SCENARIO, Faulty(lambda agent: does(agent, other)))
     row = find_bystander_check(played)
@@ -137,7 +137,9 @@ def test_a_signal_for_somebody_else_is_told_and_not_delivered(
     line = (signal_by_pidfd if action == "by pidfd" else does).__code__.co_firstlineno
     assert row.seen.endswith(f", sent by {HERE}:{line + 4 if action == 'by pidfd' else line}")
     assert row.hint
-    assert [row.key for row in judge_all_expectations(played) if row.verdict is Verdict.FAILED] == ["bystanders"]
+    assert [row.key for row in judge_all_expectations(played) if row.verdict is Verdict.FAILED] == [
+        "unrelated_processes"
+    ]
 
 
 @pytest.mark.parametrize("is_real", [False, True], ids=["virtual", "real"])
@@ -184,7 +186,7 @@ def test_a_pid_that_is_free_by_now_is_noted_and_fails_nothing(
     )
 
 
-def test_a_pid_that_is_somebody_elses_by_now_is_a_bystanders(other: Process) -> None:
+def test_a_pid_that_is_somebody_elses_by_now_is_an_unrelated_processes(other: Process) -> None:
     """Its agent had that number, has ended and is reaped, and the kernel gave the number away."""
     notes: list[dict[str, Any]] = []
     with guard_signals(notes.append, lambda _pid: _KnownProcess("agent", is_reaped=True, is_agent=True)):
@@ -322,7 +324,9 @@ def test_only_a_subjects_run_is_watched() -> None:
 )
 def test_who_signals_nobody_else_passes(runner: ScenarioRunner, subject: Subject) -> None:
     """The check is stated here, so that it has a row; null never started an agent."""
-    scenario = loads("scenario: a\nagent: pi\nscript: [{say: a}, {linger: 5s}]\nexpect: {bystanders: unharmed}\n")
+    scenario = loads(
+        "scenario: a\nagent: pi\nscript: [{say: a}, {linger: 5s}]\nexpect: {unrelated_processes: unharmed}\n"
+    )
     played = runner.play(scenario, subject)
     row = find_bystander_check(played)
     assert row is not None

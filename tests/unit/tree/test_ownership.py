@@ -15,7 +15,7 @@ SECOND = 1_000_000_000
 def build_process(
     pid: int, parent: int = ME, session: int = SESSION, state: str = "alive", born: int = 5 * SECOND
 ) -> ProcessState:
-    """Make a sighting of a process that was born at 5 s."""
+    """Make a snapshot of a process that was born at 5 s."""
     return ProcessState(pid, parent, session, state, born, f"program {pid}")
 
 
@@ -24,14 +24,14 @@ def build_start(pid: int, number: int = 0, *, is_own: bool = True, at: int = 5 *
     return ProcessStart(number, f"start {pid}", (f"test.py:{pid}",), is_own=is_own, pid=pid, at=at)
 
 
-def judge_ownership(*sightings: ProcessState, **known: Any) -> Ownership:
+def judge_ownership(*snapshots: ProcessState, **known: Any) -> Ownership:
     """Judge them, with others about who might have started what nothing is known of, unless told otherwise."""
-    return attribute_processes(sightings, OwnershipFacts(ME, SESSION, **{"others": True, **known}))
+    return attribute_processes(snapshots, OwnershipFacts(ME, SESSION, **{"others": True, **known}))
 
 
 def list_owned(found: Ownership) -> dict[int, tuple[str, int]]:
     """Give how each belongs, and the start of its root."""
-    return {owned.sighting.pid: (owned.how, owned.start.pid if owned.start else 0) for owned in found.mine}
+    return {owned.snapshot.pid: (owned.how, owned.start.pid if owned.start else 0) for owned in found.mine}
 
 
 def test_a_child_belongs_by_its_start() -> None:
