@@ -24,7 +24,7 @@ def test_leaves_none():
 
 
 @pytest.mark.slow
-def test_a_test_that_leaves_a_process_is_told(pytester: pytest.Pytester) -> None:
+def test_a_test_that_leaves_a_process_is_reported(pytester: pytest.Pytester) -> None:
     """A check that cannot fail would let every process test leak."""
     pytester.makeconftest((ROOT / "tests" / "conftest.py").read_text("utf-8"))
     pytester.makepyfile(SUITE)

@@ -37,7 +37,7 @@ def test_a_page_of_the_documentation_fits_on_a_phone(site: Path, name: str, tmp_
 
 
 @pytest.mark.parametrize("name", PAGES[:3])
-def test_a_page_of_the_documentation_is_dark_for_users_who_prefer_that(site: Path, name: str, tmp_path: Path) -> None:
+def test_a_page_of_the_documentation_has_a_dark_mode(site: Path, name: str, tmp_path: Path) -> None:
     """White paper at night hurts."""
     script = "return getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number)"
     dark, light = (

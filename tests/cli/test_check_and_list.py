@@ -34,7 +34,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.slow
-def test_check_tells_all_problems_of_all_files(capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_reports_all_problems_of_all_files(capsys: pytest.CaptureFixture[str]) -> None:
     """Editors and continuous integration read `file:line:column: message`, one problem a line."""
     assert main(["check", "good.scenario.yaml"]) == 0
     assert capsys.readouterr().out == ""
@@ -48,7 +48,7 @@ def test_check_tells_all_problems_of_all_files(capsys: pytest.CaptureFixture[str
     )
 
 
-def test_a_word_that_somebody_else_may_add_is_told_to_be_known_to_pytest(
+def test_a_word_that_a_plugin_may_add_is_reported_as_known_to_pytest(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The author of a contributed dialect learns at once which plugin knows it; a typing mistake has its own hint."""

@@ -119,7 +119,7 @@ def pytest_agentproc_subjects():
 
 
 @pytest.mark.slow
-def test_a_mistake_that_all_scenarios_tell_of_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_mistake_in_all_scenarios_is_reported_once(capsys: pytest.CaptureFixture[str]) -> None:
     """Why nothing was judged; a scenario for information alone is not counted."""
     Path("conftest.py").write_text(RAISES, "utf-8")
     assert (
@@ -149,7 +149,7 @@ def test_the_command_that_is_printed_for_a_program_is_the_commands_own(capsys: p
 
 
 @pytest.mark.slow
-def test_a_wrapper_that_is_not_there_is_told_before_anything_is_run(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_wrapper_is_reported_before_anything_is_run(capsys: pytest.CaptureFixture[str]) -> None:
     """It would be an adapter error of each scenario."""
     assert main(["conform", "--command", "python3 no_such.py {agent}"]) == 2
     assert capsys.readouterr().err.startswith("agentproc conform: adapter error: python3: there is no no_such.py in ")

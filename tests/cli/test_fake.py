@@ -98,7 +98,7 @@ def test_a_folder_of_fakes_is_written_anew_but_nothing_else_is(made: Path, capsy
 
 
 @pytest.mark.slow
-def test_a_harness_that_is_none_is_told_at_once(made: Path) -> None:
+def test_a_harness_that_is_none_is_reported_at_once(made: Path) -> None:
     """It is better that a fake does not start than that a misspelling lets it outlive its harness."""
     for harness, reported in (("me", "AGENTPROC_HARNESS=me: it must be"), ("999999999", "process 999999999 is gone")):
         env = {"AGENTPROC_HARNESS": harness}

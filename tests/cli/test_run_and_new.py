@@ -140,7 +140,7 @@ def test_what_new_writes_passes(dialect: str, capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.slow
-def test_run_tells_the_timeline_as_it_happens_and_the_verdict_last(capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_prints_the_timeline_as_it_happens_and_the_verdict_last(capsys: pytest.CaptureFixture[str]) -> None:
     """One looks at one scenario to see what happens, and when."""
     capsys.readouterr()
     assert main(["run", "raw.scenario.yaml"]) == 0
@@ -173,7 +173,7 @@ def test_a_full_disk_is_a_sentence() -> None:
     )
 
 
-def test_run_in_the_model_tells_the_same_without_a_process(capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_in_the_model_reports_the_same_without_a_process(capsys: pytest.CaptureFixture[str]) -> None:
     """The author of a scenario looks at it after each word; the record is that of virtual time."""
     capsys.readouterr()
     assert main(["run", "raw.scenario.yaml", "--clock", "model"]) == 0
@@ -183,7 +183,9 @@ def test_run_in_the_model_tells_the_same_without_a_process(capsys: pytest.Captur
 
 
 @pytest.mark.parametrize("name", ["pi-stderr-flood", "big-output-before-the-prompt", "claude-line-without-end"])
-def test_more_than_is_kept_of_an_instant_is_told_as_it_happens(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_more_than_is_kept_of_an_instant_is_printed_as_it_happens(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A record that was joined already is not joined once more."""
     assert main(["run", str(find_bundled_path(name)), "--clock", "model"]) == 0
     output = capsys.readouterr().out

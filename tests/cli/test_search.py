@@ -99,7 +99,7 @@ def test_nothing_found_is_said_with_its_seed(tmp_path: Path, capsys: pytest.Capt
 
 
 @pytest.mark.slow
-def test_several_at_a_time_are_told_as_one_after_the_other(
+def test_several_at_a_time_are_printed_one_after_the_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The same seed draws the same settings, whoever draws them, and the files come in the order of their names."""
@@ -173,7 +173,7 @@ def test_a_file_whose_agent_there_is_nowhere_is_not_searched(
 
 
 @pytest.mark.slow
-def test_settings_that_are_not_played_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_settings_that_are_not_played_are_counted_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Only what was played was found to be sound."""
     file = tmp_path / "speaks.scenario.yaml"
     file.write_text(_PAST_ITS_END.replace("- say: y", "- one_of: [{say: y}, {exit: 0}]"), "utf-8")

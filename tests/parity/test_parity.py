@@ -51,7 +51,7 @@ def _find_difference(runner: ScenarioRunner, scenario: Scenario, backend: str) -
 
 
 @pytest.mark.parametrize("scenario", load_all_bundled(), ids=lambda scenario: scenario.id)
-def test_the_model_foretells_the_corpus(runner: ScenarioRunner, backend: str, scenario: Scenario) -> None:
+def test_the_model_predicts_the_corpus(runner: ScenarioRunner, backend: str, scenario: Scenario) -> None:
     """A verdict is only as true as the order of the events that it is drawn from."""
     assert _find_difference(runner, scenario, backend) == ""
 
@@ -70,7 +70,7 @@ def _select_comparable_artifacts(files: Mapping[str, bytes] | None) -> dict[str,
 
 
 @pytest.mark.parametrize("scenario", _KEPT, ids=lambda scenario: scenario.id)
-def test_the_model_foretells_the_artifacts(runner: ScenarioRunner, backend: str, scenario: Scenario) -> None:
+def test_the_model_predicts_the_artifacts(runner: ScenarioRunner, backend: str, scenario: Scenario) -> None:
     """The bytes on a disk, or the leftovers of a failing one, equal the bytes in memory."""
     foretold = _select_comparable_artifacts(run_in_model(scenario, reference_supervisor()).artifacts)
     assert foretold is not None
@@ -83,13 +83,13 @@ def test_the_model_foretells_the_artifacts(runner: ScenarioRunner, backend: str,
 
 
 @pytest.mark.parametrize("claim", CASES)
-def test_the_model_foretells_the_cases_of_the_tie_rules(runner: ScenarioRunner, backend: str, claim: str) -> None:
+def test_the_model_predicts_the_cases_of_the_tie_rules(runner: ScenarioRunner, backend: str, claim: str) -> None:
     """These show a broken tie rule where most scenarios do not."""
     assert _find_difference(runner, load_case(claim), backend) == ""
 
 
 @pytest.mark.parametrize("action", ["{cancel: {}}", "{stop: {}}", "{close: {}}", "{prompt: two}"])
-def test_the_model_foretells_an_answer_at_the_instant_of_something_else(
+def test_the_model_predicts_an_answer_at_the_instant_of_something_else(
     runner: ScenarioRunner, backend: str, action: str
 ) -> None:
     """The handler is a task of its own: it answers when the caller, which acts at the same instant, waits again."""
@@ -103,7 +103,7 @@ def test_the_model_foretells_an_answer_at_the_instant_of_something_else(
 
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("claim", KINDS)
-def test_the_model_foretells_every_kind_of_descendant(
+def test_the_model_predicts_every_kind_of_descendant(
     runner: ScenarioRunner, backend: str, claim: str, end: str
 ) -> None:
     """The kinds differ only in the processes found by a supervisor, the kernel's signals, and the processes left."""
@@ -111,7 +111,7 @@ def test_the_model_foretells_every_kind_of_descendant(
 
 
 @pytest.mark.parametrize("number", range(len(load_pairs())))
-def test_the_model_foretells_two_agents_at_once(runner: ScenarioRunner, backend: str, number: int) -> None:
+def test_the_model_predicts_two_agents_at_once(runner: ScenarioRunner, backend: str, number: int) -> None:
     """Several runs under one clock go one at a time, by declaration."""
     bounds = bind_all(load_pairs()[number])
     assert compute_normal_form(play_together(runner, bounds, backend)[0]) == compute_normal_form(
@@ -121,7 +121,7 @@ def test_the_model_foretells_two_agents_at_once(runner: ScenarioRunner, backend:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("batch", _BATCHES)
-def test_the_model_foretells_random_programs(runner: ScenarioRunner, backend: str, batch: int) -> None:
+def test_the_model_predicts_random_programs(runner: ScenarioRunner, backend: str, batch: int) -> None:
     """Five hundred programs in all, made of few instants, so that nearly everything happens at once."""
     seeds = range(batch * _BATCH, (batch + 1) * _BATCH)
     assert [text for seed in seeds if (text := _find_difference(runner, draw_program(seed), backend))] == []

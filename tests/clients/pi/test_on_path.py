@@ -51,7 +51,7 @@ def test_a_shell_takes_an_error_for_a_success(shell: Client) -> None:
 
 
 @mark_finding("a shell script that runs pi, $(pi)", "is killed while it works", "has exit code 137, and half an answer")
-def test_a_shell_is_told_of_a_kill(shell: Client) -> None:
+def test_a_shell_gets_the_code_of_a_kill(shell: Client) -> None:
     """The code is 128 and the signal."""
     run = shell("captures", "- say: well\n- die: KILL")
     assert (run["ran"]["code"], run["ran"]["ends"]) == (137, 0)
@@ -113,7 +113,7 @@ def test_a_pipe_hides_the_exit_code(shell: Client) -> None:
     "lingers after its answer, and dies of TERM or exits 143",
     "has exit code 143 for both",
 )
-def test_a_shell_cannot_tell_a_signal_from_a_code(shell: Client, end: dict[str, int | str]) -> None:
+def test_a_shell_cannot_distinguish_a_signal_from_a_code(shell: Client, end: dict[str, int | str]) -> None:
     """A caller that ends the agent must not judge by the code."""
     steps = [AT_TERM] if "code" in end else []
     run = shell("stops", "\n".join([*steps, "- answer: done", "- linger: for ever"]))
@@ -178,7 +178,7 @@ def test_the_wrapper_takes_an_exit_at_term_for_a_failure(script: Client) -> None
     "lingers after its answer, and ignores TERM",
     "kills it, and reports success",
 )
-def test_the_wrapper_kills_who_ignores_term(script: Client) -> None:
+def test_the_wrapper_kills_an_agent_that_ignores_term(script: Client) -> None:
     """Both graces pass."""
     run = script("wraps", f"{IGNORES_TERM}\n- answer: done\n- linger: for ever")
     assert run["verdict"]["success"] is True

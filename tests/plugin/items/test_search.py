@@ -59,7 +59,7 @@ catches: {no-such-defect: outcome}
 
 
 @pytest.mark.slow
-def test_who_does_right_stays_green_and_who_does_not_is_found_in_a_file_without_open_values(
+def test_a_right_supervisor_stays_green_and_a_wrong_one_is_found_in_a_file_without_open_values(
     pytester: pytest.Pytester,
 ) -> None:
     """One run for both: whatever moves in the file, the careful one meets it; the impatient one does not know why."""

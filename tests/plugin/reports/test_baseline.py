@@ -95,7 +95,7 @@ def test_a_listed_key_that_does_not_exist_fails_it_too(pytester: pytest.Pytester
         (KNOWN.replace("reason", "raeson"), f"{FILE}:2:3: the entry has no reason: write reason: ..."),
     ],
 )
-def test_a_mistake_in_the_file_is_told_before_anything_is_collected(
+def test_a_mistake_in_the_file_is_reported_before_anything_is_collected(
     pytester: pytest.Pytester, text: str, message: str
 ) -> None:
     """With its place; a bundled scenario need not be collected to be known."""

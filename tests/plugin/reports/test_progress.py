@@ -70,7 +70,7 @@ def test_a_terminal_shows_how_far_it_is(pytester: pytest.Pytester) -> None:
 
 @pytest.mark.once
 @pytest.mark.slow
-def test_with_workers_it_is_told_once(pytester: pytest.Pytester) -> None:
+def test_with_workers_it_is_reported_once(pytester: pytest.Pytester) -> None:
     """The process that reports counts for all of them."""
     assert [line for line in run_on_terminal(pytester, "-n", "1", "-k", "not own") if "agentproc: " in line] == LINES
 

@@ -66,7 +66,7 @@ def test_each_of_several_subjects_has_its_own(pytester: pytest.Pytester) -> None
     ]
 
 
-def test_what_should_be_told_and_is_not_is_skipped_with_the_reason(pytester: pytest.Pytester) -> None:
+def test_a_missing_report_is_skipped_with_the_reason(pytester: pytest.Pytester) -> None:
     """The sentence and the exit code say the same of it."""
     (pytester.path / "two.scenario.yaml").write_text(f"level: should\ncovers: [A1, T1]\n{RED}")
     result = pytester.runpytest("--agentproc-subject=mine:supervise", "-rs", "two.scenario.yaml", "one.scenario.yaml")

@@ -292,7 +292,7 @@ def pytest_agentproc_subjects():
 """
 
 
-def test_a_run_that_is_cancelled_counts_with_who_is_stated_to_bear_it(pytester: pytest.Pytester) -> None:
+def test_a_cancelled_run_counts_for_supervisors_that_state_cancellation(pytester: pytest.Pytester) -> None:
     """Without a statement, the result is reported, but not as a fault; a supervisor that says no is not asked."""
     cases = 'CASES = [("stated", True), ("unstated", None), ("never", False)]\n'
     pytester.makeconftest(cases + LEAVING)

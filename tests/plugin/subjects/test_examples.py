@@ -96,7 +96,7 @@ def test_a_supervisor_that_looks_in_turns_is_conformant(name: str, pytester: pyt
 
 
 @pytest.mark.slow
-def test_a_supervisor_that_kills_at_once_and_tells_little_is_conformant(pytester: pytest.Pytester) -> None:
+def test_a_supervisor_that_kills_at_once_and_reports_little_is_conformant(pytester: pytest.Pytester) -> None:
     """It states that it gives no grace, and keeps that; TERM, times and exit codes are a matter of style."""
     pytest.importorskip("trio")
     subject = "--agentproc-subject=tests.plugin.examples.at_once:subject"

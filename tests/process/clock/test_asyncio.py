@@ -101,7 +101,7 @@ def test_communicate_can_be_given_up_and_the_agent_killed(stand: Stand) -> None:
     assert stand.run(host) == (-9, 30.0)
 
 
-def test_terminate_is_heard_and_answered_in_the_agents_own_time(stand: Stand) -> None:
+def test_terminate_is_caught_and_answered_in_the_agents_own_time(stand: Stand) -> None:
     """A trapped TERM and its 1.5 s of cleaning up are seen exactly."""
     argv = stand.fake("- when: {signal: TERM}\n  do: [{silence: 1500ms}, {exit: 143}]\n- linger: for ever")
 
@@ -280,7 +280,7 @@ def test_an_agent_left_running_ends_with_the_clock(stand: Stand) -> None:
     assert (stand.seconds, process.returncode) == (1.0, -9)
 
 
-def test_what_a_program_leaves_behind_is_told_to_no_later_test(stand: Stand, caplog: pytest.LogCaptureFixture) -> None:
+def test_leftovers_of_a_program_reach_no_later_test(stand: Stand, caplog: pytest.LogCaptureFixture) -> None:
     """The garbage collector runs at any time: its finds from an ended program belong to no later test."""
 
     def leave() -> None:
@@ -307,7 +307,7 @@ def test_what_a_program_leaves_behind_is_told_to_no_later_test(stand: Stand, cap
 
 @pytest.mark.parametrize("closes", [False, True])
 @pytest.mark.parametrize("said", [b"hello", b"x" * 300_000], ids=["little", "more than a pipe holds"])
-def test_who_has_pipes_open_as_a_fault_unwinds_it_is_told_of_the_fault_alone(
+def test_a_program_with_open_pipes_gets_only_the_fault(
     stand: Stand, caplog: pytest.LogCaptureFixture, said: bytes, *, closes: bool
 ) -> None:
     """A pipe that is already ending is not ended again; a pipe that would wait for its reader for ever is ended."""

@@ -75,7 +75,7 @@ def test_a_stopped_agent_is_named_as_stopped(stand: Stand, backend: str) -> None
     assert "is stopped, last at line 4 (sleep)" in run_into_deadlock(stand, backend, host)
 
 
-def test_a_program_that_waits_for_itself_is_told_that_no_agent_lives(stand: Stand, backend: str) -> None:
+def test_the_error_of_a_program_that_waits_for_itself_says_that_no_agent_lives(stand: Stand, backend: str) -> None:
     """A deadlock without any agent is one as well."""
     assert run_into_deadlock(stand, backend, anyio.Event().wait) == (
         "nobody can move: the supervising program waits, and no timer of it runs; no agent lives"

@@ -27,7 +27,7 @@ WAITS = {
 
 @pytest.mark.skipif(not Path("/proc/self/syscall").exists(), reason="the kernel does not tell system calls")
 @pytest.mark.parametrize(("program", "is_told"), WAITS.values(), ids=WAITS)
-def test_a_wait_with_a_limit_is_told_from_one_without(program: str, is_told: bool) -> None:
+def test_a_wait_with_a_limit_is_distinguished_from_a_wait_without(program: str, is_told: bool) -> None:
     """This holds for each call, and for each name of its limit."""
     argv = [sys.executable, "-IS", "-c", f"print(flush=True); {program}"]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
@@ -40,7 +40,7 @@ def test_a_wait_with_a_limit_is_told_from_one_without(program: str, is_told: boo
     assert told is is_told
 
 
-def test_of_who_is_gone_nothing_is_told() -> None:
+def test_nothing_is_reported_of_processes_that_are_gone() -> None:
     """He may have ended as he was looked at."""
     process = subprocess.Popen(["true"])
     process.wait()

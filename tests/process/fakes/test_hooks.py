@@ -185,7 +185,7 @@ def test_a_signal_that_ends_the_agent_ends_its_hook(
     assert is_gone(hook, 0 if survives else CEILING) is not survives
 
 
-def test_a_process_that_a_hook_leaves_behind_holds_up_nothing(runner: ScenarioRunner, noted: Path) -> None:
+def test_a_process_that_a_hook_leaves_holds_up_nothing(runner: ScenarioRunner, noted: Path) -> None:
     """It has the pipe to the fake open."""
     events = run_fake_with_tool(
         runner, build_hook_settings("Stop", f"sleep 60 & echo $! > {noted}; echo out"), "--include-hook-events"

@@ -25,7 +25,7 @@ TWICE = "scenario: two starts\nagent: claude\nscripts: [[{answer: first}], [{ans
 
 
 @pytest.mark.parametrize(("dialect", "flag", "answer"), PROBES)
-def test_a_fake_tells_the_version_of_the_cli_that_it_stands_for(
+def test_a_fake_reports_the_version_of_the_cli_that_it_stands_for(
     runner: ScenarioRunner, dialect: str, flag: str, answer: str
 ) -> None:
     """It plays nothing: an agent that never ends answers, too."""
@@ -35,7 +35,7 @@ def test_a_fake_tells_the_version_of_the_cli_that_it_stands_for(
     fake.finish()
 
 
-def test_pi_tells_its_version_on_stderr_where_stdin_is_no_terminal(runner: ScenarioRunner) -> None:
+def test_pi_reports_its_version_on_stderr_where_stdin_is_no_terminal(runner: ScenarioRunner) -> None:
     """A shell's `$(pi --version)` is empty with the real CLI, and with its fake."""
     fake = runner.make_fake(loads("scenario: x\nagent: pi\nscript: [{silence: for ever}]", "x"))
     command = [fake.path, "--version"]

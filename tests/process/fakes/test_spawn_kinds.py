@@ -230,7 +230,7 @@ def start_through_another(argv: list[str]) -> int:
     return pid
 
 
-def test_an_agent_that_is_not_the_harness_own_child_tells_its_death(stand: Stand) -> None:
+def test_an_agent_that_is_not_the_harness_own_child_reports_its_death(stand: Stand) -> None:
     """Only its parent, a keeper perhaps, can ask the kernel for the signal that ended it."""
     argv = stand.fake("- silence: 5s")
 

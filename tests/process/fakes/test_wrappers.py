@@ -304,7 +304,7 @@ def test_a_program_that_waits_for_something_else_says_nothing_either(runner: Sce
     assert "'cat' (pid " in seen
 
 
-def test_a_right_supervisor_is_right_behind_a_shell_as_well(runner: ScenarioRunner) -> None:
+def test_a_right_supervisor_is_right_below_a_shell_as_well(runner: ScenarioRunner) -> None:
     """But it cannot see that the agent closed its stdin, which the shell has open: that is not applicable."""
 
     async def supervise(order: RunRequest) -> Any:

@@ -135,7 +135,7 @@ def _open_place(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @only_root
 @pytest.mark.usefixtures("_open_place")
 @pytest.mark.parametrize("name", _NAMES)
-def test_another_user_who_gets_through_is_refused(name: str) -> None:
+def test_another_user_that_connects_is_refused(name: str) -> None:
     """If the folder is opened by mistake, the kernel's word on the connecting user counts before anything is read."""
     with ScenarioRunner() as runner, contextlib.closing(Stand(runner)) as stand:
         path = _find_socket_path(stand, name)

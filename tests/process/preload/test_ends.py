@@ -78,7 +78,7 @@ def _wait_for_end(pid: int) -> None:
     os.close(descriptor)
 
 
-def test_what_is_left_behind_is_killed_and_named() -> None:
+def test_leftovers_are_killed_and_named() -> None:
     """Time would never move for a process that outlives the command."""
     run = run_in_virtual_time("sh", "-c", "sleep 1000 & exit 3")
     assert (run.code, run.virtual) == (3, "0")

@@ -125,7 +125,7 @@ def test_who_does_not_return_is_given_up(runner: ScenarioRunner, monkeypatch: py
     )
 
 
-def test_what_a_subject_leaves_behind_is_told_to_no_later_test(
+def test_leftovers_of_a_supervisor_reach_no_later_test(
     runner: ScenarioRunner, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The garbage collector runs at any time: its finds from an ended run belong to no later test."""

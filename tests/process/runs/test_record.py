@@ -186,7 +186,7 @@ def test_a_program_that_ignores_the_signal_goes_on_in_both(runner: ScenarioRunne
 
 
 @pytest.mark.slow
-def test_a_program_that_dies_of_the_signal_is_told_by_its_code(tmp_path: Path) -> None:
+def test_a_program_that_dies_of_the_signal_is_reported_by_its_code(tmp_path: Path) -> None:
     """The sender of the signal sees the same end as from a shell: 128 and the signal's number."""
     line = [*RECORD, "--out", str(tmp_path / "x.scenario.yaml"), "--", "sh", "-c", "echo ready; exec sleep 1000"]
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -236,7 +236,7 @@ def test_a_terminal_is_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_told_behind_a_recording(tmp_path: Path) -> None:
+def test_a_recording_ends_with_a_report(tmp_path: Path) -> None:
     """These lines and this file are the first sight for a first-time user of the recorder."""
     command = ["sh", "-c", 'echo "$MY_TOKEN"; echo "a rather long text"; exit 3']
     env = {**os.environ, "MY_TOKEN": "s3cr3t-v4lu3", "OTHER_TOKEN": "1"}
@@ -290,7 +290,9 @@ def test_what_is_told_behind_a_recording(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.slow
-def test_a_mistake_is_told_before_anything_runs(options: list[str], code: int, message: str, tmp_path: Path) -> None:
+def test_a_mistake_is_reported_before_anything_runs(
+    options: list[str], code: int, message: str, tmp_path: Path
+) -> None:
     """The message says the mistake and the remedy; no file is left."""
     completed = subprocess.run(
         [*RECORD, *options], capture_output=True, text=True, check=False, timeout=CEILING, cwd=tmp_path

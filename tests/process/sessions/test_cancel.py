@@ -102,7 +102,7 @@ def test_cancelled_at_any_point_it_leaves_nobody(make_stand: Callable[..., Stand
 
 
 @pytest.mark.parametrize("word", ["turn", "close", "stop"])
-def test_cancelling_who_waits_cancels_the_waiting_and_nothing_else(stand: Stand, backend: str, word: str) -> None:
+def test_cancelling_a_waiting_task_cancels_the_wait_and_nothing_else(stand: Stand, backend: str, word: str) -> None:
     """The turn continues and the order stands: a stopped agent is replaced, and gets the queued prompt."""
     argv = stand.fake(
         GREETS

@@ -72,7 +72,7 @@ expect:
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_a_drive_is_played_as_the_model_foretells(runner: ScenarioRunner, backend: str) -> None:
+def test_a_drive_is_played_as_the_model_predicts(runner: ScenarioRunner, backend: str) -> None:
     """Every event of both sides at its nanosecond, and the same answer."""
     scenario = loads(EVERYTHING, "everything")
     foretold, played = (

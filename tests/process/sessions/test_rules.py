@@ -262,7 +262,7 @@ def test_what_the_body_raises_comes_out_as_itself_after_the_end(stand: Stand, ba
         ({"argv": ["x"], "dialect": "pi", "mode": "json"}, "mode is 'json', but pi has rpc for a session"),
     ],
 )
-def test_a_callers_mistake_is_told(backend: str, arguments: dict[str, Any], message: str) -> None:
+def test_a_callers_mistake_is_an_error(backend: str, arguments: dict[str, Any], message: str) -> None:
     """An error that is no agent's doing is raised before anything is started."""
 
     async def host() -> None:

@@ -92,7 +92,7 @@ expect:
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_several_sessions_are_played_as_the_model_foretells(runner: ScenarioRunner, backend: str) -> None:
+def test_several_sessions_are_played_as_the_model_predicts(runner: ScenarioRunner, backend: str) -> None:
     """Every event of all sides at its nanosecond, and the same answers."""
     scenario = loads(EVERYTHING, "everything")
     foretold, played = (

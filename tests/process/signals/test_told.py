@@ -69,7 +69,7 @@ def _start_waiting_fake() -> Iterator[tuple[int, socket.socket]]:
             process.kill()
 
 
-def test_a_signal_is_told_before_the_handler_has_run() -> None:
+def test_a_signal_is_reported_before_the_handler_has_run() -> None:
     """A handler in Python does not report a signal between the interpreter's last look and the call that waits."""
     with _start_waiting_fake() as (pid, link):
         os.kill(pid, signal.SIGTERM)

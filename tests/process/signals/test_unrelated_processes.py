@@ -124,7 +124,7 @@ def read_process_name(pid: int) -> str:
 
 
 @pytest.mark.parametrize("action", WRONG)
-def test_a_signal_for_somebody_else_is_told_and_not_delivered(
+def test_a_signal_for_an_unrelated_process_is_reported_and_not_delivered(
     runner: ScenarioRunner, other: Process, action: str
 ) -> None:
     """Red on `unrelated_processes`, with the victim and the line of the supervisor's own code; this test survives."""

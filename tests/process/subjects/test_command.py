@@ -52,9 +52,7 @@ def play_real(
     ],
     ids=["words", "one word", "environment", "executable", "PATH"],
 )
-def test_it_is_told_of_the_agent_in_each_of_five_ways(
-    runner: ScenarioRunner, script: str, options: dict[str, Any]
-) -> None:
+def test_it_gets_the_agent_in_each_of_five_ways(runner: ScenarioRunner, script: str, options: dict[str, Any]) -> None:
     """A wrapper takes its agent as it always has; with a name or a path alone it makes the command line itself."""
     argv = ["sh", "-c", script, *options.pop("argv", [])]
     makes_it = "{agent}" not in f"{argv} {options}"
@@ -132,7 +130,7 @@ def test_a_file_of_its_own_says_what_its_exit_code_does_not(runner: ScenarioRunn
     ("written", "why"),
     [("", "there is no r.json in its {folder}"), ('{"end": {"text": "hello"}}', "there is no end.how in r.json")],
 )
-def test_a_program_that_does_not_say_what_it_should_is_told_with_its_end(
+def test_a_program_that_does_not_report_is_explained_with_its_end(
     runner: ScenarioRunner, written: str, why: str
 ) -> None:
     """Its author sees the missing file, the end of the program, and its words about that."""
@@ -150,7 +148,7 @@ def test_a_program_that_does_not_say_what_it_should_is_told_with_its_end(
 
 
 @pytest.mark.slow
-def test_a_program_that_dies_of_a_realtime_signal_is_told_by_its_number(runner: ScenarioRunner) -> None:
+def test_a_program_that_dies_of_a_realtime_signal_is_reported_by_its_number(runner: ScenarioRunner) -> None:
     """The signal has no name, and that is no mistake of the kit."""
     play = runner.play_real(HELLO, Command(["sh", "-c", "kill -40 $$", "{agent}"]), scale=100)
     assert "  the program dies of signal 40" in explain_play(play, judge_all_expectations(play))
@@ -158,7 +156,7 @@ def test_a_program_that_dies_of_a_realtime_signal_is_told_by_its_number(runner: 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", ['"text": null', '"other": 0'])
-def test_a_final_text_that_a_program_should_tell_and_does_not_is_lost(runner: ScenarioRunner, text: str) -> None:
+def test_a_final_text_that_a_program_does_not_report_is_lost(runner: ScenarioRunner, text: str) -> None:
     """The text of a completed run survives, whatever happened to the agent (C3)."""
     program = f'"$@" >/dev/null; echo \'{{"status": "completed", {text}}}\' >"$0/r.json"'
     says = {"outcome": {"json": "r.json", "key": "status"}, "text": {"json": "r.json", "key": "text"}}
@@ -269,7 +267,7 @@ def test_a_program_that_is_not_there_is_the_adapters_error(runner: ScenarioRunne
         ),
     ],
 )
-def test_a_file_that_is_wrong_is_told_in_one_clause(tmp_path: Path, written: str, message: str) -> None:
+def test_a_wrong_file_is_explained_in_one_clause(tmp_path: Path, written: str, message: str) -> None:
     """Place, value and what to do."""
     file = tmp_path / "mine.toml"
     file.write_text(written, "utf-8")
@@ -318,7 +316,9 @@ async def supervise_unscaled(order: RunRequest) -> str:
     ],
     ids=["function", "command"],
 )
-def test_who_keeps_limits_and_does_not_divide_them_is_told_so(runner: ScenarioRunner, subject: Any, word: str) -> None:
+def test_a_supervisor_that_does_not_divide_its_limits_gets_a_hint(
+    runner: ScenarioRunner, subject: Any, word: str
+) -> None:
     """Time ran faster than the supervisor knew, so red gives no verdict about it; a green scenario stays green."""
     rows = tuple(play_real(runner, subject, SILENT).values())
     assert choose_overall_verdict(rows) is Verdict.ADAPTER_ERROR

@@ -103,7 +103,7 @@ class Grouped(Pi):
 
 
 @pytest.mark.parametrize("client", [Late, Grouped])
-def test_a_missing_program_is_told_wherever_it_is_missed(runner: ScenarioRunner, client: type[Client]) -> None:
+def test_a_missing_program_is_reported_wherever_it_is_missed(runner: ScenarioRunner, client: type[Client]) -> None:
     """Neither is a lost agent or a mistake of the adapter."""
     scenario = load_bundled("session-cannot-be-executed")
     rows = judge_all_expectations(runner.play(scenario, Driven(client)))
@@ -267,7 +267,7 @@ class Unscaled(Pi):
         ({}, "outcome: completed", "failed"),
     ],
 )
-def test_a_limit_that_is_not_divided_in_real_time_is_told(
+def test_a_limit_that_is_not_divided_in_real_time_is_reported(
     runner: ScenarioRunner, limits: Any, turn: str, verdict: str
 ) -> None:
     """It is the adapter's mistake, and none of a client that keeps no time: that one is wrong by itself."""
@@ -368,7 +368,7 @@ def test_who_gets_no_other_agent_is_judged_by_the_turn_that_was_lost(runner: Sce
 
 
 @pytest.mark.slow
-def test_tools_of_the_host_are_for_those_who_take_them(runner: ScenarioRunner) -> None:
+def test_tools_of_the_host_are_for_supervisors_that_take_them(runner: ScenarioRunner) -> None:
     """A supervisor that knows no such tools cannot end a turn for one."""
 
     async def nothing(_order: Any) -> None:

@@ -141,7 +141,7 @@ def test_a_wrong_answer_is_the_adapters_error(runner: ScenarioRunner, given: Any
     assert re.fullmatch(re.escape(message).replace(r"\*", ".*"), seen)
 
 
-def test_a_function_that_returns_a_coroutine_is_told_so(runner: ScenarioRunner) -> None:
+def test_a_function_that_returns_a_coroutine_gets_a_clear_error(runner: ScenarioRunner) -> None:
     """A forgotten await is the commonest mistake of all."""
 
     async def supervise(order: RunRequest) -> Any:
@@ -187,7 +187,7 @@ def _build_exception_group() -> BaseException:
     ],
     ids=["error", "group", "exit", "timeout"],
 )
-def test_what_it_raises_is_told_with_the_last_lines(
+def test_its_exception_is_reported_with_the_last_lines(
     runner: ScenarioRunner, make: Callable[[Any], Any], error: BaseException, said: str, backend: str
 ) -> None:
     """Their lines and none of ours; the record up to there is shown, too."""

@@ -72,12 +72,12 @@ def find_verdict(runner: ScenarioRunner, scenario: Scenario, subject: ReferenceS
 
 
 @pytest.mark.parametrize("scenario", [READ_ONLY, FULL], ids=lambda scenario: scenario.id)
-def test_a_failing_disk_fails_for_who_writes_in_place(runner: ScenarioRunner, scenario: Scenario) -> None:
+def test_a_failing_disk_fails_a_supervisor_that_writes_in_place(runner: ScenarioRunner, scenario: Scenario) -> None:
     """A foreign supervisor meets the kernel's own refusal, and is judged by its reaction."""
     assert find_verdict(runner, scenario, InPlace()) is Verdict.PASSED
 
 
-def test_a_full_disk_that_takes_bytes_is_no_verdict_on_who_wrote_them(runner: ScenarioRunner) -> None:
+def test_a_full_disk_that_takes_bytes_is_no_verdict_on_the_supervisor(runner: ScenarioRunner) -> None:
     """A writer with temporary file names cannot be given a full disk without its help; a red would be our mistake."""
     with pytest.raises(NotApplicable) as caught:
         runner.play(FULL, Renaming())

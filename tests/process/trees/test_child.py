@@ -86,7 +86,7 @@ def test_writing_to_a_child_that_reads_no_more_is_a_broken_pipe(start: Callable[
         child.write(b"x")
 
 
-def test_an_exit_is_told_once_and_reaped_on_demand(start: Callable[..., AgentChild]) -> None:
+def test_an_exit_is_reported_once_and_reaped_on_demand(start: Callable[..., AgentChild]) -> None:
     """The status comes without reaping: until then the pid, and so the tree, stays ours."""
     child = start("/bin/sh", "-c", "exit 7")
     wait_for(child, "exit")
@@ -98,7 +98,7 @@ def test_an_exit_is_told_once_and_reaped_on_demand(start: Callable[..., AgentChi
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
 
 
-def test_a_signal_is_told_as_its_negative_number(start: Callable[..., AgentChild]) -> None:
+def test_a_signal_is_reported_as_its_negative_number(start: Callable[..., AgentChild]) -> None:
     """As subprocess has it."""
     child = start("/bin/cat")
     child.terminate()

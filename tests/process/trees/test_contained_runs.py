@@ -126,7 +126,7 @@ def test_a_start_that_fails_is_an_outcome_at_every_containment(stand: Stand, con
 
 
 @pytest.mark.parametrize("containment", CONTAINMENT_NAMES)
-def test_a_session_tells_which_containment_holds(stand: Stand, backend: str, containment: str) -> None:
+def test_a_session_reports_which_containment_holds(stand: Stand, backend: str, containment: str) -> None:
     """While it has an agent, and of the last one afterwards."""
     argv = stand.fake("- wait_for: prompt 1\n- answer: hello\n- linger: for ever", "{dialect: pi, mode: rpc}")
 
@@ -152,7 +152,7 @@ def test_a_session_that_starts_nobody_holds_nobody(stand: Stand) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("victim", ["host", "keeper"])
-def test_whoever_is_killed_the_agent_and_all_that_left_it_go(victim: str) -> None:
+def test_after_any_kill_the_agent_and_its_escapees_go(victim: str) -> None:
     """A supervisor that is killed takes its agents along; one whose keeper is killed ends them itself."""
     patience = "600" if victim == "host" else "0.5"
     command = [

@@ -154,7 +154,9 @@ def end_lost(pid: int) -> None:
 
 @pytest.mark.parametrize("containment", CONTAINMENT_NAMES)
 @pytest.mark.parametrize("way", WAYS)
-def test_a_kill_reaches_who_left_the_tree(start: Callable[..., AgentChild], way: str, containment: str) -> None:
+def test_a_kill_reaches_processes_that_left_the_tree(
+    start: Callable[..., AgentChild], way: str, containment: str
+) -> None:
     """Every process in reach is dead, and every other one is alive: a promise that is too small is also wrong."""
     before = list_open_descriptors()
     child = start(build_escape_command(WAYS[way]), containment)
@@ -295,7 +297,7 @@ def test_unrelated_processes_survive_every_escalation() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can make a process that its parent may not signal")
 @pytest.mark.parametrize("containment", CONTAINMENT_NAMES)
-def test_who_may_not_be_signalled_is_told_and_not_tried_for_ever(containment: str) -> None:
+def test_a_process_that_may_not_be_signalled_is_reported_and_not_tried_for_ever(containment: str) -> None:
     """A program of another user, under a supervisor without the right to signal it: its pid is a leak."""
     command = [sys.executable, "-c", POWERLESS, containment, *build_program_command(CHANGES_USER)]
     host = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)

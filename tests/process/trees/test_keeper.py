@@ -116,7 +116,7 @@ def test_a_start_fails_as_one_of_subprocess_does(
     assert (type(caught.value), *caught.value.args, caught.value.filename) == (type(error), *error.args, error.filename)
 
 
-def test_an_end_is_told_until_it_is_reaped_and_after(keeper: Keeper) -> None:
+def test_an_end_is_reported_until_it_is_reaped_and_after(keeper: Keeper) -> None:
     """The pid is not given away until the host says so; the way it ended is never lost."""
     pid, _ = start_program(keeper, ["sh", "-c", "exit 7"])
     assert is_gone(pid)
@@ -133,7 +133,7 @@ def test_an_end_is_told_until_it_is_reaped_and_after(keeper: Keeper) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_whoever_leaves_is_listed_and_ended(keeper: Keeper, way: str) -> None:
+def test_each_process_that_leaves_is_listed_and_ended(keeper: Keeper, way: str) -> None:
     """Everything stays below it, whatever it did."""
     pid, reported = start_program(keeper, build_escape_command("stay", WAYS[way]))
     escapee = int(read_pipe(reported, line=True))
@@ -160,7 +160,7 @@ def test_an_orphan_is_reaped_as_it_dies(keeper: Keeper) -> None:
         os.kill(orphan, 0)
 
 
-def test_it_hears_no_signal_that_is_meant_for_its_host(keeper: Keeper) -> None:
+def test_it_receives_no_signal_that_is_meant_for_its_host(keeper: Keeper) -> None:
     """A terminal's Ctrl-C and a hang-up end the host first, and it with the host."""
     for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         os.kill(keeper.pid, signum)

@@ -154,7 +154,7 @@ def test_a_tree_that_changes_under_the_look_is_looked_at_again(monkeypatch: pyte
         assert (found.how, len(looks)) == ("adopted", 2)
 
 
-def test_the_end_takes_in_whoever_comes_late() -> None:
+def test_the_end_includes_processes_that_come_late() -> None:
     """A program that starts another when its child dies is ended with all that it starts."""
     with track_leaks() as watch:
         loop = subprocess.Popen("while :; do sleep 1000; done", shell=True, start_new_session=True)

@@ -80,7 +80,7 @@ def test_a_draft_is_printed_or_written_and_loads(capsys: pytest.CaptureFixture[s
         ),
     ],
 )
-def test_what_cannot_be_imported_is_told_in_a_sentence(
+def test_a_failed_import_is_explained_in_a_sentence(
     words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """An existing file is a user's work, and a traceback is no message."""

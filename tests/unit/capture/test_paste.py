@@ -210,7 +210,7 @@ def test_what_a_real_agent_printed_ends_in_the_languages_words(recording: str, l
         ),
     ],
 )
-def test_a_log_that_cannot_be_read_is_told_where_and_why(log: str, dialect: str, message: str) -> None:
+def test_a_log_that_cannot_be_read_is_reported_where_and_why(log: str, dialect: str, message: str) -> None:
     """A reporter's log is no fault of the user: the message needs the line and a way on."""
     with pytest.raises(ScenarioError) as caught:
         draft_scenario_from_log(log, dialect, "log.txt")

@@ -73,7 +73,7 @@ def test_who_was_gone_before_a_line_is_gone_before_it(tmp_path: Path) -> None:
     assert made == ["- spawn: {id: sleep, how: same_group, for: 300ms}", "- wait_for: {exit: sleep}", "- say: line"]
 
 
-def test_a_line_that_no_step_tells_is_an_event_or_raw(tmp_path: Path) -> None:
+def test_a_line_without_a_step_of_its_own_is_an_event_or_raw(tmp_path: Path) -> None:
     """An event only where the fake prints the very same bytes: blanks and odd numbers are bytes, too."""
     lines = [b'{"type":"new.thing","count":1}\n', b'{"type": "spaced"}\n', b"not json: x\n"]
     made = draft_steps(tmp_path, record_output((0, b"".join(lines))), AgentIdentity("codex", "exec", ()))
@@ -109,7 +109,7 @@ def test_bytes_that_are_no_text_are_kept(tmp_path: Path) -> None:
         ("make test", "raw", "text"),
     ],
 )
-def test_the_command_line_tells_who_speaks(command: str, dialect: str, mode: str) -> None:
+def test_the_command_line_says_which_agent_prints(command: str, dialect: str, mode: str) -> None:
     """A user who records claude should not have to say that it is claude."""
     identity = identify_agent(command.split(), b"")
     assert (identity.dialect, identity.mode) == (dialect, mode)

@@ -48,7 +48,7 @@ def test_a_run_begins_before_any_process_goes_on() -> None:
     assert rule.choose_next_move(HostState(pending=2, deadline=(0, 0))) == (NextMove.START, 2)
 
 
-def test_who_asks_goes_before_who_is_due() -> None:
+def test_a_process_that_asks_goes_before_a_process_that_is_due() -> None:
     """A signal or a byte that has come wakes its process before time wakes another."""
     rule = build_rule_with_parked(((0,), 0), ((1,), None))
     rule.request_grant((1,))
@@ -140,7 +140,7 @@ def test_a_deadline_fires_when_nobody_else_can_move() -> None:
     assert rule.now == 7
 
 
-def test_an_overdue_deadline_fires_now_and_after_who_is_due_now() -> None:
+def test_an_overdue_deadline_fires_now_and_after_agents_that_are_due_now() -> None:
     """A deadline may be set in the past, but time never goes back, and the tie stays the agents'."""
     rule = build_rule_with_parked(((0,), 10), now=10)
     overdue = HostState(deadline=(3, 0))
@@ -149,7 +149,7 @@ def test_an_overdue_deadline_fires_now_and_after_who_is_due_now() -> None:
     assert rule.now == 10
 
 
-def test_nobody_to_move_is_told_and_moves_no_time() -> None:
+def test_a_deadlock_is_reported_and_moves_no_time() -> None:
     """A deadlock is an answer of its own, so that it can be explained where it happened."""
     rule = build_rule_with_parked(((0,), None), ((1,), None), now=8)
     assert rule.choose_next_move(HostState()) == STUCK

@@ -101,7 +101,7 @@ def test_a_readable_descriptor_ends_the_wait_for_a_deadline(drive: Callable[[Wat
     assert len(looks) == 2
 
 
-def test_an_error_of_a_look_is_raised_to_whoever_waits(drive: Callable[[Watched], None]) -> None:
+def test_an_error_of_a_look_is_raised_in_the_waiting_task(drive: Callable[[Watched], None]) -> None:
     """It is not swallowed, and ends the wait."""
 
     def look() -> bool:

@@ -177,7 +177,7 @@ def _describe_shape(event: dict[str, Any]) -> list[Any]:
     return [event["type"], list(event), item, list(event.get("usage", {})), event.get("message"), event.get("error")]
 
 
-def test_what_the_fake_tells_is_understood() -> None:
+def test_the_output_of_the_fake_is_understood() -> None:
     """The two sides share no code: they agree because both follow the real CLI."""
     search = {"id": "s", "name": "search", "input": {"q": 1}}
     calls = (

@@ -44,7 +44,7 @@ def describe_shape(message: dict[str, Any]) -> Any:
     return message.get("id"), message.get("method"), about, result.get("stopReason")
 
 
-def test_a_turn_with_a_tool_is_told_as_a_real_agent_tells_it() -> None:
+def test_a_turn_with_a_tool_is_printed_as_a_real_agent_prints_it() -> None:
     """A tool call in progress, its end, the text, and the response that ends the turn."""
     lines = (TRANSCRIPTS / "acp.txt").read_text("utf-8").splitlines()
     real = [json.loads(line[3:]) for line in lines if line.startswith("<<") and not line.endswith("...")]
@@ -106,7 +106,7 @@ def test_who_does_not_wait_for_a_handshake_that_never_comes_gets_no_answer_eithe
     assert play.grant(1, stdin=b"\n".join(asks) + b"\n")[1:] == []
 
 
-def test_a_loaded_session_tells_its_history_before_the_response() -> None:
+def test_a_loaded_session_reports_its_history_before_the_response() -> None:
     """Under its own id, and a resumed one tells nothing."""
     plan = {"sessionUpdate": "plan", "entries": []}
     steps = number_steps(
@@ -250,7 +250,7 @@ def test_a_cancelled_prompt_is_answered_as_cancelled() -> None:
     assert [message["method"] for message in talk.take_printed()] == ["session/update"]
 
 
-def test_a_turn_ends_with_the_reason_that_it_is_told() -> None:
+def test_a_turn_ends_with_the_reason_that_it_is_given() -> None:
     """A refusal, a failure, token counts; prompts may be answered in another order than they came."""
     talk = talk_to_a_new_session()
     talk.send_requests(build_prompt("x"), build_prompt("y"), build_prompt("z"))

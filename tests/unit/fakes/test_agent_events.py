@@ -168,7 +168,7 @@ def test_a_real_tool_run_of_pi_is_understood() -> None:
     assert (completion.text, completion.ok, completion.final, completion.noise) == ("pi answer", True, True, 0)
 
 
-def test_a_failed_tool_is_told_as_an_error() -> None:
+def test_a_failed_tool_is_reported_as_an_error() -> None:
     """Each in its dialect's words; a tool that was never started has its id for a name."""
     failed = {**DONE, "error": "no"}
     pi = [

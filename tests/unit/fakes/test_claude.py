@@ -99,7 +99,7 @@ PIECES = (("delta", "Hel"), ("delta", "lo "))
         ((*PIECES, ("result", {"text": None, "is_error": False, "usage": None})), ["Hel", "lo "]),
     ],
 )
-def test_a_text_is_told_in_pieces_and_once_as_a_whole(calls: Any, deltas: list[str]) -> None:
+def test_a_text_is_printed_in_pieces_and_once_as_a_whole(calls: Any, deltas: list[str]) -> None:
     """The whole line comes after the last piece, however the text ends; without a request for parts, it comes alone."""
     streamed = [json.loads(line) for line in encode_calls(STREAMS, *calls).splitlines()]
     alone = [json.loads(line) for line in encode_calls({}, *calls).splitlines()]
@@ -138,7 +138,7 @@ def test_a_sub_agent_speaks_for_itself(program: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("program", [{}, STREAMS])
-def test_what_the_fake_tells_is_understood(program: dict[str, Any]) -> None:
+def test_the_output_of_the_fake_is_understood(program: dict[str, Any]) -> None:
     """The two sides share no code: they agree because both follow the real CLI."""
     calls = (
         ("think", "hm"),

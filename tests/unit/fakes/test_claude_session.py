@@ -56,7 +56,7 @@ EXTRA = {
 """The part of the handshake that the real CLI prints, too, and that the recorder left out."""
 
 
-def test_a_background_turn_behind_the_next_prompt_is_told_by_its_marks() -> None:
+def test_a_background_turn_after_the_next_prompt_is_known_by_its_marks() -> None:
     """Lines with a uuid are answered with it; the background turn has none, and its result an origin."""
     talk, (initialize, first, second) = (
         Conversation("claude", "session", **PARTIAL),
@@ -99,7 +99,7 @@ def test_two_tasks_that_end_together_give_an_empty_result_first() -> None:
     assert summarize_events(talk.take_printed()) == summarize_events(real[begin:])
 
 
-def test_a_task_that_ends_while_a_tool_runs_is_told_with_that_tools_result() -> None:
+def test_a_task_that_ends_while_a_tool_runs_is_reported_with_that_tools_result() -> None:
     """Its lines come at once, its notification is replayed after the result, and no turn follows."""
     name = "bg-overlap-tool-partial-replay"
     talk, (initialize, first, second) = Conversation("claude", "session", **REPLAYS), read_recorded_input(name)

@@ -48,7 +48,7 @@ def list_kinds(events: list[dict[str, Any]]) -> list[str]:
         ("bg-stop-task", {"status": "stopped"}, ""),
     ],
 )
-def test_the_end_of_a_task_is_told_in_the_real_words(name: str, more: dict[str, Any], words: str) -> None:
+def test_the_end_of_a_task_is_reported_in_the_real_words(name: str, more: dict[str, Any], words: str) -> None:
     """The output of the command; for a stopped one its description alone."""
     talk, real = (
         begin_turn_with_tasks("b"),
@@ -61,7 +61,7 @@ def test_the_end_of_a_task_is_told_in_the_real_words(name: str, more: dict[str, 
     assert list(told) == list(real)
 
 
-def test_what_a_signal_to_the_agent_ends_is_told_the_other_way_round() -> None:
+def test_an_end_by_a_signal_to_the_agent_is_printed_the_other_way_round() -> None:
     """And no line says where its output is."""
     talk = begin_turn_with_tasks("b")
     talk.tell("task_done", build_task_end("b", status="stopped", signalled=True))
@@ -118,7 +118,7 @@ def test_the_session_is_not_idle_while_a_background_turn_is_owed() -> None:
     assert list_kinds(talk.take_printed())[-2:] == ["success", "idle"]
 
 
-def test_behind_the_end_of_stdin_it_is_idle_only_without_tasks() -> None:
+def test_after_the_end_of_stdin_it_is_idle_only_without_tasks() -> None:
     """It stays for them."""
     talk = begin_turn_with_tasks("b")
     talk.host.note_stdin_end()
@@ -130,7 +130,7 @@ def test_behind_the_end_of_stdin_it_is_idle_only_without_tasks() -> None:
     assert list_kinds(talk.take_printed())[-1] == "idle"
 
 
-def test_only_the_first_prompt_comes_behind_the_state_that_it_brings_about() -> None:
+def test_only_the_first_prompt_comes_after_the_state_that_it_causes() -> None:
     """As recorded in bg-overlap-uuid."""
     talk = Conversation("claude", "session", **READS)
     talk.send_requests(build_prompt("u"))

@@ -108,7 +108,7 @@ def test_every_line_fits_the_schema_of_the_release() -> None:
     assert {*SCHEMA["notifications"], *SCHEMA["requests"]} == {*seen}
 
 
-def test_a_turn_is_told_as_the_real_one_tells_it() -> None:
+def test_a_turn_is_printed_as_the_real_cli_prints_it() -> None:
     """The answer to the prompt comes first, the usage after each of the model's answers, the state before the end."""
     talk = talk_in_a_thread()
     talk.take_printed()

@@ -31,7 +31,7 @@ def build_answer_note(answer: str) -> tuple[str, Any]:
     return ("q", {"answered": "h", "answer": answer, "number": 1})
 
 
-def test_a_question_is_taken_back_at_its_instant_and_an_answer_behind_it_is_nothing() -> None:
+def test_a_question_is_withdrawn_at_its_instant_and_a_later_answer_is_ignored() -> None:
     """Its own branch is played, then the script continues."""
     play = play_asking_claude()
     assert (play.player.earliest_wake_instant, play.grant(4)) == (5, [])
@@ -107,7 +107,7 @@ def test_an_interrupted_tool_says_whether_it_had_begun(*, is_asked: bool, begins
     assert (more.startswith(begins), bool(more)) == (True, not is_asked)
 
 
-def test_a_hook_is_told_of_the_end_of_the_turn_and_of_what_runs_behind_it() -> None:
+def test_a_hook_gets_the_end_of_the_turn_and_the_tasks_that_run_on() -> None:
     """As in the real one: the last words, and the tasks; after the tool its output, and the task that it left."""
     talk, real = (
         begin_turn_with_question(),

@@ -76,7 +76,7 @@ def test_an_abort_while_a_tool_runs_ends_tool_and_run_and_is_answered_last() -> 
     assert_alike(talk, "pi-rpc-abort-tool")
 
 
-def test_what_comes_behind_an_abort_is_answered_behind_it() -> None:
+def test_requests_after_an_abort_are_answered_after_it() -> None:
     """A prompt that is written together with the abort is not refused."""
     talk, (first, *behind) = Conversation("pi", "rpc"), read_recorded_input("pi-rpc-abort-stream-prompt")
     talk.send_requests(first)
@@ -88,7 +88,7 @@ def test_what_comes_behind_an_abort_is_answered_behind_it() -> None:
     assert_alike(talk, "pi-rpc-abort-stream-prompt")
 
 
-def test_an_abort_that_the_answer_crosses_is_answered_behind_it() -> None:
+def test_an_abort_that_the_answer_crosses_is_answered_after_it() -> None:
     """The run is over by itself, which is what whoever aborted waits for; the prompt behind begins the next."""
     talk, (first, *behind) = Conversation("pi", "rpc"), read_recorded_input("pi-rpc-abort-stream-prompt")
     talk.send_requests(first)
@@ -141,7 +141,7 @@ def test_the_dialect_answers_what_clients_ask_at_the_start() -> None:
     assert reported == {"type": "response", "command": "set_thinking_level", "success": True}
 
 
-def test_what_is_told_outside_a_run_begins_none() -> None:
+def test_a_report_outside_a_run_begins_none() -> None:
     """A text that comes too late is a message without a run around it."""
     talk = Conversation("pi", "rpc")
     talk.send_requests(json.dumps({"type": "prompt", "message": "hi"}).encode())

@@ -64,7 +64,7 @@ def test_a_request_is_answered_in_the_grant_in_which_it_is_read() -> None:
     assert list_written_events(playing.grant(3600 * SECOND)) == ANSWERED
 
 
-def test_answers_come_before_what_the_script_tells_at_the_same_instant() -> None:
+def test_answers_come_before_the_output_of_the_script_at_the_same_instant() -> None:
     """A prompt is accepted before it is answered."""
     playing = build_session_play("{wait_for: prompt 1}, {answer: done}, {wait_for: prompt 2}, {answer: more}")
     playing.grant(0)

@@ -162,7 +162,7 @@ def test_one_drive_goes_through_all_sessions_and_closes_them_in_order() -> None:
     assert play.caller.is_done
 
 
-def test_turns_background_turns_and_statuses_are_heard_of_one_session() -> None:
+def test_turns_background_turns_and_statuses_are_read_of_one_session() -> None:
     """The first turn of one is not the first turn of the other."""
     for kind, value, turn, text in (
         ("turn", 1, 1, "completed"),

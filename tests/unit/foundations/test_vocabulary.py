@@ -78,7 +78,7 @@ def test_outcomes_are_the_closed_set() -> None:
     )
 
 
-def test_every_outcome_says_who_caused_it_and_what_can_be_done() -> None:
+def test_every_outcome_says_its_cause_and_a_remedy() -> None:
     """A caller who meets one in a log looks it up here."""
     assert [*OUTCOME_TEXTS] == [*Outcome]
     assert all(text.endswith(".") for texts in OUTCOME_TEXTS.values() for text in texts)
@@ -137,7 +137,7 @@ def test_policy_in_nanoseconds_is_exact_and_keeps_limits_that_are_off() -> None:
     }
 
 
-def test_whoever_changes_a_policys_nanoseconds_changes_his_own() -> None:
+def test_a_change_of_a_policys_nanoseconds_changes_a_copy() -> None:
     """They are counted once; a decider that is stricter with itself must not be so with all others."""
     policy = Policy(max_runtime=1)
     mine = policy.nanoseconds()
@@ -165,7 +165,7 @@ def test_silence_is_no_fault_in_a_session_unless_the_caller_says_so() -> None:
         ("max_runtime", True, "policy max_runtime is True, but must be seconds (0 or more) or None"),
     ],
 )
-def test_a_wrong_duration_is_told_with_its_value_and_what_to_write(name: str, value: object, problem: str) -> None:
+def test_a_wrong_duration_is_reported_with_its_value_and_a_remedy(name: str, value: object, problem: str) -> None:
     """A caller reads this message instead of our source."""
     with pytest.raises(UsageError) as caught:
         Policy(**{name: value})  # type: ignore[arg-type]  # the point of the test
@@ -174,7 +174,7 @@ def test_a_wrong_duration_is_told_with_its_value_and_what_to_write(name: str, va
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, True, None, "16 MiB"])
-def test_a_wrong_size_is_told_with_its_value_and_what_to_write(value: object) -> None:
+def test_a_wrong_size_is_reported_with_its_value_and_a_remedy(value: object) -> None:
     """Half a byte and no limit at all are both mistakes: memory is bounded whatever the agent prints."""
     with pytest.raises(UsageError) as caught:
         Policy(max_line_bytes=value)  # type: ignore[arg-type]  # the point of the test
@@ -190,7 +190,7 @@ def test_a_transcript_may_be_kept_whole_if_that_is_said() -> None:
 
 
 @pytest.mark.parametrize("value", ["Read", [""], [1], None, {"Read"}])
-def test_wrong_names_of_tools_are_told_with_their_value_and_what_to_write(value: object) -> None:
+def test_wrong_names_of_tools_are_reported_with_their_value_and_a_remedy(value: object) -> None:
     """One text would be taken for the names of its letters."""
     with pytest.raises(UsageError) as caught:
         Policy(host_tools=value)  # type: ignore[arg-type]  # the point of the test
@@ -251,7 +251,7 @@ def test_a_scenario_that_asks_for_more_containment_than_there_is_does_not_apply(
     assert (caught.value.name, caught.value.line) == ("containment keeper", 3)
 
 
-def test_a_limit_between_two_nanoseconds_is_told_as_it_is() -> None:
+def test_a_limit_between_two_nanoseconds_is_reported_as_it_is() -> None:
     """Twice a third of a second is two thirds, and not twice the nanosecond above a third."""
     assert Policy(kill_grace=2.1).to_exact_limits() == Policy(kill_grace=2.1).to_whole_limits()
     assert not Policy(kill_grace=0.7, linger_grace=0.1).has_fractional_nanoseconds

@@ -155,7 +155,7 @@ def test_limits_in_the_code_of_a_program_are_judged_at_scale_1_or_not_at_all() -
     )
 
 
-def test_what_a_program_is_told_can_be_played_in_real_time() -> None:
+def test_a_program_under_given_limits_can_be_judged_in_real_time() -> None:
     """With graces of a quarter of a second no agent could be silent for minutes, and no supervisor was held to that."""
     words = ("inactivity_timeout", "internal_tool_timeout", "max_runtime", "linger_grace", "kill_grace", "agent")
     told = Command(["watch", *(f"{{{word}}}" for word in words)], limits={"max_runtime": 999})

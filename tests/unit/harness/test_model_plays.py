@@ -41,7 +41,7 @@ def collecting() -> Iterator[None]:
     (gc.enable if was_on else gc.disable)()
 
 
-def test_a_scenario_that_is_played_again_tells_the_same() -> None:
+def test_a_scenario_that_is_played_again_has_the_same_timeline() -> None:
     """It keeps what it was bound to, which no play may change."""
     scenario = loads(TALK)
     first, second = (run_in_model(scenario, reference_supervisor()) for _ in range(2))

@@ -106,7 +106,7 @@ def test_the_model_of_a_pipe_counts_as_the_kernel_does(calls: list[Call]) -> Non
 @pytest.mark.slow
 @settings(deadline=None)  # the machine may be busy
 @given(CALLS, CALLS)
-def test_a_pipe_that_nobody_writes_ends_behind_its_last_byte(calls: list[Call], reads: list[Call]) -> None:
+def test_a_pipe_without_a_writer_ends_after_its_last_byte(calls: list[Call], reads: list[Call]) -> None:
     """The bytes written before the end are read before the end, in both."""
     with open_both_pipes() as (real, model):
         for call in calls:

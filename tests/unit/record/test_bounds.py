@@ -223,7 +223,7 @@ def _cut_event(event: Raw, sizes: list[int]) -> list[Raw]:
     return [(at, code, data | {"bytes": data["bytes"][begin:end]}) for begin, end in pairwise(places)]
 
 
-def test_what_is_told_is_not_changed() -> None:
+def test_a_report_is_not_changed() -> None:
     """Joining writes into the record's own events, never into what its caller handed over."""
     lines = [{"process": "agent", "bytes": b"x"}, {"process": "agent", "bytes": b"y"}]
     with lower_limits():

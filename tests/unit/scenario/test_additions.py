@@ -138,7 +138,7 @@ def test_a_wrong_value_of_a_contributed_step_is_the_scenarios() -> None:
     ]
 
 
-def test_a_dialect_is_told_which_steps_modes_and_reasons_it_has(package: Callable[..., Dialect]) -> None:
+def test_a_message_names_the_steps_modes_and_reasons_of_a_dialect(package: Callable[..., Dialect]) -> None:
     """Messages count a contributed dialect among the known ones."""
     language = extend_language(package(stop_reasons=["full"]), BEAT)
     assert list_problems("beat: lub", agent="raw", language=language) == [

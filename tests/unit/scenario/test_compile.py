@@ -307,14 +307,14 @@ def test_the_last_script_is_played_for_ever() -> None:
     assert make_invocation_program({"name": "pi", "steps": [1]}, 2) == {"name": "pi 2", "steps": [1]}
 
 
-def test_every_script_tells_what_the_agent_was_given() -> None:
+def test_every_script_reports_the_arguments_of_the_agent() -> None:
     """Whichever invocation it is: it may be the first that lives long enough to tell."""
     text = "scenario: a\nagent: raw\nscripts:\n  - [say: hi]\n  - []\nexpect:\n  received: {argv: []}\n"
     program = loads(text).bind(Policy()).program
     assert [steps[0][1] for steps in (program["steps"], *program["then"])] == ["report_start", "report_start"]
 
 
-def test_an_agent_tells_what_it_was_given_only_if_a_check_asks() -> None:
+def test_an_agent_reports_its_arguments_only_if_a_check_asks() -> None:
     """Variables can hold secrets: the variables that a check names are shown, and no others."""
     text = "scenario: a\nagent: raw\nscript:\n  - say: hi\nexpect:\n  received: {stdin: ''}\n"
     assert loads(text).bind(Policy()).program["steps"] == [(4, "say", ("hi", None))]

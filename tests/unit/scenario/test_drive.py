@@ -95,7 +95,7 @@ def test_an_outcome_of_a_turn_needs_its_limit_as_a_runs_does() -> None:
         bind_drive("[{prompt: a}]", "expect: {turns: [{outcome: timed_out}]}", policy=Policy(prompt_timeout=None))
 
 
-def test_a_session_has_no_limit_of_silence_unless_it_is_told_one() -> None:
+def test_a_session_has_no_limit_of_silence_unless_it_is_given_one() -> None:
     """Silence is no fault of an agent that waits for its caller."""
 
     class Subject:
@@ -144,7 +144,7 @@ def test_turns_become_one_expectation_for_each_leaf() -> None:
         ("hello", "drive must be a list such as"),
     ],
 )
-def test_a_mistake_in_a_drive_is_told_with_its_place(drive: str, wanted: str) -> None:
+def test_a_mistake_in_a_drive_is_reported_with_its_place(drive: str, wanted: str) -> None:
     """An author is shown the item, not the file."""
     assert any(wanted in line for line in list_problems(drive)), list_problems(drive)
 
@@ -198,7 +198,7 @@ def test_keys_of_a_run_and_of_a_session_do_not_mix() -> None:
         ("{}", RPC, "5:10: handler needs exactly one of permission or hook"),
     ],
 )
-def test_a_mistake_in_a_handler_is_told_with_its_place(handler: str, agent: str, wanted: str) -> None:
+def test_a_mistake_in_a_handler_is_reported_with_its_place(handler: str, agent: str, wanted: str) -> None:
     """Words beside the wrong thing would never be said."""
     (reported,) = list_problems("[{prompt: a}]", f"handler: {handler}", agent=agent)
     assert reported.startswith(wanted)

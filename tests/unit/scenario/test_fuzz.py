@@ -110,6 +110,6 @@ STEPS = "scenario: a\nagent: raw\nscript:\n"
         f"{STEPS}  - silence: '1s\n\n      +'",
     ],
 )
-def test_what_once_broke_the_checker_is_told_in_place(text: str) -> None:
+def test_inputs_that_once_broke_the_checker_are_reported_in_place(text: str) -> None:
     """Each was a stack, a place outside of the file, or a message of several lines."""
     check_promises(text)

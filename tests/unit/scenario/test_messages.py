@@ -88,7 +88,7 @@ def test_a_control_character_is_located() -> None:
         loads("scenario: a\nagent\x07: raw\n")
 
 
-def test_a_file_that_is_all_wrong_is_told_a_hundred_problems() -> None:
+def test_a_file_that_is_all_wrong_has_a_hundred_problems_reported() -> None:
     """No user reads more of them, and a file of another kind has thousands."""
     with pytest.raises(ScenarioError) as caught:
         loads("scenario: a\nagent: raw\nscript:\n" + "- sya: x\n" * 5000)
@@ -99,7 +99,7 @@ def test_a_file_that_is_all_wrong_is_told_a_hundred_problems() -> None:
 OPEN = "scenario: a\nagent: raw\nscript:\n"
 
 
-def test_a_file_with_open_values_that_is_all_wrong_is_told_a_hundred_problems() -> None:
+def test_a_file_with_open_values_that_is_all_wrong_has_a_hundred_problems_reported() -> None:
     """Each value of an open one is tried in a reading of its own, which gives up as well."""
     with pytest.raises(ScenarioError) as caught:
         loads(OPEN + "- silence: {between: [0s, 1s]}\n" + "- sya: x\n" * 5000)

@@ -89,7 +89,7 @@ def test_a_tool_s_own_arguments_are_never_open() -> None:
         ("- silence: {between: [0s, 0s - 3s]}", '4:29: "0s - 3s" is -3s: a time cannot be negative'),
     ],
 )
-def test_what_is_wrong_with_an_open_value_is_told_at_its_place(step: str, message: str) -> None:
+def test_a_mistake_in_an_open_value_is_reported_at_its_place(step: str, message: str) -> None:
     """Every option is checked before anything is drawn, so that no search ends in a mistake of the file's."""
     with pytest.raises(ScenarioError) as caught:
         loads(f"{_HEAD}  {step}\n")

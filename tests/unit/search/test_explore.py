@@ -209,7 +209,7 @@ expect: {turns: [{outcome: completed}, {outcome: completed}]}
 """
 
 
-def test_a_caller_who_comes_too_late_for_a_status_is_no_fault_of_the_reference() -> None:
+def test_a_caller_that_is_too_late_for_a_status_is_no_fault_of_the_reference() -> None:
     """Moved after it, the wait never ends, under any supervisor."""
     assert isinstance(
         run_in_model(loads(_IDLE.replace("wait: 1s", "wait: 8s")), reference_supervisor()).fault, Deadlock

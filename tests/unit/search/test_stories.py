@@ -27,7 +27,7 @@ from pytest_agentproc.subjects import reference_supervisor
         ("claude", "[{answer: a}, {raw: {text: x, to: stderr}}, {exit: 0}]", False),
     ],
 )
-def test_words_behind_the_last_word_are_no_story(agent: str, script: str, is_told: bool) -> None:
+def test_output_after_the_result_is_not_part_of_the_text(agent: str, script: str, is_told: bool) -> None:
     """Lines without a word of the agent may come, and claude speaks again of tasks begun beside its turn."""
     scenario = loads(f"scenario: x\nagent: {agent}\nscript: {script}\n", "x.scenario.yaml")
     assert has_output_after_end(run_in_model(scenario, reference_supervisor())) is is_told

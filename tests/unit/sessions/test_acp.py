@@ -95,7 +95,7 @@ def test_viewers_read_the_words_of_a_turn_before_the_error_that_ended_it() -> No
     assert words == ["half", "no progress for 60 s: the turn was cancelled, the agent lives on", "cut", "?"]
 
 
-def test_what_is_told_of_another_session_is_none_of_the_turns() -> None:
+def test_a_message_of_another_session_is_none_of_the_turns() -> None:
     """One agent may hold several, as one that was loaded before; an update without a name is the only session's."""
     stage = begin_first_prompt()
     other, nobodys = build_chunk("not mine"), build_chunk("mine")

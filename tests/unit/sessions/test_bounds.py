@@ -75,7 +75,7 @@ def test_deltas_without_words_are_not_kept() -> None:
     assert answered.text == "a"
 
 
-def test_what_is_put_behind_a_long_prompt_is_not_copied_with_it() -> None:
+def test_data_after_a_long_prompt_is_not_copied_with_it() -> None:
     """The prompt stays where it is until it is taken; then comes the rest, in order."""
     outbox = Outbox()
     outbox.put(LONG.encode())
@@ -134,7 +134,7 @@ def test_one_look_takes_no_more_than_a_pipe_can_hold() -> None:
     assert not stage.agent.output["stdout"]
 
 
-def test_a_line_that_is_too_long_is_told_with_its_limit() -> None:
+def test_a_line_that_is_too_long_is_reported_with_its_limit() -> None:
     """The reader knows which limit to raise."""
     stage = Stage(policy=Policy(max_line_bytes=1024))
     stage.greet_as_pi()

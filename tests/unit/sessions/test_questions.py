@@ -185,7 +185,7 @@ def test_a_second_refusal_of_claude_stops_nobody() -> None:
     assert (stage.status, stage.agent.signals) == ("ready", [])
 
 
-def test_a_pi_that_cannot_tell_its_state_has_refused() -> None:
+def test_a_pi_that_cannot_report_its_state_has_refused() -> None:
     """It is there, and it is not what a session can be held with (P6)."""
     stage = Stage("pi")
     stage.prompt()

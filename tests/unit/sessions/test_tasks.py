@@ -41,7 +41,7 @@ def test_a_task_is_followed_to_its_terminal_status(status: str, warnings: tuple[
 
 
 @pytest.mark.parametrize(("status", "left"), [("running", ("b",)), ("completed", ()), ("failed", ()), ("killed", ())])
-def test_an_update_tells_a_terminal_status_too(status: str, left: tuple[str, ...]) -> None:
+def test_an_update_reports_a_terminal_status_too(status: str, left: tuple[str, ...]) -> None:
     """It may be all that comes, and in words of its own."""
     stage = Claude()
     stage.begin_task("b")

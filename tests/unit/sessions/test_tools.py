@@ -292,7 +292,7 @@ def test_tools_make_the_limit_longer_and_never_shorter(inactivity: float | None,
     assert watchdog.deadlines == {}
 
 
-def test_an_acp_tool_that_is_told_only_when_it_is_done_is_not_in_flight() -> None:
+def test_an_acp_tool_that_is_first_reported_at_its_end_is_not_in_flight() -> None:
     """Some agents report a tool once, afterwards."""
     speech = make_session_protocol("acp", "", Setting("/work", "key"))
     update = b'{"sessionUpdate": "tool_call", "toolCallId": "t", "title": "Read", "status": "completed"}'

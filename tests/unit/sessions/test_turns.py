@@ -54,7 +54,7 @@ def test_a_timeout_cancels_the_turn_and_not_the_agent() -> None:
     assert (error.turn, error.at) == (1, 60 * SECOND)
 
 
-def test_a_timeout_tells_which_streams_the_agent_had_closed() -> None:
+def test_a_timeout_reports_which_streams_the_agent_had_closed() -> None:
     """Its reader need not look for a word that could not come; a new agent has closed nothing (A5)."""
     stage = begin_first_prompt()
     stage.advance_to(20)

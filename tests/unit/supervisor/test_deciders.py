@@ -78,12 +78,12 @@ def test_activity_moves_one_limit_and_not_the_other() -> None:
     assert watchdog.find_expired_limit(60 * SECOND) == ("max_runtime", Outcome.OVERRAN)
 
 
-def test_at_one_instant_silence_is_told_before_the_runtime() -> None:
+def test_at_one_instant_silence_is_reported_before_the_runtime() -> None:
     """Among equals the gentler word wins (A3)."""
     assert build_watchdog(60.0).find_expired_limit(60 * SECOND) == ("inactivity_timeout", Outcome.INACTIVE)
 
 
-def test_a_late_look_tells_of_the_limit_that_came_first() -> None:
+def test_a_late_look_reports_of_the_limit_that_came_first() -> None:
     """A host that was away must not swap what happened."""
     assert build_watchdog(10.0, 4.0).find_expired_limit(100 * SECOND) == ("max_runtime", Outcome.OVERRAN)
 

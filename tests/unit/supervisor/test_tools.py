@@ -155,7 +155,7 @@ def test_the_machine_follows_a_tool_from_its_line_to_its_result() -> None:
     assert machine.deadlines == {"inactivity_timeout": 13 * SECOND}
 
 
-def test_a_run_that_is_handed_over_is_terminated_and_hears_no_more() -> None:
+def test_a_run_that_is_handed_over_is_terminated_and_reads_no_more() -> None:
     """The agent's own result for a tool of the host's is in the same chunk already."""
     machine = build_running_machine(host_tools=("Read",), kill_grace=5.0)
     told = build_output_event(build_tool_line("a", "Read"), NEXT, DONE, {"no": "event"})
@@ -168,7 +168,7 @@ def test_a_run_that_is_handed_over_is_terminated_and_hears_no_more() -> None:
     assert (result.text, result.noise, result.forced, result.warnings) == (None, 0, True, ())
 
 
-def test_a_last_message_that_asks_the_host_is_heard_when_the_agent_is_gone() -> None:
+def test_a_last_message_that_asks_the_host_is_read_when_the_agent_is_gone() -> None:
     """Without partial messages only the end of the run shows that it is complete; no process is signalled then."""
     machine = build_running_machine(host_tools=("Read",))
     machine.feed(build_output_event(build_tool_line("a", "Read"), end=b""), SECOND)
@@ -186,7 +186,7 @@ def test_a_last_message_that_asks_the_host_is_heard_when_the_agent_is_gone() -> 
         ("", 1, Outcome.INCOMPLETE),
     ],
 )
-def test_an_exit_decides_about_an_error_that_was_told(error: str, status: int, outcome: Outcome) -> None:
+def test_an_exit_decides_about_an_error_that_was_reported(error: str, status: int, outcome: Outcome) -> None:
     """An error and an exit code that says so are a failure, in a dialect with completions too."""
     completion, watchdog = Completion(), build_watchdog(10, 60)
     completion.feed(Failure("once"), 0)

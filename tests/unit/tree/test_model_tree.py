@@ -48,7 +48,7 @@ def test_a_session_of_its_own_is_found_below_a_living_agent(containment: str) ->
         ),
     ],
 )
-def test_an_orphan_outside_the_session_is_found_by_who_adopts_it(spawn: str, end: str) -> None:
+def test_an_orphan_outside_the_session_is_found_by_the_process_that_adopts_it(spawn: str, end: str) -> None:
     """At `group` it is out of reach; its environment tells the other two whose it is."""
     assert [list_left_processes(spawn, end, containment) for containment in ("group", "subreaper", "keeper")] == [
         ["x"],

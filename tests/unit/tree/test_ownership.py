@@ -43,7 +43,7 @@ def test_a_child_belongs_by_its_start() -> None:
     assert found.spent == ()
 
 
-def test_a_descendant_belongs_with_its_root_and_knows_who_is_above() -> None:
+def test_a_descendant_belongs_with_its_root_and_knows_its_ancestors() -> None:
     """The chain is what a reader follows up to the line that started it."""
     found = judge_ownership(build_process(1), build_process(2, 1), build_process(3, 2), starts={1: build_start(1)})
     assert list_owned(found) == {1: ("child", 1), 2: ("descendant", 1), 3: ("descendant", 1)}
@@ -70,7 +70,7 @@ def test_an_orphan_belongs_by_a_session_that_a_belonging_is_in_or_was() -> None:
     assert list_owned(judge_ownership(build_process(2, session=7), sessions={7: build_start(1)})) == {2: ("adopted", 1)}
 
 
-def test_this_process_own_session_tells_nothing() -> None:
+def test_this_process_own_session_proves_nothing() -> None:
     """Any process may be in it."""
     found = judge_ownership(build_process(1), build_process(2), starts={1: build_start(1)})
     assert (list_owned(found), [process.pid for process in found.unknown]) == ({1: ("child", 1)}, [2])

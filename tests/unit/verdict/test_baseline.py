@@ -77,7 +77,7 @@ def test_a_listed_check_that_passes_fails() -> None:
     assert apply_baseline(build_checks(outcome=Verdict.NOT_APPLICABLE))["outcome"].verdict is Verdict.NOT_APPLICABLE
 
 
-def test_a_listed_check_that_the_scenario_does_not_have_is_told_with_the_nearest() -> None:
+def test_a_listed_check_that_the_scenario_does_not_have_is_reported_with_the_nearest() -> None:
     """Its line, and what was meant."""
     row = apply_baseline(build_checks(signal=Verdict.PASSED), "two")["signals"]
     assert (row.verdict, row.hint) == (
@@ -96,7 +96,7 @@ def test_an_entry_is_of_its_subject_or_of_everybody_but_the_reference() -> None:
     assert apply_baseline(failed, subject="reference", is_reference=True)["outcome"].verdict is Verdict.FAILED
 
 
-def test_a_scenario_that_there_is_not_is_told_with_the_nearest() -> None:
+def test_a_scenario_that_there_is_not_is_reported_with_the_nearest() -> None:
     """A typing mistake excuses nothing."""
     baseline = Baseline(LISTED, "known.yaml")
     assert baseline.list_unknown_scenarios(["one", "twos"]) == [
@@ -118,7 +118,7 @@ def test_a_scenario_that_there_is_not_is_told_with_the_nearest() -> None:
         ("- {scenario: one, check: a, reason: }\n", ["1:37: reason must be text, not nothing"]),
     ],
 )
-def test_a_malformed_list_is_told_with_its_places(text: str, problems: list[str]) -> None:
+def test_a_malformed_list_is_reported_with_its_places(text: str, problems: list[str]) -> None:
     """All mistakes at once, as in a scenario."""
     with pytest.raises(ScenarioError) as error:
         Baseline(text, "known.yaml")

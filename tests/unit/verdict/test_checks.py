@@ -112,7 +112,7 @@ def test_what_else_is_odd_is_a_supervisors_own_to_say(warning: str, catches: dic
         ("json", "one\n", "failed"),
     ],
 )
-def test_plain_output_may_be_told_with_the_end_of_its_last_line(mode: str, said: str, verdict: str) -> None:
+def test_plain_output_may_be_reported_with_the_end_of_its_last_line(mode: str, said: str, verdict: str) -> None:
     """It is what the agent printed; elsewhere a text is the agent's word for word."""
     bound, record = BoundScenario((Expected("text", {"exact": "one"}),), scenario=Script(mode=mode)), Record()
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
@@ -179,7 +179,7 @@ def test_every_time_is_written_as_one() -> None:
     assert {"elapsed", "returned", "gone_at", "alive_at"} <= TIME_EXPECT_KEYS
 
 
-def test_times_are_exact_and_told_with_their_difference() -> None:
+def test_times_are_exact_and_reported_with_their_difference() -> None:
     """One nanosecond is a difference, and the kit must be able to show it."""
     assert judge_one_key("elapsed", 120 * SECOND, elapsed=120 * SECOND + 1) == (
         "failed",
@@ -200,7 +200,7 @@ def test_a_limit_of_sessions_explains_nothing_of_a_run() -> None:
     assert judge_one_key("elapsed", 3 * SECOND, elapsed=2 * SECOND)[3] == "1 s earlier; 2 s is kill_grace"
 
 
-def test_an_inactive_verdict_on_an_agent_that_spoke_tells_when_it_spoke() -> None:
+def test_an_inactive_verdict_on_an_agent_that_printed_says_when() -> None:
     """The first defect of all: duration taken for silence."""
     events: Events = [
         (60 * SECOND, "o", {"bytes": b".", "line": 3}),
@@ -217,7 +217,7 @@ def test_an_inactive_verdict_on_an_agent_that_spoke_tells_when_it_spoke() -> Non
     assert judge_one_key("outcome", "completed", events=events, outcome="inactive")[3] == ""
 
 
-def test_an_inactive_verdict_on_an_agent_that_had_ended_tells_that() -> None:
+def test_an_inactive_verdict_on_an_agent_that_had_ended_says_so() -> None:
     """Exit beats the timer: an agent that ends at the deadline has ended."""
     events: Events = [
         (120 * SECOND, "x", {"code": 0}),
@@ -277,7 +277,7 @@ def test_one_of_several_outcomes_may_be_right() -> None:
 
 
 @pytest.mark.parametrize("error", [None, ""])
-def test_no_error_is_told_by_none_as_by_an_empty_text(error: str | None) -> None:
+def test_none_and_an_empty_text_both_report_no_error(error: str | None) -> None:
     """Some write the one, others the other; where words were due, None says nothing, and "" that there are none."""
     assert judge_one_key("error", {"exact": ""}, error=error)[0] == "passed"
     assert judge_one_key("turns.1.error", {"exact": ""}, turns=(RunReport(error=error),))[0] == "passed"

@@ -148,7 +148,7 @@ def test_a_hint_about_signals_is_true(wanted: str, observed: str, hint: str) -> 
     assert judge_one_key("signals", read_signals(wanted), events=events)[::3] == ("failed", hint)
 
 
-def test_a_signal_that_comes_on_and_on_is_told_as_too_much() -> None:
+def test_a_signal_that_comes_on_and_on_is_reported_as_too_much() -> None:
     """The number of times does not matter: that is a finding, and no fault of the kit."""
     events: Events = [(at, "s", {"signal": "TERM"}) for at in range(5, 3005)]
     assert judge_one_key("signals", [("TERM", 5)], events=events)[3] == "TERM at 0.000000006 s was not expected"
@@ -210,7 +210,7 @@ TOLD = " is how the agent ended, which agent_status tells; exit_code is the supe
         ([(7, "x", {"signal": "TERM"})], 137, ""),
     ],
 )
-def test_an_exit_code_that_is_the_agents_own_is_told(events: Events, code: int, hint: str) -> None:
+def test_an_exit_code_that_is_the_agents_own_is_reported(events: Events, code: int, hint: str) -> None:
     """A wrapper of pi passed the agent's 143 on as its own failure."""
     assert judge_one_key("exit_code", 124, events=events, exit_code=code)[3] == hint
 

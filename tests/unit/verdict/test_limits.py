@@ -112,6 +112,6 @@ def test_a_run_without_an_end_is_excused_by_a_reference_without_one() -> None:
     assert list_verdicts(build_play(stuck, build_reference(OTHER)))[0] == "failed"
 
 
-def test_what_broke_in_the_adapter_is_told_whatever_the_limits() -> None:
+def test_an_error_in_the_adapter_is_reported_whatever_the_limits() -> None:
     """It says nothing of the supervisor, and a person has to mend it."""
     assert list_verdicts(build_play(AdapterError("it raised"), build_reference(OTHER)))[0] == "adapter error"

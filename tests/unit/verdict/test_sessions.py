@@ -121,7 +121,7 @@ def test_what_is_expected_of_all_needs_one_agent_of_any() -> None:
     )
 
 
-def test_one_session_of_a_record_is_told_as_if_there_were_no_other() -> None:
+def test_one_session_of_a_record_reads_as_if_there_were_no_other() -> None:
     """Its agents are `agent`, on both sides, and its descendants keep their names."""
     left, right = (
         select_session_events(record_two_sessions(), "left"),

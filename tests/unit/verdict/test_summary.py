@@ -117,7 +117,7 @@ def test_informational_scenarios_are_counted_apart() -> None:
     assert "undecided: 0; 1 passed, 0 not applicable, 0 known, 1 informational; pytest-agentproc" in told
 
 
-def test_the_digest_tells_other_verdicts_apart() -> None:
+def test_other_verdicts_have_another_digest() -> None:
     """The same records may be judged in two ways."""
     assert compute_results_digest([ONE]) != compute_results_digest([build_judged("failed")])
     assert compute_results_digest([build_judged("failed", rows=build_checks(must="failed"))]) != compute_results_digest(
@@ -171,7 +171,7 @@ def test_the_table_has_failed_rules_first_and_then_the_undecided() -> None:
     )
 
 
-def test_what_real_time_could_not_show_is_told_apart_from_what_does_not_apply() -> None:
+def test_checks_that_real_time_cannot_decide_are_not_called_not_applicable() -> None:
     """A supervisor that is conformant in real time has not been held to it."""
     judged = [
         ONE,

@@ -82,7 +82,7 @@ def test_several_sessions_stand_beside_one_another() -> None:
     ]
 
 
-def test_a_long_drawing_keeps_who_was_left_and_who_is_above() -> None:
+def test_a_long_drawing_keeps_leftovers_and_their_ancestors() -> None:
     """Forty lines are read; the important line may be the last of hundreds."""
     helpers = [build_start_event(f"helper {number}", number, "agent", 4) for number in range(2, 100)]
     ends = [(SECOND, "x", {"process": f"helper {number}", "code": 0}) for number in range(2, 99)]

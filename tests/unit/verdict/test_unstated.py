@@ -78,7 +78,7 @@ def test_what_the_reference_misses_with_the_default_is_no_matter_of_that_limit()
     assert list_verdicts(build_play({**RIGHT, "text": "h"}, unstated))["text"] == "failed"
 
 
-def test_of_another_outcome_nothing_is_judged_but_who_was_left() -> None:
+def test_with_another_outcome_only_leftovers_are_judged() -> None:
     """It is another story from there on."""
     left: Events = [(SECOND, "m", {"process": "tool", "leaked": "alive", "line": 4})]
     unstated = build_unstated({**RIGHT, "outcome": "completed"})
