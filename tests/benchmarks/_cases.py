@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import RunReport
 
-__all__ = ["Case", "Seen", "list_cases", "observe_play"]
+__all__ = ["Case", "ObservedPlay", "list_cases", "observe_play"]
 
 FLOOD = """
 scenario: 256 KiB on each stream, beside a descendant that talks at the same instants, end in an exit at the deadline
@@ -84,7 +84,7 @@ expect: {outcome: completed}
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ObservedPlay:
     """The data on which two runs must agree.
 
     Args:
@@ -111,26 +111,26 @@ class Case:
     scenarios: tuple[Scenario, ...]
 
     @cached_property
-    def predicted(self) -> Seen:
+    def predicted(self) -> ObservedPlay:
         """The report of the model, in which there is no process."""
         if len(self.scenarios) == 1:
             return observe_play(run_in_model(self.scenarios[0], reference_supervisor()))
         return _observe(*play_together_in_model(bind_all(self.scenarios)))
 
-    def play(self, runner: ScenarioRunner, backend: str) -> Seen:
+    def play(self, runner: ScenarioRunner, backend: str) -> ObservedPlay:
         """Play it with real processes."""
         if len(self.scenarios) == 1:
             return observe_play(runner.play(self.scenarios[0], reference_supervisor(), backend=backend))
         return _observe(*play_together(runner, bind_all(self.scenarios), backend))
 
 
-def observe_play(played: PlayResult) -> Seen:
+def observe_play(played: PlayResult) -> ObservedPlay:
     """Give what is compared of the play of one scenario."""
     return _observe(played.record, [played.answer], played.fault.reason if played.fault is not None else "")
 
 
-def _observe(record: Record, answers: Sequence[RunReport | None], fault: str = "") -> Seen:
-    return Seen(
+def _observe(record: Record, answers: Sequence[RunReport | None], fault: str = "") -> ObservedPlay:
+    return ObservedPlay(
         list(compute_normal_form(record)),
         [None if answer is None else _strip_error_wording(answer) for answer in answers],
         fault,

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tests.benchmarks._cases import Seen
+    from tests.benchmarks._cases import ObservedPlay
 
 __all__ = ["describe_difference"]
 
@@ -17,7 +17,7 @@ _AFTER = 3
 _SHOWN = 160
 
 
-def describe_difference(foretold: Seen, real: Seen) -> str:
+def describe_difference(foretold: ObservedPlay, real: ObservedPlay) -> str:
     """Give the first difference in full, with the lines around it; nothing if both are equal."""
     if foretold == real:
         return ""
@@ -30,7 +30,7 @@ def describe_difference(foretold: Seen, real: Seen) -> str:
     return "\n".join(_describe_answers(foretold, real))
 
 
-def _describe_timelines(foretold: Seen, real: Seen, place: int) -> str:
+def _describe_timelines(foretold: ObservedPlay, real: ObservedPlay, place: int) -> str:
     lines = [f"  first difference at event {place} (model: {len(foretold.timeline)} events, run: {len(real.timeline)})"]
     lines += [f"    both   {_describe_event(event)}" for event in foretold.timeline[max(0, place - _BEFORE) : place]]
     for name, seen in (("model", foretold), ("run", real)):
@@ -43,7 +43,7 @@ def _describe_timelines(foretold: Seen, real: Seen, place: int) -> str:
     return "\n".join(lines)
 
 
-def _describe_answers(foretold: Seen, real: Seen) -> list[str]:
+def _describe_answers(foretold: ObservedPlay, real: ObservedPlay) -> list[str]:
     lines = ["  the timelines are equal, the answers are not"]
     for number, (foretold_answer, other) in enumerate(zip(foretold.answers, real.answers, strict=True), 1):
         if foretold_answer is None or other is None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.harness import ScenarioRunner
     from pytest_agentproc.vocabulary import Subject
-    from tests.benchmarks._cases import Seen
+    from tests.benchmarks._cases import ObservedPlay
 
 __all__ = ["PreloadCase", "list_preload_cases"]
 
@@ -31,10 +31,10 @@ class PreloadCase:
 
     def __init__(self, name: str, text: str, subject: Subject) -> None:
         self.id = name
-        self.predicted: Seen | None = None
+        self.predicted: ObservedPlay | None = None
         self._scenario, self._subject = loads(text), subject
 
-    def play(self, runner: ScenarioRunner, backend: str) -> Seen:
+    def play(self, runner: ScenarioRunner, backend: str) -> ObservedPlay:
         """Play it with real processes."""
         seen = observe_play(runner.play(self._scenario, self._subject, backend=backend))
         seen = replace(seen, timeline=[(round(int(str(event[0])), -3), *event[1:]) for event in seen.timeline])

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["bind_all", "play_together", "play_together_in_model"]
 
 
-class _Tagged(Record):
+class _NumberedRecord(Record):
     """Writes into another record, each event with the number of its run."""
 
     __slots__ = ("_number", "_shared", "_trace")
@@ -45,7 +45,7 @@ class _Tagged(Record):
             self._trace(at_ns, code, data)
 
 
-class _Declared:
+class _DeclaringClock:
     """The virtual clock, saying when a run was declared: start order would else be the backend's, which trio draws."""
 
     name = "virtual"
@@ -83,7 +83,7 @@ def play_together_in_model(
     """
     record = Record()
     model = model_type(record)
-    tagged = [_Tagged(record, number) for number in range(len(bounds))]
+    tagged = [_NumberedRecord(record, number) for number in range(len(bounds))]
     machines = []
     for bound, own in zip(bounds, tagged, strict=True):
         model.record = own  # the driver's side of the record is handed over now
@@ -123,8 +123,10 @@ def play_together(
         ]
 
         async def run(number: int, *, task_status: anyio.abc.TaskStatus[None]) -> None:
-            own = _Tagged(record, number, trace)
-            order = build_run_request(bounds[number], fakes[number], _Declared(clock, task_status.started), own.add)
+            own = _NumberedRecord(record, number, trace)
+            order = build_run_request(
+                bounds[number], fakes[number], _DeclaringClock(clock, task_status.started), own.add
+            )
             answers[number] = await reference_supervisor().run(order)
             own.add(clock.instant(), "m", {"process": "supervisor", "returned": True})
 

@@ -48,7 +48,7 @@ class _Run:
     load: str
 
 
-class _Tally:
+class _DeviationCounter:
     """Counts runs and deviations, and prints."""
 
     def __init__(self, total: int) -> None:
@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     backends = BACKENDS if options.backend == "both" else (options.backend,)
     loads = LOADS if options.load == "both" else (options.load,)
     print(f"{len(chosen)} cases on {', '.join(backends)}, {' and '.join(loads)}: {options.runs} runs", flush=True)
-    tally = _Tally(options.runs)
+    tally = _DeviationCounter(options.runs)
     with ScenarioRunner() as runner:
         for load, runs in itertools.groupby(_plan_runs(chosen, backends, loads, options.runs), lambda run: run.load):
             with burn_all_cores(_LONGEST) if load == "burnt" else contextlib.nullcontext():

@@ -20,7 +20,7 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Seen", "measure_page", "take_screenshot"]
+__all__ = ["OpenedPage", "measure_page", "take_screenshot"]
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 _LIMIT = 120
@@ -31,7 +31,7 @@ _CONSOLE = re.compile(r"^.*CONSOLE.*$", re.MULTILINE)
 _MEASURED = re.compile(r'<pre id="measured">(.*?)</pre>', re.DOTALL)
 
 
-class Seen(NamedTuple):
+class OpenedPage(NamedTuple):
     """The result of opening a page.
 
     Args:
@@ -45,7 +45,7 @@ class Seen(NamedTuple):
 
 def measure_page(
     page: str, script: str, folder: Path, *, width: int = 1280, height: int = 800, dark: bool = False
-) -> Seen:
+) -> OpenedPage:
     """Open a page, and give what a script measures in it.
 
     Args:
@@ -68,7 +68,7 @@ def measure_page(
     options = ["--dump-dom", "--enable-logging=stderr", f"--window-size={width},{height}", *([_DARK] if dark else [])]
     output, log = _run_chromium([*options, (folder / "page.html").as_uri()], folder)
     found = _MEASURED.search(output)
-    return Seen(json.loads(html.unescape(found[1])) if found else None, _CONSOLE.findall(log))
+    return OpenedPage(json.loads(html.unescape(found[1])) if found else None, _CONSOLE.findall(log))
 
 
 def take_screenshot(page: str, folder: Path, *, width: int = 1280, height: int = 800) -> bytes:

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from pytest_agentproc.harness import FakeAgent
     from pytest_agentproc.record import Record
 
-__all__ = ["AcpPy", "Host"]
+__all__ = ["AcpClientHost", "AcpPy"]
 
 
-class Host:
+class AcpClientHost:
     """The requests of an agent to its client: a permission, two files, a terminal.
 
     Args:
@@ -87,7 +87,7 @@ class AcpPy:
         self.acp = acp
         self.clock = clock
         self.given: list[str] = []
-        self.host: Any = Host(acp, self.take)
+        self.host: Any = AcpClientHost(acp, self.take)
         self._fake_agent = fake_agent
 
     def play_script(self, script: str) -> AcpPy:

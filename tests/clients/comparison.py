@@ -72,7 +72,7 @@ class _ComparedClient:
 
 
 @dataclass(frozen=True)
-class _Result:
+class _ScenarioResult:
     """The result of a scenario.
 
     Args:
@@ -103,12 +103,12 @@ def _list_clients() -> list[_ComparedClient]:
     ]
 
 
-def _judge_client(runner: ScenarioRunner, client: _ComparedClient) -> Iterator[_Result]:
+def _judge_client(runner: ScenarioRunner, client: _ComparedClient) -> Iterator[_ScenarioResult]:
     for scenario in load_all_bundled():
         if scenario.parts or (scenario.dialect, scenario.mode) != client.agent or scenario.level == "info":
             continue
         verdict, failed = _judge_scenario(runner, scenario, client)
-        yield _Result(
+        yield _ScenarioResult(
             scenario,
             verdict,
             failed,
@@ -145,7 +145,7 @@ def shorten(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def _count_verdicts(results: Sequence[_Result]) -> list[int]:
+def _count_verdicts(results: Sequence[_ScenarioResult]) -> list[int]:
     """Count what passed, failed at level must, failed at level should, is undecided, and is not applicable."""
     found = Counter(result.verdict for result in results)
     failed = [sum(level in result.failed for result in results) for level in ("must", "should")]
@@ -180,7 +180,7 @@ def write_page_text() -> str:
     return "\n".join(parts)
 
 
-def _build_table_by_rule(found: Sequence[tuple[_ComparedClient, Sequence[_Result]]]) -> str:
+def _build_table_by_rule(found: Sequence[tuple[_ComparedClient, Sequence[_ScenarioResult]]]) -> str:
     rows: list[list[object]] = []
     for rule in RULES:
         cells: list[object] = []
@@ -192,7 +192,7 @@ def _build_table_by_rule(found: Sequence[tuple[_ComparedClient, Sequence[_Result
     return _format_table(["rule", *(client.package for client, _ in found)], rows)
 
 
-def _build_table_by_need(found: Sequence[tuple[_ComparedClient, Sequence[_Result]]]) -> str:
+def _build_table_by_need(found: Sequence[tuple[_ComparedClient, Sequence[_ScenarioResult]]]) -> str:
     counts = [Counter(it.failed[_NEED] for it in results if _NEED in it.failed) for _, results in found]
     needs = sorted({need for count in counts for need in count})
     rows = [[need, *(count[need] or "" for count in counts)] for need in needs]

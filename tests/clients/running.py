@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.harness import FakeAgent, ScenarioRunner
     from pytest_agentproc.record import Record
 
-__all__ = ["CEILING", "IGNORES_EOF", "IGNORES_TERM", "TICK", "Client", "Programs", "Ran"]
+__all__ = ["CEILING", "IGNORES_EOF", "IGNORES_TERM", "TICK", "Client", "ProgramRun", "Programs"]
 
 CEILING = 20.0
 """Real seconds that one program may take; a time that has no reason to be longer than another is compared with this."""
@@ -54,7 +54,7 @@ _SECOND = 1_000_000_000
 
 
 @dataclass(frozen=True)
-class Ran:
+class ProgramRun:
     """One program that ran, and the fake that its client had.
 
     Args:
@@ -144,7 +144,7 @@ class Client:
         self._agent = agent
         self._folder = folder
 
-    def __call__(self, usage: str, script: str, *, leaves: tuple[str, ...] = (), **environ: str) -> Ran:
+    def __call__(self, usage: str, script: str, *, leaves: tuple[str, ...] = (), **environ: str) -> ProgramRun:
         """Have the client used in one way, against a fake that plays a script.
 
         Args:
@@ -172,7 +172,7 @@ class Client:
         if not is_over:
             said = (self._folder / "stdout").read_text("utf-8")
             pytest.fail(f"{usage} did not end within {CEILING:.0f} s:\n{said}{errors}", pytrace=False)
-        run = Ran(program.returncode, self._told(fake), errors, record)
+        run = ProgramRun(program.returncode, self._told(fake), errors, record)
         assert (tuple(run.left), others) == (leaves, []), f"left are {run.left} and {others}: {run.told}\n{errors}"
         return run
 

@@ -24,7 +24,7 @@ from pytest_agentproc.scenario import loads
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Block", "find_blocks", "matches_shown", "play_page", "run_command"]
+__all__ = ["CodeBlock", "find_blocks", "matches_shown", "play_page", "run_command"]
 
 HOME = "/home/me/project"
 """What a page writes for the folder in which its reader works."""
@@ -50,7 +50,7 @@ _NEIGHBOURS = ("asyncio", "trio", "random_order", "rerunfailures", "timeout")
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class CodeBlock:
     """One block of code.
 
     Args:
@@ -75,10 +75,10 @@ class Block:
         return _COMMAND.findall(self.text)
 
 
-def find_blocks(page: str) -> list[Block]:
+def find_blocks(page: str) -> list[CodeBlock]:
     """Find the blocks of a page; directives of the page itself, such as `{toctree}`, are none."""
     found = (
-        Block(match["language"], match["text"], page.count("\n", 0, match.start()) + 1)
+        CodeBlock(match["language"], match["text"], page.count("\n", 0, match.start()) + 1)
         for match in _FENCE.finditer(page)
     )
     return [block for block in found if not block.language.startswith("{") or block.language == "{code-block}"]
@@ -155,7 +155,7 @@ def run_command(command: list[str], folder: Path) -> subprocess.CompletedProcess
 # What is done with a block of each language that names no file: the name of a file to run at the end, or nothing.
 
 
-def _play_yaml(block: Block, where: str, _folder: Path) -> str:
+def _play_yaml(block: CodeBlock, where: str, _folder: Path) -> str:
     """A whole scenario is run. Steps alone are checked, as those of the agent that the first line may name."""
     if re.search(r"^scenario:", block.text, re.MULTILINE):
         return f"block_{block.line}.scenario.yaml"
@@ -169,7 +169,7 @@ def _play_yaml(block: Block, where: str, _folder: Path) -> str:
     return ""
 
 
-def _play_python(block: Block, where: str, folder: Path) -> str:
+def _play_python(block: CodeBlock, where: str, folder: Path) -> str:
     """A test is run by pytest, and any other program by Python."""
     if re.search(r"^(async )?def test_|^class Test", block.text, re.MULTILINE):
         return f"test_block_{block.line}.py"
@@ -178,7 +178,7 @@ def _play_python(block: Block, where: str, folder: Path) -> str:
     return ""
 
 
-def _play_console(block: Block, where: str, folder: Path) -> str:
+def _play_console(block: CodeBlock, where: str, folder: Path) -> str:
     """Each command prints what is shown below it, on stdout and then on stderr."""
     assert block.text.startswith("$ "), f"{where}: a console block begins with a command, such as $ agentproc list"
     for command, shown in block.commands:
@@ -188,7 +188,7 @@ def _play_console(block: Block, where: str, folder: Path) -> str:
     return ""
 
 
-def _play_shell(block: Block, where: str, folder: Path) -> str:
+def _play_shell(block: CodeBlock, where: str, folder: Path) -> str:
     """Every command ends well; those that install something are not run."""
     if not _INSTALLS.match(block.text):
         completed = run_command(["sh", "-euc", block.text], folder)
@@ -196,26 +196,26 @@ def _play_shell(block: Block, where: str, folder: Path) -> str:
     return ""
 
 
-def _play_toml(block: Block, _where: str, _folder: Path) -> str:
+def _play_toml(block: CodeBlock, _where: str, _folder: Path) -> str:
     tomllib.loads(block.text)
     return ""
 
 
-def _play_json(block: Block, _where: str, _folder: Path) -> str:
+def _play_json(block: CodeBlock, _where: str, _folder: Path) -> str:
     json.loads(block.text)
     return ""
 
 
-def _play_text(_block: Block, _where: str, _folder: Path) -> str:
+def _play_text(_block: CodeBlock, _where: str, _folder: Path) -> str:
     """Nothing runs: it is a picture, or what a person wrote."""
     return ""
 
 
-def _refuse_unnamed_file(_block: Block, where: str, _folder: Path) -> str:
+def _refuse_unnamed_file(_block: CodeBlock, where: str, _folder: Path) -> str:
     raise AssertionError(f"{where}: name the file in the first line, such as // agent.test.mjs")
 
 
-_HOW: dict[str, Callable[[Block, str, Path], str]] = {
+_HOW: dict[str, Callable[[CodeBlock, str, Path], str]] = {
     "yaml": _play_yaml,
     "python": _play_python,
     "console": _play_console,

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_agentproc.errors import ScenarioError
 from tests.architecture.sources import ROOT
-from tests.docs.blocks import Block, find_blocks, matches_shown, play_page
+from tests.docs.blocks import CodeBlock, find_blocks, matches_shown, play_page
 from tests.docs.reference import is_made, list_anchors, make_pages
 
 if TYPE_CHECKING:
@@ -44,7 +44,10 @@ def _play_text(text: str, folder: Path) -> str:
 def test_blocks_are_found_with_their_lines_and_files() -> None:
     """A failure names the line of the block; a directive of the page is no example."""
     page = "# T\n\n```{toctree}\na\n```\n\n```yaml\n# a.scenario.yaml\nscenario: x\n```\n\n````text\n```\n````\n"
-    assert find_blocks(page) == [Block("yaml", "# a.scenario.yaml\nscenario: x\n", 7), Block("text", "```\n", 12)]
+    assert find_blocks(page) == [
+        CodeBlock("yaml", "# a.scenario.yaml\nscenario: x\n", 7),
+        CodeBlock("text", "```\n", 12),
+    ]
     assert [block.file for block in find_blocks(page)] == ["a.scenario.yaml", ""]
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.fidelity.running import Ran
+    from tests.fidelity.running import CliRun
 
 __all__ = ["list_differences", "list_kinds"]
 
@@ -24,7 +24,7 @@ _FREE = ("input", "args", "arguments", "parameters")
 _KINDS = ("method", "type", "subtype", "role", "status", "state")
 
 
-def list_differences(real: Ran, fake: Ran) -> list[str]:
+def list_differences(real: CliRun, fake: CliRun) -> list[str]:
     """List how the fake's output differs from the real CLI's."""
     found = [] if real.code == fake.code else [f"exit code: {real.code}, the fake has {fake.code}"]
     ours, theirs = (ran.stderr.partition("\n")[0] for ran in (fake, real))

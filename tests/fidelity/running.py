@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["PACKAGES", "Ran", "RealCLI", "run_program"]
+__all__ = ["PACKAGES", "CliRun", "RealCLI", "run_program"]
 
 PACKAGES = {"claude": "claude", "codex": "codex", "gemini": "gemini", "opencode": "opencode", "pi": "pi-coding-agent"}
 """The keys of `packages.NPM`, by CLI."""
@@ -39,7 +39,7 @@ _LIMIT = 60
 
 
 @dataclass(frozen=True)
-class Ran:
+class CliRun:
     """One start: its exit code, and what it printed."""
 
     code: int
@@ -53,7 +53,7 @@ def run_program(
     folder: Path,
     stdin: str = "",
     talk: Sequence[tuple[str, str]] = (),
-) -> Ran:
+) -> CliRun:
     """Start a program and wait for its end.
 
     Args:
@@ -71,14 +71,14 @@ def run_program(
         try:
             if not talk:
                 stdout, stderr = program.communicate(stdin)
-                return Ran(program.returncode, stdout, stderr)
+                return CliRun(program.returncode, stdout, stderr)
             return _talk(program, talk)
         finally:
             watchdog.cancel()
             program.kill()
 
 
-def _talk(program: subprocess.Popen[str], talk: Sequence[tuple[str, str]]) -> Ran:
+def _talk(program: subprocess.Popen[str], talk: Sequence[tuple[str, str]]) -> CliRun:
     assert program.stdin is not None
     assert program.stdout is not None
     assert program.stderr is not None
@@ -92,7 +92,7 @@ def _talk(program: subprocess.Popen[str], talk: Sequence[tuple[str, str]]) -> Ra
             program.stdin.flush()
     program.stdin.close()
     rest = program.stdout.read()
-    return Ran(program.wait(), "".join(lines) + rest, program.stderr.read())
+    return CliRun(program.wait(), "".join(lines) + rest, program.stderr.read())
 
 
 def _insert_ids(line: str, printed: list[str]) -> str:

@@ -25,9 +25,9 @@ from tests.fidelity.running import PACKAGES, RealCLI, run_program
 
 if TYPE_CHECKING:
     from tests.fidelity.conversation import Conversation
-    from tests.fidelity.running import Ran
+    from tests.fidelity.running import CliRun
 
-__all__ = ["PAGE", "Held", "hold_conversation", "write_page_text"]
+__all__ = ["PAGE", "HeldConversation", "hold_conversation", "write_page_text"]
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "fidelity.md"
 _HEAD = """# What the fakes have in common with the real CLIs
@@ -49,7 +49,7 @@ _LIST = """
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldConversation:
     """A conversation that was held twice.
 
     Args:
@@ -77,7 +77,7 @@ class Held:
 
 
 @cache
-def hold_conversation(conversation: Conversation) -> Held:
+def hold_conversation(conversation: Conversation) -> HeldConversation:
     """Hold a conversation with both."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home, ModelServer() as server:
         cli = RealCLI(conversation.cli, Path(home), server.url)
@@ -89,12 +89,12 @@ def hold_conversation(conversation: Conversation) -> Held:
         fault = fake.first_fault
         fake.finish()
     assert fault is None, fault
-    return Held(list_kinds(real.stdout), list_differences(real, printed))
+    return HeldConversation(list_kinds(real.stdout), list_differences(real, printed))
 
 
 def _hold_with_server(
     conversation: Conversation, path: str, environ: dict[str, str], folder: Path, server: ModelServer | None
-) -> Ran:
+) -> CliRun:
     session = ""
     if conversation.before:
         before = run_program([path, *conversation.before], environ, folder)

@@ -13,7 +13,7 @@ from tests.fidelity.allowed import ALLOWED
 from tests.fidelity.app_server_schema import SCHEMA, format_schema, generate_release_schema
 from tests.fidelity.comparing import list_differences
 from tests.fidelity.conversations import CONVERSATIONS
-from tests.fidelity.running import Ran
+from tests.fidelity.running import CliRun
 from tests.fidelity.table import PAGE, hold_conversation, write_page_text
 
 if TYPE_CHECKING:
@@ -70,14 +70,14 @@ CHANGED = [
 @pytest.mark.parametrize(("changed", "found"), CHANGED)
 def test_a_changed_key_or_type_is_a_difference(changed: dict[str, object], found: list[str]) -> None:
     """Values are not compared."""
-    real = Ran(0, json.dumps(EVENT) + "\n" + json.dumps({"type": "end"}) + "\n", "")
+    real = CliRun(0, json.dumps(EVENT) + "\n" + json.dumps({"type": "end"}) + "\n", "")
     fake = replace(real, stdout=json.dumps(changed) + "\n" + json.dumps({"type": "end"}) + "\n")
     assert list_differences(real, fake) == found
 
 
 def test_code_text_and_the_first_line_of_stderr_are_compared() -> None:
     """The rest of stderr is not: it has stacks and help texts."""
-    found = list_differences(Ran(1, "a\n", "no\nmore"), Ran(2, "b\n", "yes\nmore"))
+    found = list_differences(CliRun(1, "a\n", "no\nmore"), CliRun(2, "b\n", "yes\nmore"))
     assert found == [
         "exit code: 1, the fake has 2",
         "first line of stderr: 'no', the fake has 'yes'",

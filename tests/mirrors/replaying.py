@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock import VirtualClock
     from tests.mirrors.recordings import Moment, Recording
 
-__all__ = ["Seen", "describe_shape", "replay"]
+__all__ = ["ObservedFake", "describe_shape", "replay"]
 
 _LIMIT = 1 << 24
 _PATIENCE = 100_000.0
@@ -31,7 +31,7 @@ Row = tuple[int, int, int, int]
 
 
 @dataclass
-class Seen:
+class ObservedFake:
     """The actions of a fake: the lines of stdout, the shapes of its tree where the recorder looked, its end."""
 
     lines: list[Any] = field(default_factory=list)
@@ -44,11 +44,11 @@ class _Replay:
         assert process.stdout is not None
         self.process = process
         self.pids = pids
-        self.seen = Seen()
+        self.seen = ObservedFake()
         self.out = BufferedByteReceiveStream(process.stdout)
         self.named: dict[int, int] = {}
 
-    async def replay_moments(self, moments: tuple[Moment, ...]) -> Seen:
+    async def replay_moments(self, moments: tuple[Moment, ...]) -> ObservedFake:
         """Go through the moments; a moment without a method here needs none."""
         for moment in moments:
             does = getattr(self, f"_on_{moment.kind}", None)
@@ -134,7 +134,7 @@ class _Replay:
         self.seen.lines += rest.splitlines()
 
 
-def replay(virtual_clock: VirtualClock, argv: list[str], recording: Recording) -> Seen:
+def replay(virtual_clock: VirtualClock, argv: list[str], recording: Recording) -> ObservedFake:
     """Start a fake and take it through a recording.
 
     Args:
@@ -149,11 +149,11 @@ def replay(virtual_clock: VirtualClock, argv: list[str], recording: Recording) -
             participant.pid for participant in virtual_clock.hub.registry.list_in_spawn_order() if participant.is_alive
         ]
 
-    seen: Seen = virtual_clock.run(_replay, argv, recording, list_living_pids)
+    seen: ObservedFake = virtual_clock.run(_replay, argv, recording, list_living_pids)
     return seen
 
 
-async def _replay(argv: list[str], recording: Recording, pids: Callable[[], list[int]]) -> Seen:
+async def _replay(argv: list[str], recording: Recording, pids: Callable[[], list[int]]) -> ObservedFake:
     env = {**os.environ, **recording.env}
     async with await anyio.open_process(argv, env=env, start_new_session=True) as process:
         try:

@@ -11,7 +11,7 @@ import pytest
 from pytest_agentproc.scenario import load
 from tests.mirrors.recordings import NAMES, Recording, read_recording
 from tests.mirrors.replaying import describe_shape, replay
-from tests.mirrors.varies import Names, cut_like_recorder, keep_until_cut, normalize_line
+from tests.mirrors.varies import IdNames, cut_like_recorder, keep_until_cut, normalize_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +37,7 @@ def test_the_fake_prints_what_the_real_cli_printed(
     argv = [fake.path, *recorded.argv] if recorded.argv is not None else fake.argv
 
     seen = replay(virtual_clock, argv, recorded)
-    ours, theirs = Names(), Names()
+    ours, theirs = IdNames(), IdNames()
     for number, (made, real) in enumerate(zip_longest(seen.lines, recorded.printed), 1):
         if isinstance(real, str) and real.endswith("..."):
             assert (number, made[: len(keep_until_cut(real))]) == (number, keep_until_cut(real))

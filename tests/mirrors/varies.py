@@ -13,7 +13,7 @@ import re
 from itertools import zip_longest
 from typing import Any
 
-__all__ = ["Names", "cut_like_recorder", "keep_until_cut", "normalize_line"]
+__all__ = ["IdNames", "cut_like_recorder", "keep_until_cut", "normalize_line"]
 
 ID, TIME, COST, HOST, COUNT, CUT = "id", "time", "cost", "host", "count", "cut"
 
@@ -65,7 +65,7 @@ VARIES: dict[str, dict[str, str]] = {
 """Each dialect's fields: a key, or a key with those above it (`init/tools`), and why it varies."""
 
 
-class Names:
+class IdNames:
     """The names that ids get in the order in which they come."""
 
     def __init__(self) -> None:
@@ -114,7 +114,7 @@ def keep_until_cut(line: str) -> str:
     return kept[: min([*lists, len(kept) if text is None else text])]
 
 
-def normalize_line(dialect: str, line: Any, names: Names) -> Any:
+def normalize_line(dialect: str, line: Any, names: IdNames) -> Any:
     """Give a line with its keys in their order, and what varies taken out; a `system` line is known by its subtype.
 
     An object over many lines differs from an object in another layout.
@@ -126,7 +126,7 @@ def normalize_line(dialect: str, line: Any, names: Names) -> Any:
     return _normalize_value(VARIES[dialect], (str(kind),), line, names)
 
 
-def _normalize_value(table: dict[str, str], path: tuple[str, ...], value: Any, names: Names) -> Any:
+def _normalize_value(table: dict[str, str], path: tuple[str, ...], value: Any, names: IdNames) -> Any:
     why = _find_reason(table, path)
     if why == ID and isinstance(value, list):
         return [names.name_value(inner) for inner in value]

@@ -28,7 +28,7 @@ _NOT_WITH = {
 }
 
 
-class _Dice:
+class _StepDrawer:
     """Draws the steps of one scenario."""
 
     def __init__(self, seed: int) -> None:
@@ -137,7 +137,7 @@ class _Dice:
 
 def draw_program(seed: int) -> Scenario:
     """Make the scenario of a seed."""
-    dice = _Dice(seed)
+    dice = _StepDrawer(seed)
     size = dice.random.choice(("1 B", "1 B", "70000 B", "150 KiB"))
     document = {
         "scenario": f"random program {seed}",

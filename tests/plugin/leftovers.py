@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["INNOCENTS", "WAYS", "Ways"]
+__all__ = ["INNOCENTS", "WAYS", "LeftoverTests"]
 
 
-class Ways(NamedTuple):
+class LeftoverTests(NamedTuple):
     """A test file of which every test leaves a process.
 
     Args:
@@ -112,7 +112,7 @@ def test_mp_forkserver():
 
 _CHILD, _ORPHAN = "a child of pytest (", "an orphan of "
 _SLEEP = "sleep 1000"
-WAYS = Ways(
+WAYS = LeftoverTests(
     _SOURCE,
     {
         "popen": (_SLEEP, "alive", _CHILD, "keep(subprocess.Popen(SLEEP))"),

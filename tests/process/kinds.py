@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HOWS",
-    "Who",
+    "ProcessFacts",
     "describe_kinship",
     "drop_zombies",
     "list_ends_by_name",
@@ -28,7 +28,7 @@ KITS_OWN = 200
 
 
 @dataclass(frozen=True)
-class Who:
+class ProcessFacts:
     """A process as /proc has it; descriptors, by kind, are all between the standard streams and the kit's own."""
 
     pid: int
@@ -40,14 +40,14 @@ class Who:
     open: frozenset[str]
 
 
-def read_process_facts(pid: int) -> Who:
+def read_process_facts(pid: int) -> ProcessFacts:
     """Read it."""
     folder = Path(f"/proc/{pid}")
     state, parent, group, session = (folder / "stat").read_text("ascii").rpartition(")")[2].split()[:4]
     links = {int(link.name): str(link.readlink()) for link in (folder / "fd").iterdir()} if state != "Z" else {}
     opened = frozenset(where for number, where in links.items() if 2 < number < KITS_OWN)
     environ = (folder / "environ").read_bytes() if state != "Z" else b""
-    return Who(pid, int(parent), int(group), int(session), state, environ, opened)
+    return ProcessFacts(pid, int(parent), int(group), int(session), state, environ, opened)
 
 
 def list_pids_by_name(record: Record) -> dict[str, int]:
@@ -61,12 +61,12 @@ def list_ends_by_name(record: Record) -> dict[str, Any]:
     return {event.data["process"]: event.data.get("signal", event.data.get("code")) for event in ends}
 
 
-def drop_zombies(found: dict[str, Who]) -> dict[str, Who]:
+def drop_zombies(found: dict[str, ProcessFacts]) -> dict[str, ProcessFacts]:
     """Leave out the dead for whom their parent, init perhaps, has yet to wait."""
     return {name: who for name, who in found.items() if who.state not in "ZX"}
 
 
-def describe_kinship(found: dict[str, Who], child: str, above: str) -> tuple[str, str, str]:
+def describe_kinship(found: dict[str, ProcessFacts], child: str, above: str) -> tuple[str, str, str]:
     """Say whose child the process is, and in which group and session; a process of none of these is outside."""
     names = {who.pid: name for name, who in found.items()}
     leaders = {**names, found[child].pid: "own", found["agent"].pid: "agent"}

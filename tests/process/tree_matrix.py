@@ -28,10 +28,20 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["CELLS", "ENDINGS", "KINDS", "SUBJECTS", "Cell", "Kind", "build_supervisor", "judge_cell", "write_scenario"]
+__all__ = [
+    "CELLS",
+    "ENDINGS",
+    "KINDS",
+    "SUBJECTS",
+    "Escape",
+    "MatrixCell",
+    "build_supervisor",
+    "judge_cell",
+    "write_scenario",
+]
 
 
-class Kind(NamedTuple):
+class Escape(NamedTuple):
     """One way in which a descendant gets away.
 
     Args:
@@ -52,41 +62,43 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "same group": Kind("{id: x}"),
-    "own group": Kind("{id: x, how: own_group}"),
-    "new session": Kind("{id: x, how: new_session}", leaves_session=True),
-    "double fork": Kind("{id: x, how: double_fork}", is_orphan=True),
-    "daemon": Kind("{id: x, how: daemon}", leaves_session=True, is_orphan=True),
-    "below a launcher": Kind("{id: x, how: launcher}", leaves_session=True, is_orphan=True),
-    "closed descriptors": Kind("{id: x, how: daemon, closed_fds: true}", leaves_session=True, is_orphan=True),
-    "cleared environment": Kind(
+    "same group": Escape("{id: x}"),
+    "own group": Escape("{id: x, how: own_group}"),
+    "new session": Escape("{id: x, how: new_session}", leaves_session=True),
+    "double fork": Escape("{id: x, how: double_fork}", is_orphan=True),
+    "daemon": Escape("{id: x, how: daemon}", leaves_session=True, is_orphan=True),
+    "below a launcher": Escape("{id: x, how: launcher}", leaves_session=True, is_orphan=True),
+    "closed descriptors": Escape("{id: x, how: daemon, closed_fds: true}", leaves_session=True, is_orphan=True),
+    "cleared environment": Escape(
         "{id: x, how: daemon, clear_env: true}", leaves_session=True, is_orphan=True, is_nameless=True
     ),
-    "cleared environment in the session": Kind("{id: x, how: double_fork, clear_env: true}", is_orphan=True),
-    "both closed and cleared": Kind(
+    "cleared environment in the session": Escape("{id: x, how: double_fork, clear_env: true}", is_orphan=True),
+    "both closed and cleared": Escape(
         "{id: x, how: daemon, closed_fds: true, clear_env: true}",
         leaves_session=True,
         is_orphan=True,
         is_nameless=True,
     ),
-    "ignores_signals": Kind("{id: x, ignores_signals: true}"),
-    "deaf daemon": Kind("{id: x, how: daemon, ignores_signals: true}", leaves_session=True, is_orphan=True),
-    "stopped": Kind("{id: x, how: new_session, stopped: true}", leaves_session=True),
-    "stopped daemon": Kind("{id: x, how: daemon, stopped: true}", leaves_session=True, is_orphan=True),
-    "re-forking": Kind("{id: x, how: refork, every: 10s}", leaves_session=True, is_orphan=True),
-    "re-forking with heads": Kind(
+    "ignores_signals": Escape("{id: x, ignores_signals: true}"),
+    "deaf daemon": Escape("{id: x, how: daemon, ignores_signals: true}", leaves_session=True, is_orphan=True),
+    "stopped": Escape("{id: x, how: new_session, stopped: true}", leaves_session=True),
+    "stopped daemon": Escape("{id: x, how: daemon, stopped: true}", leaves_session=True, is_orphan=True),
+    "re-forking": Escape("{id: x, how: refork, every: 10s}", leaves_session=True, is_orphan=True),
+    "re-forking with heads": Escape(
         "{id: x, how: refork, every: 10s, heads: 4}", ("x", "x 2", "x 3", "x 4"), leaves_session=True, is_orphan=True
     ),
-    "re-forking without a pause": Kind(
+    "re-forking without a pause": Escape(
         "{id: x, how: refork, every: 0s, heads: 2}", leaves_session=True, is_orphan=True, is_pauseless=True
     ),
-    "short-lived": Kind("{id: x, how: daemon, for: 100ms}", ()),
-    "zombie": Kind("{id: x, zombie: true, for: 100ms}", ()),
-    "nested subreaper": Kind(
+    "short-lived": Escape("{id: x, how: daemon, for: 100ms}", ()),
+    "zombie": Escape("{id: x, zombie: true, for: 100ms}", ()),
+    "nested subreaper": Escape(
         "{id: x, subreaper: true, script: [{spawn: {id: y, how: daemon}}, {linger: for ever}]}", ("x", "y")
     ),
-    "holds stdout": Kind("{id: x, inherits: [stdout]}"),
-    "holds stderr in a session of its own": Kind("{id: x, how: new_session, inherits: [stderr]}", leaves_session=True),
+    "holds stdout": Escape("{id: x, inherits: [stdout]}"),
+    "holds stderr in a session of its own": Escape(
+        "{id: x, how: new_session, inherits: [stderr]}", leaves_session=True
+    ),
 }
 
 ENDINGS = {"exits": "exit: 0", "is ended": "silence: for ever"}
@@ -99,7 +111,7 @@ _REAL = ("faulty command", "sound command")
 _LEAVES_ALL = ("direct child only", "faulty command")
 
 
-class Cell(NamedTuple):
+class MatrixCell(NamedTuple):
     """One kind, ended in one way, under one supervisor."""
 
     subject: str
@@ -125,7 +137,7 @@ class Cell(NamedTuple):
 
 
 CELLS = [
-    Cell(subject, kind, ending)
+    MatrixCell(subject, kind, ending)
     for subject in SUBJECTS
     for kind in KINDS
     for ending in ENDINGS
@@ -145,7 +157,7 @@ _SOUND = (
 )
 
 
-def write_scenario(cell: Cell) -> Scenario:
+def write_scenario(cell: MatrixCell) -> Scenario:
     """Write the scenario of a cell; every scenario expects that no process is left."""
     containment = cell.subject if cell.subject in SUBJECTS[:3] else "group"
     return loads(
@@ -161,7 +173,7 @@ script:
     )
 
 
-def build_supervisor(cell: Cell) -> Subject:
+def build_supervisor(cell: MatrixCell) -> Subject:
     """Give the supervisor of a cell."""
     if cell.is_real:
         program = _FAULTY if cell.subject == "faulty command" else _SOUND
@@ -172,7 +184,7 @@ def build_supervisor(cell: Cell) -> Subject:
     return reference_supervisor()
 
 
-def judge_cell(runner: ScenarioRunner, cell: Cell) -> tuple[Verdict, tuple[str, ...]]:
+def judge_cell(runner: ScenarioRunner, cell: MatrixCell) -> tuple[Verdict, tuple[str, ...]]:
     """Run a cell; give the verdict on its tree, and the processes that were left."""
     scenario, subject = write_scenario(cell), build_supervisor(cell)
     played = runner.play_real(scenario, subject) if cell.is_real else runner.play(scenario, subject)

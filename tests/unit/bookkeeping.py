@@ -17,12 +17,12 @@ TERM, INT, PIPE = 15, 2, 13
 FOR_EVER = ("sleep", None)
 
 
-class Gone(Exception):
+class ProgramIsOver(Exception):
     """The program is over: nothing after it may happen."""
 
 
 @dataclass
-class Book:
+class RecordingStage:
     """A stage on which everything is written down.
 
     Args:
@@ -98,20 +98,20 @@ class Book:
     def exit_process(self, code: int) -> None:
         """Keep the code, and end."""
         self.done.append(("exit", code))
-        raise Gone
+        raise ProgramIsOver
 
     def die_of_signal(self, signum: int) -> None:
         """Keep the signal, and end."""
         self.done.append(("die", signum))
-        raise Gone
+        raise ProgramIsOver
 
 
-class Play:
+class StagedPlay:
     """A player with its book; steps are (op, arguments...), or there is a whole program."""
 
     def __init__(self, *steps: tuple[Any, ...], program: Program | None = None, **stage: Any) -> None:
         program = program or {"dialect": "raw", "code": 0, "steps": number_steps(*steps)}
-        self.book = Book(**stage)
+        self.book = RecordingStage(**stage)
         self.player = ScriptPlayer(program, self.book, make_encoder(program))
 
     def grant(self, now: int, *signals: int, stdin: bytes | None = None) -> list[tuple[Any, ...]]:
@@ -121,7 +121,7 @@ class Play:
             self.book.stdin.append(stdin)
         try:
             self.player.run_until_parked(now, signals, readable=bool(self.book.stdin))
-        except Gone:
+        except ProgramIsOver:
             self.player.tracks = []
         return self.book.done
 

@@ -105,7 +105,7 @@ class _Agent:
         """Nothing is open."""
 
 
-class _Ring:
+class _InMemoryWakeup:
     """The session's wakeup in memory."""
 
     descriptor = -1
@@ -151,7 +151,7 @@ class Stage:
         self.starts: list[int] = []
         self.events: list[SessionEvent] = []
         self.failures = failures or []
-        self.wakeup = _Ring()
+        self.wakeup = _InMemoryWakeup()
         self.is_over = False
         setting = Setting("/work", "key", continues=continues)
         task = SessionTask(["agent"], dialect, "", policy or Policy(), setting, has_handler=handler)

@@ -118,7 +118,7 @@ class Stopwatch:
         return self.stopped - self._started
 
 
-class _Traced:
+class _TracedSupervisor:
     """The reference supervisor, with one more listener to its trace."""
 
     name = "reference"
@@ -266,7 +266,7 @@ class StepPart:
             watch.trace(at, code, data)
 
         with pin_to_cores(there):
-            self._runner.play(self._scenario, _Traced(trace), backend=backend)
+            self._runner.play(self._scenario, _TracedSupervisor(trace), backend=backend)
         return watch.elapsed / self.steps
 
     def report(self) -> dict[str, Any]:
@@ -322,7 +322,7 @@ class StartPart:
 
     def _measure_start_in_lockstep(self) -> float:
         watch = Stopwatch(0, 0)
-        subject = _Traced(watch.trace)
+        subject = _TracedSupervisor(watch.trace)
         self._runner.play(self._scenario, subject)
         return watch.stopped - subject.started
 

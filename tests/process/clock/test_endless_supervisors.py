@@ -15,7 +15,7 @@ LIMITS = 7200
 """Of a supervisor with a long `max_runtime`, in seconds."""
 
 
-class Looks:
+class FakeWakes:
     """The looks of a supervisor, in place of those on the coordinator's page."""
 
     def __init__(self, count: int, slow_at: float) -> None:
@@ -41,7 +41,7 @@ def test_a_supervisor_whose_looks_take_the_machine_long_is_given_up_sooner(
     """An hour of such looks would take more of the machine than a play may, and would end as a kit error."""
     pace = make_exact_pace(RunForecast(None, 10_000_000_000), LIMITS, 0)
     limits: list[float] = []
-    looks: Any = Looks(count, slow_at)
+    looks: Any = FakeWakes(count, slow_at)
 
     async def supervise() -> None:
         looks.slow_at += anyio.current_time()

@@ -218,7 +218,7 @@ def test_much_work_is_no_spin(make_stand: Callable[..., Stand], backend: str) ->
     assert stand.run(host, backend=backend) == 1.0
 
 
-class Restless:
+class AlwaysReadableRun:
     """A run that looks and looks: its descriptor is always readable, and it never takes anything."""
 
     news = False
@@ -243,7 +243,7 @@ def test_a_run_that_looks_for_ever_is_a_spin(stand: Stand, backend: str) -> None
     """A closed stream that is watched on is readable for ever; ten thousand looks at one instant are enough."""
     begin, end = os.pipe()
     os.close(end)
-    restless = Restless(begin)
+    restless = AlwaysReadableRun(begin)
 
     async def host() -> None:
         await stand.clock.drive(restless)
@@ -262,7 +262,7 @@ def test_a_run_that_looks_slowly_for_ever_is_a_spin_too(
     monkeypatch.setattr(Hub, "longest_loop_seconds", 0.0)
     begin, end = os.pipe()
     os.close(end)
-    restless = Restless(begin)
+    restless = AlwaysReadableRun(begin)
 
     async def host() -> None:
         await stand.clock.drive(restless)
@@ -292,7 +292,7 @@ def test_who_reads_byte_by_byte_looks_as_often_as_there_are_bytes(
     assert stand.run(host, backend=backend) == 30_000
 
 
-class Broken(Restless):
+class Broken(AlwaysReadableRun):
     """A run whose look fails."""
 
     def look(self) -> bool:

@@ -28,17 +28,17 @@ from tests.process.stand import is_gone, start_and_wait
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tests.process.kinds import Who
+    from tests.process.kinds import ProcessFacts
     from tests.process.stand import Stand
 
 
 @pytest.fixture
-def meet(stand: Stand, backend: str) -> Callable[..., dict[str, Who]]:
+def meet(stand: Stand, backend: str) -> Callable[..., dict[str, ProcessFacts]]:
     """Give a function that runs a script for a second, performs an action, and looks at all processes after it."""
 
-    def meeting(script: str, does: Callable[[dict[str, int]], None] = len, **options: Any) -> dict[str, Who]:  # type: ignore[assignment]
+    def meeting(script: str, does: Callable[[dict[str, int]], None] = len, **options: Any) -> dict[str, ProcessFacts]:  # type: ignore[assignment]
         argv = stand.fake(script)
-        found: dict[str, Who] = {}
+        found: dict[str, ProcessFacts] = {}
 
         async def host() -> None:
             with subprocess.Popen(argv, start_new_session=True, **options) as process:
@@ -69,7 +69,7 @@ def meet(stand: Stand, backend: str) -> Callable[..., dict[str, Who]]:
     ],
 )
 def test_a_kind_has_its_parent_group_and_session(
-    meet: Callable[..., dict[str, Who]], how: str, expected: tuple[str, str, str]
+    meet: Callable[..., dict[str, ProcessFacts]], how: str, expected: tuple[str, str, str]
 ) -> None:
     """A search for a tree in the kernel's terms finds or misses it by these three."""
     found = meet(
@@ -82,7 +82,7 @@ def test_a_kind_has_its_parent_group_and_session(
 
 
 def test_what_reforks_is_a_chain_of_orphans_with_sessions_of_their_own(
-    meet: Callable[..., dict[str, Who]], stand: Stand
+    meet: Callable[..., dict[str, ProcessFacts]], stand: Stand
 ) -> None:
     """Each lives for its time, and two heads are two chains; the record knows every one of them."""
     found = meet("- spawn: {id: x, how: refork, every: 300ms, heads: 2, for: 2s}\n- silence: 5s")
@@ -99,7 +99,7 @@ def test_what_reforks_is_a_chain_of_orphans_with_sessions_of_their_own(
     }
 
 
-def test_closed_descriptors_are_closed_and_others_are_inherited(meet: Callable[..., dict[str, Who]]) -> None:
+def test_closed_descriptors_are_closed_and_others_are_inherited(meet: Callable[..., dict[str, ProcessFacts]]) -> None:
     """A pipe that a host watches for a tree's end is held by the one kind and not by the other."""
     reader, writer = os.pipe()
     script = "- spawn: plain\n- spawn: {id: closed, closed_fds: true}\n- silence: 5s"
@@ -114,7 +114,7 @@ def test_closed_descriptors_are_closed_and_others_are_inherited(meet: Callable[.
 
 
 @pytest.mark.parametrize("how", HOWS)
-def test_a_cleared_environment_is_empty_for_good(meet: Callable[..., dict[str, Who]], how: str) -> None:
+def test_a_cleared_environment_is_empty_for_good(meet: Callable[..., dict[str, ProcessFacts]], how: str) -> None:
     """Also where it is re-forked; the processes that it starts have none either."""
     script = "" if how == "refork" else "script: [{spawn: below}, {silence: for ever}], "
     extra = "every: 400ms, " if how == "refork" else ""
@@ -130,7 +130,7 @@ def test_a_cleared_environment_is_empty_for_good(meet: Callable[..., dict[str, W
 
 @pytest.mark.parametrize("how", [how for how in HOWS if how != "refork"])
 def test_a_stopped_process_takes_term_only_once_it_is_continued(
-    meet: Callable[..., dict[str, Who]], stand: Stand, how: str
+    meet: Callable[..., dict[str, ProcessFacts]], stand: Stand, how: str
 ) -> None:
     """That is why CONT follows every TERM; a process that ignores TERM continues and begins its script."""
 
@@ -174,7 +174,7 @@ def test_a_stopped_group_that_loses_its_parent_is_hung_up_by_the_kernel(stand: S
     assert read_process_facts(list_pids_by_name(stand.fakes[0].record)["session"]).state == "T"
 
 
-def test_a_zombie_stays_until_its_parent_ends(meet: Callable[..., dict[str, Who]]) -> None:
+def test_a_zombie_stays_until_its_parent_ends(meet: Callable[..., dict[str, ProcessFacts]]) -> None:
     """Its sibling is reaped at once, and so is a child that ends later; the agent, too, may run: it looks out."""
     found = meet(
         "- spawn: {id: zombie, zombie: true, for: 100ms}\n"
@@ -184,7 +184,7 @@ def test_a_zombie_stays_until_its_parent_ends(meet: Callable[..., dict[str, Who]
     assert is_gone(found["zombie"].pid)
 
 
-def test_a_nested_subreaper_adopts_what_is_let_go_of_below_it(meet: Callable[..., dict[str, Who]]) -> None:
+def test_a_nested_subreaper_adopts_what_is_let_go_of_below_it(meet: Callable[..., dict[str, ProcessFacts]]) -> None:
     """It comes neither to init, nor to a supervisor that adopts, too."""
     spawned = "{spawn: {id: x, how: daemon, closed_fds: true, clear_env: true}}"
     found = meet(f"- spawn: {{id: reaper, subreaper: true, script: [{spawned}, {{silence: for ever}}]}}\n- silence: 5s")

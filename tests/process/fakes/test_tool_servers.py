@@ -357,7 +357,7 @@ def test_a_wrong_configuration_is_an_error_as_of_the_real_cli(runner: ScenarioRu
     )
 
 
-class _Unread:
+class _FullServer:
     """A server whose stdin is full, and which says nothing."""
 
     is_watched = False
@@ -372,7 +372,7 @@ class _Unread:
 def test_a_call_that_could_not_be_sent_waits_for_no_answer(tmp_path: Path) -> None:
     """A server that is stopped does not read. It need not have closed a pipe, so no end of it would be seen."""
     server = ToolServer("calc", {"command": str(tmp_path / "missing")}, {}, 1)
-    server._child = _Unread()  # type: ignore[assignment]  # noqa: SLF001  # a real one is given up after ten seconds
+    server._child = _FullServer()  # type: ignore[assignment]  # noqa: SLF001  # a real one is given up after ten seconds
     number = server.begin_tool_call("add", {}, "t")
     assert server.take_call_answer(number) == {"error": {"message": "Connection closed"}}
 

@@ -19,7 +19,7 @@ LIMIT = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class TimedRun:
     """The effects of a command in virtual time."""
 
     code: int
@@ -39,13 +39,13 @@ class Ran:
         return [re.sub(r"pid \d+", "pid N", line.removeprefix("agentproc time: ")) for line in lines[:-1]]
 
 
-def run_in_virtual_time(*words: str | Path, **more: Any) -> Ran:
+def run_in_virtual_time(*words: str | Path, **more: Any) -> TimedRun:
     """Run a command in virtual time, to its end."""
     program = require_program(str(words[0]))
     completed = subprocess.run(  # noqa: PLW1510  # the code is one of the things that a test looks at
         [find_coordinator(), program, *words[1:]], capture_output=True, text=True, timeout=LIMIT, **more
     )
-    return Ran(completed.returncode, completed.stdout, completed.stderr)
+    return TimedRun(completed.returncode, completed.stdout, completed.stderr)
 
 
 def require_program(name: str) -> str:

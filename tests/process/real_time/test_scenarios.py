@@ -131,7 +131,7 @@ def test_leftovers_of_a_supervisor_reach_no_later_test(
     """The garbage collector runs at any time: its finds from an ended run belong to no later test."""
     gc.disable()
     try:
-        run = runner.play_real(build_scenario("- say: ready"), Leaves())
+        run = runner.play_real(build_scenario("- say: ready"), LeavesFailedFuture())
     finally:
         gc.enable()
     gc.collect()
@@ -159,7 +159,7 @@ class Twice(subjects.ReferenceSupervisor):
         return await super().run(order)
 
 
-class Leaves(subjects.ReferenceSupervisor):
+class LeavesFailedFuture(subjects.ReferenceSupervisor):
     """Leaves a future with an exception that no code retrieves."""
 
     async def run(self, order: RunRequest) -> RunReport:
@@ -171,7 +171,7 @@ class Leaves(subjects.ReferenceSupervisor):
         return await super().run(order)
 
 
-class Both(subjects.ReferenceSupervisor):
+class StartsTwoAgents(subjects.ReferenceSupervisor):
     """Starts two agents at once."""
 
     async def run(self, order: RunRequest) -> RunReport:
@@ -179,7 +179,7 @@ class Both(subjects.ReferenceSupervisor):
         answers: list[RunReport] = []
 
         async def run() -> None:
-            answers.append(await super(Both, self).run(order))
+            answers.append(await super(StartsTwoAgents, self).run(order))
 
         async with anyio.create_task_group() as group:
             group.start_soon(run)
@@ -190,7 +190,7 @@ class Both(subjects.ReferenceSupervisor):
 def test_each_of_two_that_live_at_once_has_its_own_end(runner: ScenarioRunner) -> None:
     """The running one is not mistaken for the one whose exit was seen first."""
     told = loads("scenario: a\nagent: raw\nscripts:\n  - [{silence: 3s}]\n  - [{silence: 30s}]\n")
-    record = runner.play_real(told, Both("both"), scale=100).record
+    record = runner.play_real(told, StartsTwoAgents("both"), scale=100).record
     ends = {event.data["process"]: event.at for event in record.events if event.code == "x" and "by" not in event.data}
     lines = {event.data["process"]: event.data["line"] for event in record.events if event.data.get("step") == "sleep"}
     assert {lines[name]: ends[name] >= 30 * SECOND for name in ends} == {4: False, 5: True}

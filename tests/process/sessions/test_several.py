@@ -104,7 +104,7 @@ def test_several_sessions_are_played_as_the_model_predicts(runner: ScenarioRunne
     assert played.answer == foretold.answer
 
 
-class _Mixed(ReferenceSupervisor):
+class _MixesSessions(ReferenceSupervisor):
     """A supervisor that mixes its sessions up in the way that a test chooses."""
 
     def __init__(self, wrong: str) -> None:
@@ -144,7 +144,7 @@ def test_a_supervisor_that_mixes_its_sessions_up_is_red(
 ) -> None:
     """A scenario about keeping sessions apart must find a supervisor that mixes them up."""
     scenario = load_bundled(name)
-    rows = judge_all_expectations(runner.play(scenario, _Mixed(wrong)))
+    rows = judge_all_expectations(runner.play(scenario, _MixesSessions(wrong)))
     assert red in [row.key for row in rows if row.verdict is Verdict.FAILED]
 
 

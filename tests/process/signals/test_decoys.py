@@ -34,7 +34,7 @@ def list_decoy_pids(decoys: Decoys) -> list[int]:
     return [process.pid for process in decoys._processes.values()]  # noqa: SLF001  # whom to hit is no user's question
 
 
-class Shell:
+class SignallingShell:
     """A shell that signals a process and then waits, so that the kernel can name the sender."""
 
     def __init__(self, command: str) -> None:
@@ -120,10 +120,10 @@ def test_every_signal_is_noted(decoys: Callable[[], Decoys]) -> None:
     watched = decoys()
     first, second = list_decoy_pids(watched)
     for name in ("TERM", "HUP", "INT", "QUIT", "USR1", "USR2", "CONT", "CHLD"):
-        shell = Shell(f"kill -{name} {second}")
+        shell = SignallingShell(f"kill -{name} {second}")
         assert watched.collect_hits() == [DecoyHit(name, APART, "run")]
         shell.end()
-    Shell(f"kill -STOP {first}; kill -KILL {second}").end()
+    SignallingShell(f"kill -STOP {first}; kill -KILL {second}").end()
     assert watched.collect_hits() == [DecoyHit("STOP", GROUP, "unknown"), DecoyHit("KILL", APART, "unknown")]
     assert is_gone(first)
     assert list_decoy_pids(watched) == []
@@ -150,8 +150,8 @@ def test_beside_other_workers_only_a_sender_that_is_known_counts(decoys: Callabl
     """Another worker's test may kill by name: without proof of the sender, no run is accused."""
     watched = decoys()
     first, second = list_decoy_pids(watched)
-    shell = Shell(f"kill -TERM {first}")
-    Shell(f"kill -KILL {second}").end()
+    shell = SignallingShell(f"kill -TERM {first}")
+    SignallingShell(f"kill -KILL {second}").end()
     assert watched.collect_hits() == [DecoyHit("TERM", GROUP, "run")]
     shell.end()
 
@@ -160,7 +160,7 @@ def test_beside_other_workers_only_a_sender_that_is_known_counts(decoys: Callabl
 def test_a_hit_between_two_runs_is_no_runs_doing(decoys: Callable[[], Decoys]) -> None:
     """A hit of an earlier test is forgotten when the next run begins."""
     watched = decoys()
-    shell = Shell(f"kill -TERM {list_decoy_pids(watched)[0]}; kill -KILL {list_decoy_pids(watched)[1]}")
+    shell = SignallingShell(f"kill -TERM {list_decoy_pids(watched)[0]}; kill -KILL {list_decoy_pids(watched)[1]}")
     watched.start_missing()
     assert watched.collect_hits() == []
     shell.end()

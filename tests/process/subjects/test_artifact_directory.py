@@ -26,7 +26,7 @@ FULL = load_bundled("artifacts-on-a-full-disk")
 KEPT = load_bundled("artifacts-survive-a-forced-exit")
 
 
-class Bare(ReferenceSupervisor):
+class WithoutArtifacts(ReferenceSupervisor):
     """The reference supervisor without artifacts: many supervisors keep none, and never said that they do."""
 
     keeps_artifacts = False
@@ -37,7 +37,7 @@ class Bare(ReferenceSupervisor):
         return await super().run(order)
 
 
-class InPlace(Bare):
+class WritesInPlace(WithoutArtifacts):
     """Writes one artifact under its own name, as most programs do, and warns if it cannot."""
 
     keeps_artifacts = True
@@ -57,7 +57,7 @@ class InPlace(Bare):
         (folder / "stdout.log").write_bytes(b"line\n")
 
 
-class Renaming(InPlace):
+class WritesAndRenames(WritesInPlace):
     """Writes under another name first, and knows nothing of a disk that is played."""
 
     def keep(self, folder: Path) -> None:
@@ -74,13 +74,13 @@ def find_verdict(runner: ScenarioRunner, scenario: Scenario, subject: ReferenceS
 @pytest.mark.parametrize("scenario", [READ_ONLY, FULL], ids=lambda scenario: scenario.id)
 def test_a_failing_disk_fails_a_supervisor_that_writes_in_place(runner: ScenarioRunner, scenario: Scenario) -> None:
     """A foreign supervisor meets the kernel's own refusal, and is judged by its reaction."""
-    assert find_verdict(runner, scenario, InPlace()) is Verdict.PASSED
+    assert find_verdict(runner, scenario, WritesInPlace()) is Verdict.PASSED
 
 
 def test_a_full_disk_that_takes_bytes_is_no_verdict_on_the_supervisor(runner: ScenarioRunner) -> None:
     """A writer with temporary file names cannot be given a full disk without its help; a red would be our mistake."""
     with pytest.raises(NotApplicable) as caught:
-        runner.play(FULL, Renaming())
+        runner.play(FULL, WritesAndRenames())
     assert (caught.value.name, caught.value.line) == ("files that meet the kit's full disk", 5)
 
 
@@ -90,13 +90,13 @@ def test_a_scenario_about_the_disk_is_not_applicable_without_artifacts(
 ) -> None:
     """A warning about files that it never wrote cannot be asked of a supervisor."""
     with pytest.raises(NotApplicable) as caught:
-        runner.play(scenario, Bare())
+        runner.play(scenario, WithoutArtifacts())
     assert (caught.value.name, caught.value.line) == ("artifacts", 5)
 
 
 def test_checks_of_files_are_not_applicable_without_artifacts(runner: ScenarioRunner) -> None:
     """Everything else of the scenario is judged as always."""
-    rows = judge_all_expectations(runner.play(KEPT, Bare()))
+    rows = judge_all_expectations(runner.play(KEPT, WithoutArtifacts()))
     of_files = {row.verdict for row in rows if row.key.startswith("artifacts")}
     others = {row.verdict for row in rows if not row.key.startswith("artifacts")}
     assert (of_files, others) == ({Verdict.NOT_APPLICABLE}, {Verdict.PASSED})

@@ -92,7 +92,7 @@ def test_a_prompt_on_stdin_is_one_ability() -> None:
     assert list_unmet_needs(f"{PI}{TWICE}drive: [{{prompt: x}}, {{prompt: y}}]\n", "stdin") == ""
 
 
-class Stated:
+class SubjectWithoutCapabilities:
     """A subject that is no function, and lacks everything."""
 
     name = "stated"
@@ -117,7 +117,7 @@ def test_every_kind_of_subject_states_it(runner: ScenarioRunner, tmp_path: Path)
         with pytest.raises(NotApplicable, match="a prompt on stdin"):
             runner.play_real(run, subject)
     asks = loads(PI + ASKS)
-    subjects: list[Any] = [as_subject(Stated()), Driven(Client, cannot=["deny"])]
+    subjects: list[Any] = [as_subject(SubjectWithoutCapabilities()), Driven(Client, cannot=["deny"])]
     for subject in subjects:
         with pytest.raises(NotApplicable, match="a caller that denies"):
             runner.play(asks, subject)

@@ -65,7 +65,7 @@ def decline_one_mode(request: LimitsRequest) -> dict[str, Any]:
     return {}
 
 
-class Whole:
+class DecliningSubject:
     """A subject that is no function."""
 
     name = "whole"
@@ -80,7 +80,7 @@ class Whole:
         return await decline(order)
 
 
-class DeclinesEarly(Whole):
+class DeclinesEarly(DecliningSubject):
     """A subject that declines when it is asked for its limits."""
 
     def policy(self, request: LimitsRequest) -> Policy:
@@ -88,7 +88,7 @@ class DeclinesEarly(Whole):
         raise Declined(WHY)
 
 
-class Old(Whole):
+class SubjectWithOldPolicy(DecliningSubject):
     """A subject whose `policy` takes other arguments."""
 
     def policy(self, reported: object, dialect: str) -> Policy:  # type: ignore[override]
@@ -101,7 +101,7 @@ def state_old_limits(reported: object, dialect: str) -> dict[str, Any]:
     return {"kill_grace": reported, "linger_grace": dialect}
 
 
-class Starts(Client):
+class DeclinesAtStart(Client):
     """A client that declines as it is to start."""
 
     async def start(self) -> None:
@@ -136,9 +136,9 @@ class Cancels(Client):
         (Function(decline), HELLO),
         (Function(decline_in_task_group), HELLO),
         (Function(decline, limits=decline_one_mode), HELLO),
-        (as_subject(Whole()), HELLO),
+        (as_subject(DecliningSubject()), HELLO),
         (CheckedSubject(DeclinesEarly()), HELLO),
-        (Driven(Starts), TALK),
+        (Driven(DeclinesAtStart), TALK),
         (Driven(Prompts), TALK),
         (Driven(Cancels), CANCELLED),
     ],
@@ -209,7 +209,7 @@ def test_a_function_of_limits_takes_the_request_alone() -> None:
         "write `def limits(request):`; it has request.limits, request.dialect, request.mode, request.is_session"
     )
     with pytest.raises(UsageError, match="its policy does not take one argument, the request for limits"):
-        as_subject(Old())
+        as_subject(SubjectWithOldPolicy())
 
 
 def test_limits_may_depend_on_mode_and_session() -> None:

@@ -75,7 +75,7 @@ def test_a_client_is_driven_from_end_to_end(runner: ScenarioRunner, name: str, b
     assert choose_overall_verdict(rows) is Verdict.PASSED, [row for row in rows if row.verdict is not Verdict.PASSED]
 
 
-class Late(Pi):
+class StartsAgentLate(Pi):
     """A client that starts its agent when it is asked."""
 
     async def start(self) -> None:
@@ -92,7 +92,7 @@ class Late(Pi):
             await super().close()
 
 
-class Grouped(Pi):
+class FailsInTaskGroup(Pi):
     """A client that has a task group open when it finds no agent."""
 
     async def start(self) -> None:
@@ -102,7 +102,7 @@ class Grouped(Pi):
         await anyio.Event().wait()
 
 
-@pytest.mark.parametrize("client", [Late, Grouped])
+@pytest.mark.parametrize("client", [StartsAgentLate, FailsInTaskGroup])
 def test_a_missing_program_is_reported_wherever_it_is_missed(runner: ScenarioRunner, client: type[Client]) -> None:
     """Neither is a lost agent or a mistake of the adapter."""
     scenario = load_bundled("session-cannot-be-executed")
@@ -130,7 +130,7 @@ class Patient(Pi):
             rest += await self.agent.stdout.receive()
 
 
-class Prompt(Patient):
+class HoldsPrompts(Patient):
     """A client that reports it at once, and holds the next prompt back."""
 
     is_owed = False
@@ -146,7 +146,7 @@ class Prompt(Patient):
         self.is_owed = True
 
 
-class Plain(Prompt):
+class ReportsNoTimeout(HoldsPrompts):
     """A client that has no word for a turn whose time was over, as an ACP program has none for its editor."""
 
     async def prompt(self, text: str) -> Any:
@@ -166,7 +166,7 @@ class Slow(Patient):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("client", "verdict"), [(Patient, "passed"), (Prompt, "passed"), (Slow, "failed")])
+@pytest.mark.parametrize(("client", "verdict"), [(Patient, "passed"), (HoldsPrompts, "passed"), (Slow, "failed")])
 def test_a_client_may_wait_for_the_agent_that_lets_go_of_a_turn(
     runner: ScenarioRunner, client: type[Client], verdict: str
 ) -> None:
@@ -178,7 +178,7 @@ def test_a_client_may_wait_for_the_agent_that_lets_go_of_a_turn(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("client", [Patient, Prompt, Plain])
+@pytest.mark.parametrize("client", [Patient, HoldsPrompts, ReportsNoTimeout])
 def test_an_agent_lets_go_of_a_turn_by_its_answer_too(runner: ScenarioRunner, client: type[Client]) -> None:
     """Nothing has to be acknowledged of a turn that was answered when its time was just over."""
     scenario = loads(
@@ -193,7 +193,7 @@ def test_an_agent_lets_go_of_a_turn_by_its_answer_too(runner: ScenarioRunner, cl
     assert choose_overall_verdict(rows) is Verdict.PASSED, rows
 
 
-class Failing(Prompt):
+class Failing(HoldsPrompts):
     """A client that has one word for each bad end, as an error of JSON-RPC is."""
 
     async def prompt(self, text: str) -> Any:

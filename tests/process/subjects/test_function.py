@@ -154,7 +154,7 @@ def test_a_function_that_returns_a_coroutine_gets_a_clear_error(runner: Scenario
     assert "its function is no `async def`, or lacks an await: give a RunReport" in seen
 
 
-class Raises:
+class RaisingSubject:
     """A subject that is no `Function`."""
 
     name = "raises"
@@ -191,7 +191,7 @@ def test_its_exception_is_reported_with_the_last_lines(
     runner: ScenarioRunner, make: Callable[[Any], Any], error: BaseException, said: str, backend: str
 ) -> None:
     """Their lines and none of ours; the record up to there is shown, too."""
-    subject = Raises(error)
+    subject = RaisingSubject(error)
     asked = make(Function(subject.run) if make is not CheckedSubject else subject)
     play = runner.play(HELLO, asked, backend=backend)
     text = explain_play(play, judge_all_expectations(play))

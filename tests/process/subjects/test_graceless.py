@@ -33,7 +33,7 @@ expect:
 )
 
 
-class Kills(Pi):
+class KillsAtClose(Pi):
     """A client that ends its agent with SIGKILL at the close, and whatever else is in its session."""
 
     async def close(self) -> None:
@@ -58,5 +58,5 @@ def test_a_client_without_a_grace_is_believed(runner: ScenarioRunner, name: str)
     """A grace of 0 is honoured in sessions as it is in runs, for the agent and for its descendants."""
     scenario = load_bundled(name) if "-" in name else loads(TERMINATED)
     limits = {"close_grace": 2, "kill_grace": 0}
-    rows = judge_all_expectations(runner.play(scenario, Driven(Kills, limits=limits)))
+    rows = judge_all_expectations(runner.play(scenario, Driven(KillsAtClose, limits=limits)))
     assert choose_overall_verdict(rows) is Verdict.PASSED, [row for row in rows if row.verdict is not Verdict.PASSED]

@@ -28,7 +28,7 @@ ABOUT_A_HANDSHAKE = (
 )
 
 
-class Plain(Client):
+class PlainClient(Client):
     """Writes prompts and reads results: the stream-json format without its control protocol."""
 
     async def start(self) -> None:
@@ -57,7 +57,7 @@ class Plain(Client):
 
 
 LIMITS = {"handshake_timeout": 30, "prompt_timeout": 10, "kill_grace": 2}
-SUBJECT = Driven(Plain, limits=LIMITS, dialects=["claude"])
+SUBJECT = Driven(PlainClient, limits=LIMITS, dialects=["claude"])
 
 
 @pytest.mark.parametrize("name", ABOUT_A_HANDSHAKE)
@@ -78,7 +78,7 @@ def test_where_no_handshake_is_withheld_such_a_client_is_judged(runner: Scenario
     assert choose_overall_verdict(rows) is Verdict.PASSED, rows
 
 
-class Silent(Plain):
+class Silent(PlainClient):
     """Starts its agent, and never says a word to it."""
 
     async def prompt(self, text: str) -> Any:
@@ -101,7 +101,7 @@ def test_the_reference_supervisor_shakes_hands_and_is_judged(runner: ScenarioRun
     assert choose_overall_verdict(rows) is Verdict.PASSED, rows
 
 
-class Prepared(Plain):
+class PromptsDuringHandshake(PlainClient):
     """Sends its prompt together with the request for a handshake, and waits for no answer to that."""
 
     async def start(self) -> None:
@@ -114,6 +114,6 @@ class Prepared(Plain):
 
 def test_a_client_that_asked_for_a_handshake_is_judged_by_it(runner: ScenarioRunner) -> None:
     """Not to wait for the answer is another thing than to ask for none."""
-    subject = Driven(Prepared, limits=LIMITS, dialects=["claude"])
+    subject = Driven(PromptsDuringHandshake, limits=LIMITS, dialects=["claude"])
     scenario = load_bundled("session-handshake-refused[claude]")
     assert choose_overall_verdict(judge_all_expectations(runner.play(scenario, subject))) is Verdict.FAILED

@@ -25,7 +25,7 @@ SLEEP = ["sleep", "1000"]
 DAEMON = "import os; os.fork() and os._exit(0); os.setsid(); os.execve('/bin/sleep', ['sleep', '1000'], {})"
 
 
-class Helped(subjects.ReferenceSupervisor):
+class SupervisorWithHelpers(subjects.ReferenceSupervisor):
     """The reference supervisor, which runs its agent and has some help besides."""
 
     def __init__(self, help_me: Callable[[], object]) -> None:
@@ -56,7 +56,7 @@ WAYS: dict[str, Callable[[], object]] = {
 @pytest.mark.parametrize("way", WAYS)
 def test_another_program_that_is_left_in_real_time_is_a_leak(runner: ScenarioRunner, way: str) -> None:
     """A supervisor that cleans up its agents only is no clean supervisor; the program does not live on."""
-    subject = Helped(WAYS[way])
+    subject = SupervisorWithHelpers(WAYS[way])
     run = runner.play_real(build_scenario("- say: hello"), subject)
     verdict, seen = judge_leaks(run)
     line = WAYS[way].__code__.co_firstlineno
@@ -71,13 +71,13 @@ def test_another_program_that_is_left_in_real_time_is_a_leak(runner: ScenarioRun
 def test_a_daemon_beside_the_process_for_programs_in_virtual_time_is_a_leak(runner: ScenarioRunner) -> None:
     """The runner keeps that process for its next play, and it starts no daemon of the supervisor."""
     runner.play(build_scenario("- say: hello"), subjects.Command(["timeout", "60", "{agent}"]))
-    verdict, _ = judge_leaks(runner.play_real(build_scenario("- say: hello"), Helped(WAYS["daemon"])))
+    verdict, _ = judge_leaks(runner.play_real(build_scenario("- say: hello"), SupervisorWithHelpers(WAYS["daemon"])))
     assert verdict is Verdict.FAILED
 
 
 def test_another_program_that_is_left_in_virtual_time_is_a_leak(runner: ScenarioRunner) -> None:
     """A program that the clock does not know is found among the children."""
-    subject = Helped(lambda: os.posix_spawn("/bin/sleep", SLEEP, {}))
+    subject = SupervisorWithHelpers(lambda: os.posix_spawn("/bin/sleep", SLEEP, {}))
     verdict, seen = judge_leaks(runner.play(build_scenario("- say: hello"), subject))
     assert verdict is Verdict.FAILED
     assert seen.startswith("sleep 1000 started at ")
@@ -112,7 +112,7 @@ def test_a_program_around_an_agent_that_is_left_in_virtual_time_is_a_leak(runner
 
 def test_help_that_is_waited_for_is_no_leak(runner: ScenarioRunner) -> None:
     """It may run beside the agents as long as it is over with them."""
-    subject = Helped(lambda: os.waitpid(os.posix_spawn("/bin/true", ["true"], os.environ), 0))
+    subject = SupervisorWithHelpers(lambda: os.waitpid(os.posix_spawn("/bin/true", ["true"], os.environ), 0))
     assert judge_leaks(runner.play(build_scenario("- say: hello"), subject)) == (Verdict.PASSED, "none")
 
 
@@ -139,7 +139,7 @@ def test_an_orphan_of_a_fake_that_is_gone_is_nobodys_zombie(runner: ScenarioRunn
     )
 
 
-class Orphaning:
+class OrphaningSupervisor:
     """A supervisor that starts the agent through a program that ends before the agent does."""
 
     name, keeps_artifacts, holds_sessions = "orphaning", False, False
@@ -158,5 +158,5 @@ class Orphaning:
 @pytest.mark.slow
 def test_an_orphan_that_process_1_has_yet_to_reap_is_no_leak(runner: ScenarioRunner) -> None:
     """It has exited, and its supervisor is not its parent, so its zombie is no work of the supervisor."""
-    played = runner.play_real(build_scenario("- silence: 1s\n- say: hello"), Orphaning())
+    played = runner.play_real(build_scenario("- silence: 1s\n- say: hello"), OrphaningSupervisor())
     assert judge_leaks(played) == (Verdict.PASSED, "none")

@@ -167,7 +167,7 @@ def test_every_defect_of_a_bare_function_is_not_excused(runner: ScenarioRunner) 
     assert choose_overall_verdict(rows) is Verdict.FAILED
 
 
-class Mapped:
+class SubjectWithMapping:
     """A subject that is no function, and states one limit in a mapping."""
 
     name = "mapped"
@@ -183,7 +183,7 @@ class Mapped:
 
 def test_an_object_may_state_some_limits_only() -> None:
     """A whole Policy states all limits, a mapping only its own."""
-    policy = as_subject(Mapped()).policy(LimitsRequest({}, "raw"))
+    policy = as_subject(SubjectWithMapping()).policy(LimitsRequest({}, "raw"))
     assert (policy.kill_grace, policy.inactivity_timeout) == (5, None)
     assert "linger_grace" in policy.unstated
     assert "kill_grace" not in policy.unstated

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 OF_TREES = [scenario for scenario in load_all_bundled() if {"T1", "T3", "T6", "C1", "P8"} & set(scenario.covers)]
 
 
-class Holding(ReferenceSupervisor):
+class ContainingSupervisor(ReferenceSupervisor):
     """The reference supervisor, which holds every tree at least so."""
 
     def __init__(self, containment: str) -> None:
@@ -39,6 +39,6 @@ def test_a_scenario_of_trees_is_green_at_every_containment(
     runner: ScenarioRunner, scenario: Scenario, containment: str
 ) -> None:
     """Signals, their instants and their order are those of the group, for agents that are no children of ours, too."""
-    played = runner.play(scenario, Holding(containment))
+    played = runner.play(scenario, ContainingSupervisor(containment))
     rows = judge_all_expectations(played)
     assert choose_overall_verdict(rows) is Verdict.PASSED, explain_play(played, rows)

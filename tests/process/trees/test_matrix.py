@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.verdict import Verdict
-from tests.process.tree_matrix import CELLS, Cell, judge_cell
+from tests.process.tree_matrix import CELLS, MatrixCell, judge_cell
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import ScenarioRunner
@@ -33,7 +33,7 @@ TRIALS = [
 @pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize("cell", TRIALS)
-def test_a_cell_is_judged_as_promised(runner: ScenarioRunner, cell: Cell) -> None:
+def test_a_cell_is_judged_as_promised(runner: ScenarioRunner, cell: MatrixCell) -> None:
     """A process that is not found is left; every process left is seen, by name; no other one is accused."""
     verdict, left = judge_cell(runner, cell)
     expected = tuple(sorted(cell.expected))

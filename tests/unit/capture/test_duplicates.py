@@ -102,7 +102,7 @@ def test_steps_on_a_copy_leave_the_original_as_it_is(dialect: str, mode: str) ->
         assert freeze_state(agent) == freeze_state(copy)
 
 
-class _Foreign:
+class _PluginEncoder:
     """An encoder of a plugin: it changes a dict that it keeps."""
 
     def __init__(self) -> None:
@@ -111,6 +111,6 @@ class _Foreign:
 
 def test_an_encoder_of_a_plugin_is_copied_as_deep_as_it_goes() -> None:
     """Its possible effects are unknown."""
-    agent = _Foreign()
+    agent = _PluginEncoder()
     copy_encoder(agent).kept[0]["count"] = 1
     assert agent.kept == [{"count": 0}]

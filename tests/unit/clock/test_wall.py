@@ -48,7 +48,7 @@ def test_a_module_without_a_name_gets_the_clocks_too(monkeypatch: pytest.MonkeyP
     assert vars(module)["clock"] is time.monotonic
 
 
-class _Lazy:
+class _LazyModule:
     """Import something for any name, as the moved modules of six do."""
 
     def __getattr__(self, name: str) -> Any:
@@ -58,14 +58,14 @@ class _Lazy:
 def test_a_lazy_attribute_of_a_class_is_not_asked_for_names(monkeypatch: pytest.MonkeyPatch) -> None:
     """What it would import may be missing on this machine; virtual time must begin all the same."""
     module = types.ModuleType("searched")
-    holder = type("Moves", (), {"__module__": "searched", "gdbm": _Lazy(), "clock": time.monotonic})
+    holder = type("Moves", (), {"__module__": "searched", "gdbm": _LazyModule(), "clock": time.monotonic})
     vars(module).update(Moves=holder)
     monkeypatch.setitem(sys.modules, "searched", module)
     with VirtualClock() as clock:
         assert clock.run(_read_time_after_an_hour, holder) == 3600
 
 
-class _Sealed(type):
+class _SealedType(type):
     def __setattr__(cls, name: str, value: object) -> None:
         raise TypeError(f"{name} is final")
 
@@ -73,7 +73,7 @@ class _Sealed(type):
 def test_a_class_that_lets_nobody_set_attributes_gets_the_clocks_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its metaclass refuses other code; a clock that stays real gives a false verdict."""
     module = types.ModuleType("searched")
-    sealed: Any = _Sealed("Sealed", (), {"__module__": "searched", "clock": time.monotonic})
+    sealed: Any = _SealedType("Sealed", (), {"__module__": "searched", "clock": time.monotonic})
     vars(module).update(Sealed=sealed)
     monkeypatch.setitem(sys.modules, "searched", module)
     with VirtualClock() as clock:

@@ -28,7 +28,7 @@ NAMES = sorted(file.name for file in TRANSCRIPTS.iterdir())
 
 
 @dataclass(frozen=True)
-class Read:
+class DecodedRun:
     """The meanings of one run's stdout."""
 
     ok: bool | None
@@ -57,13 +57,13 @@ def decode_lines(lines: tuple[bytes, ...]) -> list[Any]:
     return [*found, *decoding.end(b"")]
 
 
-def complete_from_lines(lines: tuple[bytes, ...]) -> Read:
+def complete_from_lines(lines: tuple[bytes, ...]) -> DecodedRun:
     """Follow what the lines mean."""
     completion, tools, found = Completion(), ToolTracker(Policy()), decode_lines(lines)
     for meaning in found:
         completion.feed(meaning, 0)
         tools.feed(meaning)
-    return Read(
+    return DecodedRun(
         ok=completion.ok,
         text=completion.text,
         transcript=completion.transcript,
@@ -78,7 +78,7 @@ def complete_from_lines(lines: tuple[bytes, ...]) -> Read:
     )
 
 
-def complete_from_chunks(*chunks: bytes) -> Read:
+def complete_from_chunks(*chunks: bytes) -> DecodedRun:
     """Decode the chunks of one run to its end."""
     return complete_from_lines(split_lines(*chunks))
 
@@ -117,16 +117,16 @@ HELLO = "Hello from fake"
 FAILED = "API Error: 400 fake 400"
 MAX = "Reached maximum number of turns (1)"
 WHOLE = {
-    "hello.jsonl": Read(True, HELLO, HELLO, "end_turn"),
-    "tool.jsonl": Read(True, HELLO, HELLO, "end_turn", output=10, tools=("Bash",), asked=(("Bash",),)),
-    "fail.jsonl": Read(False, FAILED, FAILED, "stop_sequence", error=FAILED, output=0),
-    "max.jsonl": Read(False, None, "", "tool_use", error=MAX, tools=("Bash",), asked=(("Bash",),)),
+    "hello.jsonl": DecodedRun(True, HELLO, HELLO, "end_turn"),
+    "tool.jsonl": DecodedRun(True, HELLO, HELLO, "end_turn", output=10, tools=("Bash",), asked=(("Bash",),)),
+    "fail.jsonl": DecodedRun(False, FAILED, FAILED, "stop_sequence", error=FAILED, output=0),
+    "max.jsonl": DecodedRun(False, None, "", "tool_use", error=MAX, tools=("Bash",), asked=(("Bash",),)),
     # the API behind these two gives every message the same id, so that without partial messages they are one
-    "bg.jsonl": Read(True, HELLO, HELLO, "end_turn", output=10, tools=("Bash",), asked=(("Bash",),)),
-    "subagent.jsonl": Read(
+    "bg.jsonl": DecodedRun(True, HELLO, HELLO, "end_turn", output=10, tools=("Bash",), asked=(("Bash",),)),
+    "subagent.jsonl": DecodedRun(
         True, HELLO, HELLO, "end_turn", output=10, tools=("Task", "local_agent"), asked=(("Task",),)
     ),
-    "partial.jsonl": Read(
+    "partial.jsonl": DecodedRun(
         True,
         "final answer text",
         "let me look\nfinal answer text",
@@ -135,7 +135,7 @@ WHOLE = {
         tools=("Bash",),
         asked=(("Bash",),),
     ),
-    "whole.jsonl": Read(
+    "whole.jsonl": DecodedRun(
         True,
         "final answer text",
         "let me look\nfinal answer text",
@@ -144,7 +144,7 @@ WHOLE = {
         tools=("Bash",),
         asked=(("Bash",),),
     ),
-    "fast-tools.jsonl": Read(
+    "fast-tools.jsonl": DecodedRun(
         True, "final", "let me look\nfinal", "end_turn", output=10, tools=("Bash",), asked=(("Bash", "Bash"),)
     ),
 }

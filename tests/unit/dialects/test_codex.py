@@ -19,7 +19,7 @@ NAMES = sorted(file.name for file in TRANSCRIPTS.iterdir())
 
 
 @dataclass(frozen=True)
-class Read:
+class DecodedRun:
     """The meanings of one run's stdout."""
 
     ok: bool | None
@@ -36,7 +36,7 @@ def split_lines(*chunks: bytes) -> tuple[bytes, ...]:
     return (*(line for chunk in chunks for line in framing.feed(chunk)), *framing.flush())
 
 
-def complete_from_lines(lines: tuple[bytes, ...]) -> Read:
+def complete_from_lines(lines: tuple[bytes, ...]) -> DecodedRun:
     """Follow what the lines of one run mean."""
     completion, tools, decoding = Completion(), ToolTracker(Policy()), make_decoder("codex")
     for line in lines:
@@ -45,10 +45,12 @@ def complete_from_lines(lines: tuple[bytes, ...]) -> Read:
             tools.feed(meaning)
     assert decoding.end(b"") == []
     total = (completion.usage or {}).get("input_tokens")
-    return Read(completion.ok, completion.text, completion.error, total, frozenset(tools.running), completion.noise)
+    return DecodedRun(
+        completion.ok, completion.text, completion.error, total, frozenset(tools.running), completion.noise
+    )
 
 
-def complete_from_chunks(*chunks: bytes) -> Read:
+def complete_from_chunks(*chunks: bytes) -> DecodedRun:
     """Decode the chunks of one run to its end."""
     return complete_from_lines(split_lines(*chunks))
 
@@ -75,10 +77,10 @@ REFUSED = (
     '"status": "INVALID_ARGUMENT"}}'
 )
 WHOLE = {
-    "hello.jsonl": Read(True, "Hello from fake", total=10),
-    "tool.jsonl": Read(True, "Hello from fake", total=20),
-    "fail.jsonl": Read(False, None, REFUSED),
-    "term.jsonl": Read(None, None),
+    "hello.jsonl": DecodedRun(True, "Hello from fake", total=10),
+    "tool.jsonl": DecodedRun(True, "Hello from fake", total=20),
+    "fail.jsonl": DecodedRun(False, None, REFUSED),
+    "term.jsonl": DecodedRun(None, None),
 }
 
 
@@ -124,9 +126,9 @@ def test_an_error_is_forgotten_when_the_turn_goes_on() -> None:
     """Codex says with it that it connects again; only the turn's end, or the exit, says that it gave up."""
     error = {"type": "error", "message": "Reconnecting... 2/5"}
     message = {"type": "item.completed", "item": {"id": "1", "type": "agent_message", "text": "ok"}}
-    assert complete_from_chunks(encode_events(error)) == Read(None, None, "Reconnecting... 2/5")
-    assert complete_from_chunks(encode_events(error, message)) == Read(None, "ok")
-    assert complete_from_chunks(encode_events(error, message, {"type": "turn.completed", "usage": {}})) == Read(
+    assert complete_from_chunks(encode_events(error)) == DecodedRun(None, None, "Reconnecting... 2/5")
+    assert complete_from_chunks(encode_events(error, message)) == DecodedRun(None, "ok")
+    assert complete_from_chunks(encode_events(error, message, {"type": "turn.completed", "usage": {}})) == DecodedRun(
         True, "ok"
     )
 
@@ -134,16 +136,16 @@ def test_an_error_is_forgotten_when_the_turn_goes_on() -> None:
 @pytest.mark.parametrize(
     ("event", "expected"),
     [
-        ({"type": "turn.completed", "usage": 7}, Read(True, None)),
-        ({"type": "turn.failed"}, Read(False, None, "error")),
-        ({"type": "turn.failed", "error": {"message": "no"}}, Read(False, None, "no")),
-        ({"type": "item.started", "item": None}, Read(None, None)),
-        ({"type": "later"}, Read(None, None)),
-        ({"type": 7}, Read(None, None, noise=1)),
-        ([], Read(None, None, noise=1)),
+        ({"type": "turn.completed", "usage": 7}, DecodedRun(True, None)),
+        ({"type": "turn.failed"}, DecodedRun(False, None, "error")),
+        ({"type": "turn.failed", "error": {"message": "no"}}, DecodedRun(False, None, "no")),
+        ({"type": "item.started", "item": None}, DecodedRun(None, None)),
+        ({"type": "later"}, DecodedRun(None, None)),
+        ({"type": 7}, DecodedRun(None, None, noise=1)),
+        ([], DecodedRun(None, None, noise=1)),
     ],
 )
-def test_what_is_shaped_otherwise_or_unknown_is_never_fatal(event: Any, expected: Read) -> None:
+def test_what_is_shaped_otherwise_or_unknown_is_never_fatal(event: Any, expected: DecodedRun) -> None:
     """A later version may say more, or less."""
     assert complete_from_chunks(b"\n" + encode_events(event)) == expected
 
@@ -188,10 +190,10 @@ def test_the_output_of_the_fake_is_understood() -> None:
         ("tool_done", {"id": "s", "output": "found", "error": None}),
         ("event", {"type": "item.updated"}),
     )
-    assert complete_from_chunks(encode_calls(*calls)) == Read(None, "zwei: ä", running=frozenset({"item_4"}))
+    assert complete_from_chunks(encode_calls(*calls)) == DecodedRun(None, "zwei: ä", running=frozenset({"item_4"}))
     ended = ("tool_done", {"id": "t", "output": "", "error": "refused"})
     done = ("result", {"text": None, "is_error": False, "usage": {"input_tokens": 3}})
-    assert complete_from_chunks(encode_calls(*calls, ended, done)) == Read(True, "zwei: ä", total=3)
+    assert complete_from_chunks(encode_calls(*calls, ended, done)) == DecodedRun(True, "zwei: ä", total=3)
     states = [json.loads(line).get("item", {}).get("status") for line in encode_calls(*calls, ended).splitlines()]
     assert [state for state in states if state] == [*["in_progress"] * 3, "failed", "completed", "failed"]
     assert make_encoder({"dialect": "codex", "mode": "exec"}).error_is_exit
@@ -206,7 +208,7 @@ def test_a_notice_before_the_turn_starts_the_thread_alone() -> None:
     kinds = [event.get("item", {}).get("id", event["type"]) for event in message]
     assert kinds == ["thread.started", "item_0", "turn.started", "item_1", "item_2", "turn.completed"]
     assert message[1]["item"] == {"id": "item_0", "type": "error", "message": "slow"}
-    assert complete_from_chunks(encode_events(*message)) == Read(True, "Hello from fake", total=10)
+    assert complete_from_chunks(encode_events(*message)) == DecodedRun(True, "Hello from fake", total=10)
 
 
 def test_a_turn_begins_once() -> None:

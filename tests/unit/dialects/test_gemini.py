@@ -18,7 +18,7 @@ TRANSCRIPTS = Path(__file__).parents[2] / "data" / "transcripts" / "gemini"
 
 
 @dataclass(frozen=True)
-class Read:
+class DecodedRun:
     """The meanings of one run's stdout."""
 
     text: str | None
@@ -29,7 +29,7 @@ class Read:
     noise: int
 
 
-def complete_from_chunks(mode: str, *chunks: bytes, stderr: bytes = b"") -> Read:
+def complete_from_chunks(mode: str, *chunks: bytes, stderr: bytes = b"") -> DecodedRun:
     """Decode the chunks of one run to its end."""
     framing, completion, decoding = LineSplitter(), Completion(), make_decoder("gemini", mode)
     lines = [line for chunk in chunks for line in framing.feed(chunk)]
@@ -39,7 +39,7 @@ def complete_from_chunks(mode: str, *chunks: bytes, stderr: bytes = b"") -> Read
     for meaning in decoding.end(stderr):
         completion.feed(meaning, 0)
     total = (completion.usage or {}).get("total_tokens")
-    return Read(completion.text, completion.ok, completion.error, completion.model, total, completion.noise)
+    return DecodedRun(completion.text, completion.ok, completion.error, completion.model, total, completion.noise)
 
 
 REFUSED = (
@@ -47,10 +47,10 @@ REFUSED = (
     '"status":"INVALID_ARGUMENT"}}]'
 )
 WHOLE = {
-    "hello.json": ("json", Read("Hello from fake", None, "", "gemini-fake", None, 0)),
-    "stream.jsonl": ("stream", Read("Hello from fake", True, "", "gemini-fake", 15, 0)),
-    "tool.jsonl": ("stream", Read("Hello from fake", True, "", "gemini-fake", 30, 0)),
-    "fail.jsonl": ("stream", Read(None, False, REFUSED, "auto", 0, 0)),
+    "hello.json": ("json", DecodedRun("Hello from fake", None, "", "gemini-fake", None, 0)),
+    "stream.jsonl": ("stream", DecodedRun("Hello from fake", True, "", "gemini-fake", 15, 0)),
+    "tool.jsonl": ("stream", DecodedRun("Hello from fake", True, "", "gemini-fake", 30, 0)),
+    "fail.jsonl": ("stream", DecodedRun(None, False, REFUSED, "auto", 0, 0)),
 }
 
 
@@ -96,17 +96,17 @@ def test_deltas_are_one_message_until_a_tool_ends_it() -> None:
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
-        (b'{"level": "info"}\n', Read(None, None, "", None, None, 1)),
-        (b'{\n  "response": "a"\n', Read(None, None, "", None, None, 2)),
-        (b'{broken\n{"response": "a"}\n', Read("a", None, "", None, None, 1)),
-        (b'{\n "response": 7\n}\n', Read(None, None, "", None, None, 0)),
-        (b'{"response": "a"}{"response": "b"}\n', Read("b", None, "", None, None, 0)),
-        (b'{"error": {"type": "Error", "message": "no"}}\n', Read(None, None, "no", None, None, 0)),
-        (b'{"error": "no"}\n', Read(None, None, "no", None, None, 0)),
-        (b"}\n\n \n", Read(None, None, "", None, None, 1)),
+        (b'{"level": "info"}\n', DecodedRun(None, None, "", None, None, 1)),
+        (b'{\n  "response": "a"\n', DecodedRun(None, None, "", None, None, 2)),
+        (b'{broken\n{"response": "a"}\n', DecodedRun("a", None, "", None, None, 1)),
+        (b'{\n "response": 7\n}\n', DecodedRun(None, None, "", None, None, 0)),
+        (b'{"response": "a"}{"response": "b"}\n', DecodedRun("b", None, "", None, None, 0)),
+        (b'{"error": {"type": "Error", "message": "no"}}\n', DecodedRun(None, None, "no", None, None, 0)),
+        (b'{"error": "no"}\n', DecodedRun(None, None, "no", None, None, 0)),
+        (b"}\n\n \n", DecodedRun(None, None, "", None, None, 1)),
     ],
 )
-def test_what_is_no_answer_in_json_is_noise(data: bytes, expected: Read) -> None:
+def test_what_is_no_answer_in_json_is_noise(data: bytes, expected: DecodedRun) -> None:
     """A line that begins with a brace and never ends must not swallow the answer after it."""
     assert complete_from_chunks("json", data) == expected
 
@@ -114,7 +114,7 @@ def test_what_is_no_answer_in_json_is_noise(data: bytes, expected: Read) -> None
 def test_the_error_object_on_stderr_is_found_among_the_chatter() -> None:
     """The real CLI leaves stdout empty then and says why on stderr."""
     error = b'Ripgrep is not available.\n{\n  "session_id": "1",\n  "error": {\n    "message": "400"\n  }\n}\n'
-    assert complete_from_chunks("json", stderr=error) == Read(None, None, "400", None, None, 0)
+    assert complete_from_chunks("json", stderr=error) == DecodedRun(None, None, "400", None, None, 0)
 
 
 def test_the_fakes_deltas_are_pieces_of_one_message() -> None:
@@ -124,7 +124,7 @@ def test_the_fakes_deltas_are_pieces_of_one_message() -> None:
     data = fake.events["delta"]("two ", 0) + fake.events["delta"]("fi", 0) + fake.encode_answer("les", 0)
     assert [json.loads(line)["type"] for line in begun.splitlines()] == ["init", "message"]
     assert [json.loads(line).get("content") for line in data.splitlines()] == ["two ", "fi", "les", None]
-    assert complete_from_chunks("stream", begun, data) == Read("two files", True, "", "m7", 0, 0)
+    assert complete_from_chunks("stream", begun, data) == DecodedRun("two files", True, "", "m7", 0, 0)
     assert fake.events["begin"]("turn", 0) == b""
 
 

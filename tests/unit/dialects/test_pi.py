@@ -18,7 +18,7 @@ TRANSCRIPTS = Path(__file__).parents[2] / "data" / "transcripts" / "pi"
 
 
 @dataclass(frozen=True)
-class Read:
+class DecodedRun:
     """The meanings of one run's stdout."""
 
     ok: bool | None
@@ -37,7 +37,7 @@ def split_lines(*chunks: bytes) -> tuple[bytes, ...]:
     return (*(line for chunk in chunks for line in framing.feed(chunk)), *framing.flush())
 
 
-def complete_from_lines(lines: tuple[bytes, ...]) -> Read:
+def complete_from_lines(lines: tuple[bytes, ...]) -> DecodedRun:
     """Decode the lines of one run to its end."""
     completion, decoding = Completion(), make_decoder("pi")
     for line in lines:
@@ -45,7 +45,7 @@ def complete_from_lines(lines: tuple[bytes, ...]) -> Read:
             completion.feed(meaning, 0)
     for meaning in decoding.end(b""):
         completion.feed(meaning, 0)
-    return Read(
+    return DecodedRun(
         ok=completion.ok,
         final=completion.final,
         text=completion.text,
@@ -57,7 +57,7 @@ def complete_from_lines(lines: tuple[bytes, ...]) -> Read:
     )
 
 
-def complete_from_chunks(*chunks: bytes) -> Read:
+def complete_from_chunks(*chunks: bytes) -> DecodedRun:
     """Decode the chunks of one run to its end."""
     return complete_from_lines(split_lines(*chunks))
 
@@ -83,10 +83,10 @@ def encode_calls(program: dict[str, Any], *calls: tuple[Any, ...]) -> bytes:
 
 
 WHOLE = {
-    "hello.jsonl": Read(True, True, "Hello from fake", "m1", "stop", total=15),
-    "fail.jsonl": Read(False, True, "", "m1", "error", error="400 fake 400", total=0),
-    "term.jsonl": Read(None, False, None, None, None),
-    "tool.jsonl": Read(True, True, "pi answer", "m1", "stop", total=15),
+    "hello.jsonl": DecodedRun(True, True, "Hello from fake", "m1", "stop", total=15),
+    "fail.jsonl": DecodedRun(False, True, "", "m1", "error", error="400 fake 400", total=0),
+    "term.jsonl": DecodedRun(None, False, None, None, None),
+    "tool.jsonl": DecodedRun(True, True, "pi answer", "m1", "stop", total=15),
 }
 NAMES = sorted(file.name for file in TRANSCRIPTS.iterdir())
 
@@ -122,7 +122,7 @@ def test_a_transcript_with_other_line_ends_is_the_same(name: str) -> None:
 @pytest.mark.parametrize("stop", ["toolUse", None, "a reason of tomorrow"])
 def test_only_a_reason_that_ends_completes(stop: str | None) -> None:
     """A message that asks for a tool is the middle of the work (C2)."""
-    assert complete_from_chunks(encode_events(build_message_end(stop, "let me see"))) == Read(
+    assert complete_from_chunks(encode_events(build_message_end(stop, "let me see"))) == DecodedRun(
         None, False, "let me see", None, stop
     )
 
@@ -134,15 +134,15 @@ def test_only_a_reason_that_ends_completes(stop: str | None) -> None:
 def test_a_last_message_completes_until_the_agent_goes_on(stop: str, ok: bool, error: str) -> None:
     """Pi may retry or take another turn after a message that looked like the last one."""
     last = build_message_end(stop, "done")
-    assert complete_from_chunks(encode_events(last)) == Read(ok, False, "done", None, stop, error=error)
+    assert complete_from_chunks(encode_events(last)) == DecodedRun(ok, False, "done", None, stop, error=error)
     for kind in ("turn_start", "message_start", "auto_retry_start"):
-        assert complete_from_chunks(encode_events(last, {"type": kind})) == Read(None, False, "done", None, stop)
+        assert complete_from_chunks(encode_events(last, {"type": kind})) == DecodedRun(None, False, "done", None, stop)
 
 
 def test_nothing_takes_the_end_of_the_agent_back() -> None:
     """After agent_end there is no more work, whatever is still printed."""
     data = encode_events(build_message_end("stop", "done"), {"type": "agent_end"}, {"type": "turn_start"})
-    assert complete_from_chunks(data) == Read(True, True, "done", None, "stop")
+    assert complete_from_chunks(data) == DecodedRun(True, True, "done", None, "stop")
 
 
 def test_a_retry_that_succeeds_is_a_success() -> None:
@@ -152,13 +152,13 @@ def test_a_retry_that_succeeds_is_a_success() -> None:
         {"type": "auto_retry_start"},
         build_message_end("stop", "ok"),
     )
-    assert complete_from_chunks(retried) == Read(True, False, "ok", None, "stop")
+    assert complete_from_chunks(retried) == DecodedRun(True, False, "ok", None, "stop")
 
 
 @pytest.mark.parametrize("line", [b"warning: slow", b"[1]", b"{}", b'{"type": 7}', b"\xff\xfe", b'{"type": "x"'])
 def test_a_line_that_is_no_event_is_noise(line: bytes) -> None:
     """It is counted, and the lines after it count as well (F2)."""
-    assert complete_from_chunks(line + b"\n" + encode_events(build_message_end("stop", "ok"))) == Read(
+    assert complete_from_chunks(line + b"\n" + encode_events(build_message_end("stop", "ok"))) == DecodedRun(
         True, False, "ok", None, "stop", noise=1
     )
 
@@ -174,7 +174,7 @@ def test_what_the_fake_answers_is_understood() -> None:
     """The two sides share no code: they agree because both follow the real CLI."""
     calls = (("say", "let me see", None), ("answer", "zwei Dateien: ä, ö"))
     for named in ({"model": "m7"}, {"argv": ["--model", "m7"]}):
-        assert complete_from_chunks(encode_calls({"prompt": "hi", **named}, *calls)) == Read(
+        assert complete_from_chunks(encode_calls({"prompt": "hi", **named}, *calls)) == DecodedRun(
             True, True, "zwei Dateien: ä, ö", "m7", "stop", total=0
         )
 
@@ -182,12 +182,12 @@ def test_what_the_fake_answers_is_understood() -> None:
 @pytest.mark.parametrize(
     ("stop", "expected"),
     [
-        (None, Read(None, False, "part", "m1", "toolUse", total=0)),
-        ("stop", Read(True, False, "part", "m1", "stop", total=0)),
-        ("aborted", Read(False, False, "part", "m1", "aborted", error="aborted", total=0)),
+        (None, DecodedRun(None, False, "part", "m1", "toolUse", total=0)),
+        ("stop", DecodedRun(True, False, "part", "m1", "stop", total=0)),
+        ("aborted", DecodedRun(False, False, "part", "m1", "aborted", error="aborted", total=0)),
     ],
 )
-def test_what_the_fake_says_is_understood(stop: str | None, expected: Read) -> None:
+def test_what_the_fake_says_is_understood(stop: str | None, expected: DecodedRun) -> None:
     """Text alone ends nothing; only a stop reason of its own completes."""
     assert complete_from_chunks(encode_calls({}, ("say", "part", stop))) == expected
 
@@ -195,12 +195,12 @@ def test_what_the_fake_says_is_understood(stop: str | None, expected: Read) -> N
 @pytest.mark.parametrize(
     ("text", "is_error", "expected"),
     [
-        ("done", False, Read(True, True, "done", "m1", "stop", total=9)),
-        (None, True, Read(False, True, "", "m1", "error", error="error", total=9)),
-        ("no quota", True, Read(False, True, "", "m1", "error", error="no quota", total=9)),
+        ("done", False, DecodedRun(True, True, "done", "m1", "stop", total=9)),
+        (None, True, DecodedRun(False, True, "", "m1", "error", error="error", total=9)),
+        ("no quota", True, DecodedRun(False, True, "", "m1", "error", error="no quota", total=9)),
     ],
 )
-def test_what_the_fake_gives_as_a_result_is_understood(text: str | None, is_error: bool, expected: Read) -> None:
+def test_what_the_fake_gives_as_a_result_is_understood(text: str | None, is_error: bool, expected: DecodedRun) -> None:
     """A failure is reported on stdout with exit code 0, as the real CLI does."""
     fields = {"text": text, "is_error": is_error, "usage": {"totalTokens": 9}}
     assert complete_from_chunks(encode_calls({}, ("result", fields))) == expected
@@ -211,7 +211,7 @@ def test_the_fakes_line_ends_do_not_change_the_meaning(newline: str) -> None:
     """They are the scenario's to choose."""
     calls = (("say", "a", None), ("answer", "b"))
     program = {"newline": newline, "bom": True}
-    assert complete_from_chunks(encode_calls(program, *calls)) == Read(True, True, "b", "m1", "stop", total=0)
+    assert complete_from_chunks(encode_calls(program, *calls)) == DecodedRun(True, True, "b", "m1", "stop", total=0)
 
 
 def test_every_update_has_the_message_so_far() -> None:
@@ -251,7 +251,7 @@ def test_a_text_that_streams_ends_with_whatever_closes_its_message() -> None:
     ends = [event["message"]["content"] for event in asked if event["type"] == "message_end"][1:]
     assert [[block["type"] for block in content] for content in ends] == [["text", "toolCall"]]
     failed = ("result", {"text": "overloaded", "is_error": True, "usage": None})
-    assert complete_from_chunks(encode_calls({}, ("delta", "half"), failed)) == Read(
+    assert complete_from_chunks(encode_calls({}, ("delta", "half"), failed)) == DecodedRun(
         False, True, "half", "m1", "error", error="overloaded", total=0
     )
 

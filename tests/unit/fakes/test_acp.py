@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.unit.bookkeeping import Play, number_steps
+from tests.unit.bookkeeping import StagedPlay, number_steps
 from tests.unit.conversations import TRANSCRIPTS, Conversation
 
 TOOL = {"id": "run_shell_command", "name": "echo hi", "input": {}}
@@ -89,7 +89,7 @@ def test_the_handshake_is_the_dialects_own() -> None:
 def test_the_version_of_the_protocol_is_the_scripts() -> None:
     """A client must refuse an unknown one."""
     program = {"dialect": "acp", "code": 0, "serves": True, "steps": number_steps(("handshake", "version", 2))}
-    play = Play(program=program)
+    play = StagedPlay(program=program)
     play.grant(0)
     asked = b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}\n'
     ((_, reported),) = play.grant(1, stdin=asked)[1:]
@@ -98,7 +98,7 @@ def test_the_version_of_the_protocol_is_the_scripts() -> None:
 
 def test_who_does_not_wait_for_a_handshake_that_never_comes_gets_no_answer_either() -> None:
     """A client may send all of its opening at once."""
-    play = Play(
+    play = StagedPlay(
         program={"dialect": "acp", "code": 0, "serves": True, "steps": number_steps(("handshake", "never", None))}
     )
     play.grant(0)
@@ -112,7 +112,7 @@ def test_a_loaded_session_reports_its_history_before_the_response() -> None:
     steps = number_steps(
         ("handshake", "history", [("prompt", "hi"), ("think", "hm"), ("answer", "hello"), ("event", plan)])
     )
-    play = Play(program={"dialect": "acp", "code": 0, "serves": True, "steps": steps})
+    play = StagedPlay(program={"dialect": "acp", "code": 0, "serves": True, "steps": steps})
     play.grant(0)
     asks = build_request(0, "session/load", sessionId="old"), build_request(1, "session/resume", sessionId="old")
     lines = b"".join(data for _, data in play.grant(1, stdin=b"\n".join(asks) + b"\n")[1:]).splitlines()

@@ -24,7 +24,7 @@ TOOL: dict[str, Any] = {"id": "c1", "name": "bash", "input": {"command": "ls"}}
 DONE: dict[str, Any] = {"id": "c1", "output": "hi\n", "error": None}
 
 
-class _Stage:
+class _UnreadStage:
     """A stage on which stdout has no reader."""
 
     def __init__(self) -> None:
@@ -77,10 +77,10 @@ class _Stage:
         self.left.append(-signum)
 
 
-def build_player(steps: str) -> tuple[ScriptPlayer, _Stage]:
+def build_player(steps: str) -> tuple[ScriptPlayer, _UnreadStage]:
     """Compile steps for a raw agent, and put its player on a stage."""
     text = f"scenario: a\nagent: raw\nscript:\n{steps}"
-    program, stage = loads(text).bind(Policy()).program, _Stage()
+    program, stage = loads(text).bind(Policy()).program, _UnreadStage()
     return ScriptPlayer(program, stage, make_encoder(program)), stage
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.bookkeeping import Play, number_steps
+from tests.unit.bookkeeping import StagedPlay, number_steps
 from tests.unit.conversations import Conversation, list_key_paths, read_recorded_events, read_recorded_input
 
 READS: dict[str, Any] = {"environ": {b"CLAUDE_CODE_SDK_READS_SESSION_STATE": b"1"}}
@@ -284,14 +284,14 @@ ASK = {"kind": "permission", "name": "bash", "id": "q", "event": "PreToolUse"}
 ASKED = ("q", {"asked": "bash", "kind": "permission", "number": 1})
 
 
-def play_asking_pi(*behind: tuple[Any, ...]) -> Play:
+def play_asking_pi(*behind: tuple[Any, ...]) -> StagedPlay:
     """Play an agent of pi's that asks, says what was answered, and continues."""
     branches = (
         number_steps(("bytes", "stderr", b"yes")),
         number_steps(("bytes", "stderr", b"no"), ("await_prompt", 1)),
     )
     steps = number_steps(("ask", ASK, *branches, []), ("bytes", "stderr", b"on"), *behind)
-    return Play(program={"dialect": "pi", "mode": "rpc", "code": 0, "serves": True, "steps": steps})
+    return StagedPlay(program={"dialect": "pi", "mode": "rpc", "code": 0, "serves": True, "steps": steps})
 
 
 def build_reply(**more: Any) -> bytes:
@@ -331,7 +331,7 @@ def test_the_answer_to_a_call_has_its_branch(more: dict[str, Any], answer: str) 
     call: dict[str, Any] = {"kind": "request", "name": "fs/read_text_file", "id": None, "params": {}}
     branches = [number_steps(("bytes", "stderr", word)) for word in (b"answered", b"refused")]
     steps = number_steps(("ask", call, *branches, []))
-    play = Play(program={"dialect": "acp", "mode": "session", "code": 0, "serves": True, "steps": steps})
+    play = StagedPlay(program={"dialect": "acp", "mode": "session", "code": 0, "serves": True, "steps": steps})
     assert play.grant(0)[-1] == ("q", {"asked": "fs/read_text_file", "kind": "request", "number": 1})
     reported = ("q", {"answered": "fs/read_text_file", "answer": answer, "number": 1})
     assert play.grant(1, stdin=encode_acp_message(id=0, **more) + b"\n")[1:] == [reported, ("stderr", answer.encode())]
@@ -360,7 +360,7 @@ def test_a_wait_in_a_branch_that_can_never_end_ends_its_track() -> None:
 def test_an_answer_is_noted_though_its_track_was_cut() -> None:
     """The record tells what was said, whoever still listens."""
     steps = number_steps(("meanwhile", number_steps(("ask", ASK, [], [], []))), ("sleep", 1))
-    play = Play(program={"dialect": "pi", "mode": "rpc", "code": 0, "serves": True, "steps": steps})
+    play = StagedPlay(program={"dialect": "pi", "mode": "rpc", "code": 0, "serves": True, "steps": steps})
     assert play.grant(0)[-1] == ASKED
     play.grant(1)
     assert play.grant(2, stdin=build_reply(confirmed=True))[1:] == [build_answer_note("allow")]

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.scenario import loads
-from tests.unit.bookkeeping import FOR_EVER, Play, number_steps
+from tests.unit.bookkeeping import FOR_EVER, StagedPlay, number_steps
 from tests.unit.conversations import Conversation
 
 TOOL = {"id": "t", "name": "mcp__calc__add", "input": {"a": 1}}
@@ -110,7 +110,7 @@ def test_an_interrupt_ends_a_call_that_no_server_has_got() -> None:
 def test_a_silent_server_holds_the_first_prompt_back_for_a_minute(handshake: tuple[Any, ...], begins: int) -> None:
     """With the servers out of the handshake nothing is held back."""
     steps = number_steps(*([handshake] if handshake else []), ("await_prompt", 1), ("say", "hi", None), FOR_EVER)
-    play = Play(program={"dialect": "claude", "mode": "session", "code": 0, "serves": True, "steps": steps})
+    play = StagedPlay(program={"dialect": "claude", "mode": "session", "code": 0, "serves": True, "steps": steps})
     play.grant(0)
     lines = encode_line(INITIALIZE) + b"\n" + encode_line(PROMPT) + b"\n"
     done = play.grant(0, stdin=lines)

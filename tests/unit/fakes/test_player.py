@@ -16,7 +16,17 @@ from pytest_agentproc.fake_agents.program import (
     make_descendant_program,
 )
 from pytest_agentproc.fake_agents.session import SessionHandler
-from tests.unit.bookkeeping import FOR_EVER, INT, PIPE, TERM, Play, expect_output, number_steps, react_step, say_step
+from tests.unit.bookkeeping import (
+    FOR_EVER,
+    INT,
+    PIPE,
+    TERM,
+    StagedPlay,
+    expect_output,
+    number_steps,
+    react_step,
+    say_step,
+)
 
 
 def test_the_table_of_ops_is_what_is_played() -> None:
@@ -29,7 +39,7 @@ def test_the_table_of_ops_is_what_is_played() -> None:
 
 def test_tracks_run_in_order_of_appearance() -> None:
     """Two tracks that wake at one instant always write in the same order."""
-    play = Play(
+    play = StagedPlay(
         ("meanwhile", number_steps(("sleep", 5), say_step("second"))), ("sleep", 5), say_step("first"), FOR_EVER
     )
     assert play.grant(0) == []
@@ -39,7 +49,7 @@ def test_tracks_run_in_order_of_appearance() -> None:
 
 def test_a_grant_goes_on_until_every_track_is_parked() -> None:
     """A wait of no time is one turn for each other track and not another grant."""
-    play = Play(
+    play = StagedPlay(
         ("meanwhile", number_steps(say_step("b"))), ("sleep", 0), say_step("a"), ("sleep", 0), say_step("c"), FOR_EVER
     )
     assert play.grant(0) == expect_output("a", "b", "c")
@@ -48,28 +58,28 @@ def test_a_grant_goes_on_until_every_track_is_parked() -> None:
 
 def test_the_end_of_the_main_track_cuts_the_others() -> None:
     """The script ends with its main track, even where another is due at the very instant."""
-    play = Play(("meanwhile", number_steps(("sleep", 5), say_step("never"))), ("sleep", 5))
+    play = StagedPlay(("meanwhile", number_steps(("sleep", 5), say_step("never"))), ("sleep", 5))
     play.grant(0)
     assert play.grant(5) == [("exit", 0)]
 
 
 def test_the_end_of_another_track_ends_nothing() -> None:
     """A track beside the main one only stops."""
-    play = Play(("meanwhile", number_steps(say_step("beside"))), ("sleep", 5), say_step("main"))
+    play = StagedPlay(("meanwhile", number_steps(say_step("beside"))), ("sleep", 5), say_step("main"))
     assert play.grant(0) == expect_output("beside")
     assert play.grant(5) == [*expect_output("main"), ("exit", 0)]
 
 
 def test_a_reaction_runs_last_while_the_tracks_go_on() -> None:
     """A signal adds a track; it takes no other one's turn and stops none."""
-    play = Play(react_step(say_step("caught")), ("sleep", 5), say_step("main"), FOR_EVER)
+    play = StagedPlay(react_step(say_step("caught")), ("sleep", 5), say_step("main"), FOR_EVER)
     assert play.grant(0) == [("catch", TERM)]
     assert play.grant(5, TERM) == [("s", TERM), *expect_output("main", "caught")]
 
 
 def test_a_second_occurrence_restarts_the_reaction() -> None:
     """There is one track for each thing to react to: it begins anew and does not run twice."""
-    play = Play(react_step(say_step("one"), ("sleep", 5), say_step("two")), FOR_EVER)
+    play = StagedPlay(react_step(say_step("one"), ("sleep", 5), say_step("two")), FOR_EVER)
     play.grant(0)
     assert play.grant(1, TERM) == [("s", TERM), *expect_output("one")]
     assert play.grant(4, TERM) == [("s", TERM), *expect_output("one")]
@@ -79,14 +89,14 @@ def test_a_second_occurrence_restarts_the_reaction() -> None:
 
 def test_two_signals_at_once_react_in_their_order() -> None:
     """Both are heard before any track moves."""
-    play = Play(react_step(say_step("term")), react_step(say_step("int"), to=INT), FOR_EVER)
+    play = StagedPlay(react_step(say_step("term")), react_step(say_step("int"), to=INT), FOR_EVER)
     play.grant(0)
     assert play.grant(1, INT, TERM) == [("s", INT), ("s", TERM), *expect_output("int", "term")]
 
 
 def test_a_later_when_replaces_an_earlier_one() -> None:
     """A script may change its mind; from then on only the last word counts."""
-    play = Play(react_step(say_step("old")), ("sleep", 5), react_step(say_step("new")), FOR_EVER)
+    play = StagedPlay(react_step(say_step("old")), ("sleep", 5), react_step(say_step("new")), FOR_EVER)
     play.grant(0)
     assert play.grant(1, TERM) == [("s", TERM), *expect_output("old")]
     play.grant(5)
@@ -95,7 +105,7 @@ def test_a_later_when_replaces_an_earlier_one() -> None:
 
 def test_a_reaction_of_nothing_ignores() -> None:
     """The signal is caught and heard, and that is all."""
-    play = Play(react_step(), FOR_EVER)
+    play = StagedPlay(react_step(), FOR_EVER)
     assert play.grant(0) == [("catch", TERM)]
     assert play.grant(1, TERM) == [("s", TERM)]
     assert play.player.earliest_wake_instant is None
@@ -104,13 +114,13 @@ def test_a_reaction_of_nothing_ignores() -> None:
 @pytest.mark.parametrize(("until", "drops"), [(6, [2, 4, 6]), (5, [2, 4]), (1, []), (None, [2, 4, 6, 8])])
 def test_a_drip_includes_its_end(until: int | None, drops: list[int]) -> None:
     """The first drop comes after one interval, and one that falls on the end still falls."""
-    play = Play(("drip", "stdout", b".", None, 2, until), FOR_EVER)
+    play = StagedPlay(("drip", "stdout", b".", None, 2, until), FOR_EVER)
     assert [now for now in range(9) if play.grant(now)] == drops
 
 
 def test_stdin_is_read_unless_the_script_stops_it() -> None:
     """`stdin: stop` leaves the bytes in the pipe, `stdin: read` takes them up again."""
-    play = Play(("stdin", "stop"), ("sleep", 5), ("stdin", "read"), FOR_EVER)
+    play = StagedPlay(("stdin", "stop"), ("sleep", 5), ("stdin", "read"), FOR_EVER)
     assert play.player.wanted_streams == (True, False, False)
     play.grant(0)
     assert play.player.wanted_streams == (False, False, False)
@@ -122,14 +132,14 @@ def test_stdin_is_read_unless_the_script_stops_it() -> None:
 
 def test_a_closed_stdin_is_read_no_more() -> None:
     """Nothing can wake a process through a stream that it has closed."""
-    play = Play(("close", "stdin"), FOR_EVER)
+    play = StagedPlay(("close", "stdin"), FOR_EVER)
     assert play.grant(0) == [("close", "stdin")]
     assert play.player.wanted_streams == (False, False, False)
 
 
 def test_waiting_for_the_end_of_stdin_takes_all_bytes_before_it() -> None:
     """The end comes after the last byte; afterwards stdin wakes no process."""
-    play = Play(("await_eof",), say_step("over"), FOR_EVER)
+    play = StagedPlay(("await_eof",), say_step("over"), FOR_EVER)
     play.grant(0)
     assert play.grant(0, stdin=b"prompt") == [("i", b"prompt")]
     assert play.grant(0, stdin=b"") == [("i", b""), *expect_output("over")]
@@ -138,7 +148,7 @@ def test_waiting_for_the_end_of_stdin_takes_all_bytes_before_it() -> None:
 
 def test_a_reaction_to_the_end_of_stdin_runs() -> None:
     """The end is an event like a signal."""
-    play = Play(("when", "eof", None, number_steps(say_step("bye"))), FOR_EVER)
+    play = StagedPlay(("when", "eof", None, number_steps(say_step("bye"))), FOR_EVER)
     play.grant(0)
     assert play.grant(0, stdin=b"") == [("i", b""), *expect_output("bye")]
 
@@ -146,7 +156,7 @@ def test_a_reaction_to_the_end_of_stdin_runs() -> None:
 @pytest.mark.parametrize("chunks", [(b"no\ngo on\n",), (b"no\ngo", b" on\r\n"), (b"go on", b"")])
 def test_waiting_for_a_line_of_stdin_takes_whole_lines(chunks: tuple[bytes, ...]) -> None:
     """The pattern is a glob against a line, however it arrived and whether or not it was ended."""
-    play = Play(("await_stdin", "go*n"), say_step("gone"), FOR_EVER)
+    play = StagedPlay(("await_stdin", "go*n"), say_step("gone"), FOR_EVER)
     play.grant(0)
     for chunk in chunks[:-1]:
         assert play.grant(0, stdin=chunk) == [("i", chunk)]
@@ -155,7 +165,7 @@ def test_waiting_for_a_line_of_stdin_takes_whole_lines(chunks: tuple[bytes, ...]
 
 def test_a_line_is_waited_for_once() -> None:
     """A line and all before it are used up by the wait that they end."""
-    play = Play(("await_stdin", "go"), say_step("one"), ("await_stdin", "*"), say_step("two"), FOR_EVER)
+    play = StagedPlay(("await_stdin", "go"), say_step("one"), ("await_stdin", "*"), say_step("two"), FOR_EVER)
     play.grant(0)
     assert play.grant(0, stdin=b"x\ngo\n")[1:] == expect_output("one")
     assert play.grant(0, stdin=b"y\n")[1:] == expect_output("two")
@@ -164,7 +174,7 @@ def test_a_line_is_waited_for_once() -> None:
 @pytest.mark.parametrize("signum", POLITE_SIGNALS)
 def test_lingering_until_a_signal_ends_with_any_polite_one(signum: int) -> None:
     """The script continues, and from then on the signals kill again except for those with a reaction."""
-    play = Play(react_step(to=INT), ("await_signal",), say_step("bye"), FOR_EVER)
+    play = StagedPlay(react_step(to=INT), ("await_signal",), say_step("bye"), FOR_EVER)
     assert play.grant(0)[1:] == [("catch", each) for each in POLITE_SIGNALS]
     assert play.grant(5) == []
     released = [("release", each) for each in POLITE_SIGNALS if each != INT]
@@ -173,7 +183,7 @@ def test_lingering_until_a_signal_ends_with_any_polite_one(signum: int) -> None:
 
 def test_a_signal_before_the_lingering_does_not_end_it() -> None:
     """Only what comes while it lingers counts."""
-    play = Play(react_step(), ("sleep", 5), ("await_signal",), say_step("bye"))
+    play = StagedPlay(react_step(), ("sleep", 5), ("await_signal",), say_step("bye"))
     play.grant(0)
     play.grant(1, TERM)
     assert ("exit", 0) not in play.grant(5)
@@ -182,50 +192,54 @@ def test_a_signal_before_the_lingering_does_not_end_it() -> None:
 
 def test_writing_to_nobody_dies_of_the_pipe_signal() -> None:
     """So does any program that leaves the signal alone."""
-    assert Play(say_step("a"), say_step("b"), broken={"stdout"}).grant(0) == [("die", PIPE)]
+    assert StagedPlay(say_step("a"), say_step("b"), broken={"stdout"}).grant(0) == [("die", PIPE)]
 
 
 def test_a_reaction_to_a_broken_pipe_replaces_the_death() -> None:
     """The track that wrote is at its end; the reaction decides what comes."""
-    play = Play(("when", "epipe", None, number_steps(("exit", 9))), say_step("a"), say_step("b"), broken={"stdout"})
+    play = StagedPlay(
+        ("when", "epipe", None, number_steps(("exit", 9))), say_step("a"), say_step("b"), broken={"stdout"}
+    )
     assert play.grant(0) == [("exit", 9)]
 
 
 def test_a_broken_pipe_that_is_ignored_lets_the_track_go_on() -> None:
     """Its words are lost; later words are not."""
-    assert Play(("when", "epipe", None, []), say_step("a"), ("exit", 4), broken={"stdout"}).grant(0) == [("exit", 4)]
+    assert StagedPlay(("when", "epipe", None, []), say_step("a"), ("exit", 4), broken={"stdout"}).grant(0) == [
+        ("exit", 4)
+    ]
 
 
 def test_a_reaction_that_writes_to_nobody_too_dies_of_it() -> None:
     """It would else start itself again and again, in one instant."""
-    play = Play(("when", "epipe", None, number_steps(say_step("x"))), say_step("a"), broken={"stdout"})
+    play = StagedPlay(("when", "epipe", None, number_steps(say_step("x"))), say_step("a"), broken={"stdout"})
     assert play.grant(0) == [("die", PIPE)]
 
 
 def test_an_agent_that_needs_a_terminal_ends_without_one() -> None:
     """A CLI for humans alone does so when a program starts it with pipes."""
     error = ("stderr", b"error: stdin is not a terminal\n")
-    assert Play(("need_terminal",), say_step("a")).grant(0) == [error, ("exit", 1)]
+    assert StagedPlay(("need_terminal",), say_step("a")).grant(0) == [error, ("exit", 1)]
 
 
 @pytest.mark.parametrize(("step", "end"), [(("exit", 3), ("exit", 3)), (("die", 9), ("die", 9))])
 def test_an_end_in_any_track_ends_the_program(step: tuple[str, int], end: tuple[str, int]) -> None:
     """Nothing after it happens, in no track."""
-    play = Play(("meanwhile", number_steps(step)), ("meanwhile", number_steps(say_step("never"))), FOR_EVER)
+    play = StagedPlay(("meanwhile", number_steps(step)), ("meanwhile", number_steps(say_step("never"))), FOR_EVER)
     assert play.grant(0) == [end]
 
 
 def test_an_error_result_makes_the_exit_code_where_the_exit_is_the_result() -> None:
     """In a dialect of plain lines nothing else could report it."""
     fields = {"text": "broken", "is_error": True, "usage": None}
-    assert Play(("result", fields)).grant(0) == [*expect_output("broken"), ("exit", 1)]
+    assert StagedPlay(("result", fields)).grant(0) == [*expect_output("broken"), ("exit", 1)]
 
 
 def test_descendants_are_numbered_and_play_what_they_are_given() -> None:
     """A script of its own, or living on for its time; a deaf one first ignores the polite signals."""
     plain = {"id": "a", "how": "same_group", "inherits": [], "ignores_signals": False, "for": 7}
     deaf = {**plain, "id": "b", "ignores_signals": True}
-    play = Play(("spawn", plain, None), ("spawn", deaf, number_steps(say_step("x"))), FOR_EVER)
+    play = StagedPlay(("spawn", plain, None), ("spawn", deaf, number_steps(say_step("x"))), FOR_EVER)
     ignoring: list[tuple[Any, ...]] = [("when", ("signal", signum, [])) for signum in POLITE_SIGNALS]
     assert play.grant(0) == [
         ("spawn", 0, "a", [("sleep", (7,))]),
@@ -235,7 +249,7 @@ def test_descendants_are_numbered_and_play_what_they_are_given() -> None:
 
 def test_a_child_is_killed_by_its_name() -> None:
     """The stage knows its pid, and whether it lives."""
-    assert Play(("kill", "a", 9), FOR_EVER).grant(0) == [("kill", "a", 9)]
+    assert StagedPlay(("kill", "a", 9), FOR_EVER).grant(0) == [("kill", "a", 9)]
 
 
 HOPPING = {"id": "h", "how": "refork", "inherits": [], "ignores_signals": False, "for": 5, "every": 2, "heads": 2}
@@ -243,12 +257,12 @@ HOPPING = {"id": "h", "how": "refork", "inherits": [], "ignores_signals": False,
 
 def test_what_reforks_is_spawned_head_by_head_and_follows_itself_until_its_time_is_over() -> None:
     """Each lives for its interval, the last for what is left; who follows leads a session as its parent exits."""
-    play = Play(("sleep", 1), ("spawn", HOPPING, None), FOR_EVER)
+    play = StagedPlay(("sleep", 1), ("spawn", HOPPING, None), FOR_EVER)
     play.grant(0)
     begun = {**HOPPING, "line": 2, "until": 6}
     assert play.grant(1) == [("spawn", index, "h", [("refork", (begun,))]) for index in range(2)]
     for born, dies, is_followed in ((1, 3, True), (3, 5, True), (5, 6, False)):
-        hop = Play(("refork", begun))
+        hop = StagedPlay(("refork", begun))
         hop.grant(born)
         assert hop.player.earliest_wake_instant == dies
         next_hop = ("spawn", 0, "h", [("refork", ({**begun, "how": "new_session"},))])
@@ -257,7 +271,7 @@ def test_what_reforks_is_spawned_head_by_head_and_follows_itself_until_its_time_
 
 def test_what_reforks_for_ever_never_stops() -> None:
     """Only a signal ends it."""
-    hop = Play(("refork", {**HOPPING, "line": 2, "until": None}))
+    hop = StagedPlay(("refork", {**HOPPING, "line": 2, "until": None}))
     hop.grant(10**12)
     assert [act[0] for act in hop.grant(10**12 + 2)] == ["spawn", "exit"]
 
@@ -267,7 +281,7 @@ def test_a_deaf_descendant_is_deaf_from_its_birth() -> None:
     spawned = make_descendant_program(
         {"dialect": "raw"}, {"id": "d", "line": 1, "inherits": [], "ignores_signals": True, "for": None}, None
     )
-    play = Play(program=spawned)
+    play = StagedPlay(program=spawned)
     assert play.book.done == [("catch", signum) for signum in POLITE_SIGNALS]
     assert play.grant(0, TERM)[0] == ("s", TERM)
 
@@ -280,7 +294,7 @@ def test_a_cleared_environment_is_empty_for_the_program_too() -> None:
 
 def test_a_busy_track_waits_like_a_silent_one_and_says_that_it_burns() -> None:
     """In virtual time a burnt core is only a duration; in real time the stage has to know."""
-    play = Play(("burn_cpu", 5), say_step("cool"))
+    play = StagedPlay(("burn_cpu", 5), say_step("cool"))
     play.grant(0)
     assert (play.player.is_burning_cpu, play.player.earliest_wake_instant) == (True, 5)
     assert play.grant(5) == [*expect_output("cool"), ("exit", 0)]
@@ -288,7 +302,7 @@ def test_a_busy_track_waits_like_a_silent_one_and_says_that_it_burns() -> None:
 
 def test_an_end_is_waited_for() -> None:
     """Every event wakes a track that waits for a process; it continues once that process has ended."""
-    play = Play(("await_exit", "x"), say_step("gone"), FOR_EVER)
+    play = StagedPlay(("await_exit", "x"), say_step("gone"), FOR_EVER)
     assert play.grant(0) == [("watch", "x")]
     assert play.grant(1) == []
     play.book.gone.add("x")
@@ -321,7 +335,7 @@ def test_a_pattern_fits_a_whole_line_whichever_way_it_is_looked_for(
 
 def test_lines_that_came_before_anybody_asked_for_one_are_whole() -> None:
     """A line's end may come in two pieces, and the awaited line may have been there long before."""
-    play = Play(("await_eof",), ("await_stdin", "one"), say_step("1"), ("await_stdin", "last"), say_step("2"))
+    play = StagedPlay(("await_eof",), ("await_stdin", "one"), say_step("1"), ("await_stdin", "last"), say_step("2"))
     play.grant(0, stdin=b"zero\r\none\r")
     play.grant(0, stdin=b"\nlast")
     assert play.grant(0, stdin=b"")[-3:] == [*expect_output("1", "2"), ("exit", 0)]

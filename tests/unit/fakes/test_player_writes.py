@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from pytest_agentproc.fake_agents.program import MAX_WRITE_BYTES, PIPE_CAPACITY_BYTES
-from tests.unit.bookkeeping import Play, expect_output, number_steps, say_step
+from tests.unit.bookkeeping import StagedPlay, expect_output, number_steps, say_step
 
 
 def test_a_flood_is_one_chunk_a_grant() -> None:
     """Between any two chunks the other side may look, as with a pipe that is full."""
-    play = Play(("flood", "stderr", 2 * MAX_WRITE_BYTES + 1))
+    play = StagedPlay(("flood", "stderr", 2 * MAX_WRITE_BYTES + 1))
     grants = [play.grant(0) for _ in range(3)]
     assert grants == [
         [("stderr", b"x" * MAX_WRITE_BYTES)],
@@ -26,7 +26,7 @@ def test_a_flood_is_one_chunk_a_grant() -> None:
 )
 def test_what_no_pipe_holds_is_written_as_far_as_there_is_room(step: tuple[Any, ...]) -> None:
     """It waits for its reader at a full pipe, and not at each chunk before."""
-    play = Play(step, room={"stdout": 10, "stderr": 0})
+    play = StagedPlay(step, room={"stdout": 10, "stderr": 0})
     assert play.grant(0) == [("stdout", b"x" * MAX_WRITE_BYTES)] * 10
     play.book.room["stdout"] = 99
     assert play.grant(0) == [("stdout", b"x" * MAX_WRITE_BYTES)] * 6
@@ -35,7 +35,7 @@ def test_what_no_pipe_holds_is_written_as_far_as_there_is_room(step: tuple[Any, 
 
 def test_a_write_of_what_a_pipe_holds_is_one_chunk_a_grant() -> None:
     """So is every word of an agent's that is not extremely long: a supervisor may act on its beginning."""
-    play = Play(("bytes", "stdout", b"x" * PIPE_CAPACITY_BYTES))
+    play = StagedPlay(("bytes", "stdout", b"x" * PIPE_CAPACITY_BYTES))
     assert [play.grant(0) for _ in range(15)] == [[("stdout", b"x" * MAX_WRITE_BYTES)]] * 15
 
 
@@ -47,13 +47,13 @@ def test_pieces_of_a_size_of_their_own_stay_apart_however_many_there_are() -> No
         "chunk": 61,
         "steps": number_steps(("bytes", "stdout", b"x" * (PIPE_CAPACITY_BYTES + 1))),
     }
-    play = Play(program=program, room={"stdout": 9999, "stderr": 0})
+    play = StagedPlay(program=program, room={"stdout": 9999, "stderr": 0})
     assert [play.grant(0) for _ in range(3)] == [[("stdout", b"x" * 61)]] * 3
 
 
 def test_a_write_parks_while_there_is_no_room() -> None:
     """A full pipe must show as 'waits for room', never as a blocked process."""
-    play = Play(say_step("a"), say_step("b"), room={"stdout": 1, "stderr": 0})
+    play = StagedPlay(say_step("a"), say_step("b"), room={"stdout": 1, "stderr": 0})
     assert play.grant(0) == expect_output("a")
     assert (play.player.wanted_streams, play.player.earliest_wake_instant) == ((True, True, False), None)
     assert play.grant(0) == []
@@ -63,5 +63,7 @@ def test_a_write_parks_while_there_is_no_room() -> None:
 
 def test_a_parked_write_holds_up_its_own_track_only() -> None:
     """An agent may write to stderr while its stdout has no reader."""
-    play = Play(("meanwhile", number_steps(("bytes", "stderr", b"e"))), say_step("a"), room={"stdout": 0, "stderr": 1})
+    play = StagedPlay(
+        ("meanwhile", number_steps(("bytes", "stderr", b"e"))), say_step("a"), room={"stdout": 0, "stderr": 1}
+    )
     assert play.grant(0) == [("stderr", b"e")]

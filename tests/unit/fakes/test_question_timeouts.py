@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.bookkeeping import Play, number_steps
+from tests.unit.bookkeeping import StagedPlay, number_steps
 from tests.unit.conversations import Conversation, read_recorded_events
 
 HOOK: dict[str, Any] = {"kind": "hook", "name": "h", "id": "q", "event": "PreToolUse", "for": 5}
@@ -17,11 +17,11 @@ ANSWER = b'{"type":"control_response","response":{"subtype":"success","request_i
 TOOL = {"id": "t", "name": "Bash", "input": {"command": "ls", "description": "d"}}
 
 
-def play_asking_claude() -> Play:
+def play_asking_claude() -> StagedPlay:
     """Play a claude that asks a hook for five nanoseconds, says which branch it took, and continues."""
     branches = [number_steps(("bytes", "stderr", word)) for word in (b"yes", b"no", b"late")]
     steps = number_steps(("ask", HOOK, *branches), ("bytes", "stderr", b"on"), ("sleep", None))
-    play = Play(program={"dialect": "claude", "mode": "session", "code": 0, "serves": True, "steps": steps})
+    play = StagedPlay(program={"dialect": "claude", "mode": "session", "code": 0, "serves": True, "steps": steps})
     assert play.grant(0)[-1] == ("q", {"asked": "h", "kind": "hook", "number": 1})
     return play
 

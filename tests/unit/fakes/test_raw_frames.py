@@ -9,7 +9,7 @@ import pytest
 from pytest_agentproc.fake_agents.program import MAX_WRITE_BYTES
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.vocabulary import Policy
-from tests.unit.bookkeeping import Play
+from tests.unit.bookkeeping import StagedPlay
 
 PI = ("{dialect: pi, mode: rpc}", b'{"type":"prompt","id":"%d","message":"hi"}\n', b"")
 CLAUDE = (
@@ -33,15 +33,15 @@ FRAMES = {
 }
 
 
-def play_two_turns(agent: str, frame: bytes) -> Play:
+def play_two_turns(agent: str, frame: bytes) -> StagedPlay:
     """Play two turns with a frame between them."""
     raw = f"- raw: {{hex: {frame.hex()}}}" if frame else "- silence: 0s"
     steps = ("- wait_for: prompt 1", "- answer: one", raw, "- silence: 1s", "- wait_for: prompt 2", "- answer: two")
     text = f"scenario: a\nagent: {agent}\nscript:\n" + "".join(f"  {step}\n" for step in steps)
-    return Play(program=loads(text).bind(Policy()).program, room={"stdout": 999, "stderr": 0})
+    return StagedPlay(program=loads(text).bind(Policy()).program, room={"stdout": 999, "stderr": 0})
 
 
-def read_stdout_to_end(play: Play, now: int, stdin: bytes | None = None) -> bytes:
+def read_stdout_to_end(play: StagedPlay, now: int, stdin: bytes | None = None) -> bytes:
     """Give what goes to stdout until nothing more does."""
     second = 1_000_000_000
     data = b""

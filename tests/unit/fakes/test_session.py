@@ -11,15 +11,15 @@ from pytest_agentproc.harness import InMemoryModel
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.vocabulary import Policy
-from tests.unit.bookkeeping import Play
+from tests.unit.bookkeeping import StagedPlay
 
 SECOND = 1_000_000_000
 
 
-def build_session_play(steps: str, agent: str = "{dialect: pi, mode: rpc}", **stage: Any) -> Play:
+def build_session_play(steps: str, agent: str = "{dialect: pi, mode: rpc}", **stage: Any) -> StagedPlay:
     """Put the player of a session's script on a stage."""
     scenario = loads(f"scenario: a\nagent: {agent}\nscript: [{steps}]\n")
-    return Play(program=scenario.bind(Policy()).program, **stage)
+    return StagedPlay(program=scenario.bind(Policy()).program, **stage)
 
 
 def build_request(kind: str, number: int, **more: Any) -> bytes:

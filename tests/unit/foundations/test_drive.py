@@ -16,7 +16,7 @@ from pytest_agentproc.vocabulary import (
 SECOND = 1_000_000_000
 
 
-class Play:
+class PlayedCaller:
     """A caller, and what it noted."""
 
     def __init__(self, *drive: CallerAction, handler: Handler | None = None) -> None:
@@ -30,7 +30,7 @@ class Play:
 
 def test_a_drive_that_is_through_waits_for_every_outcome_and_closes() -> None:
     """A caller that closed while a prompt is under way would judge its own impatience."""
-    play = Play(CallerAction(1, "prompt", "a"), CallerAction(2, "prompt", "b"))
+    play = PlayedCaller(CallerAction(1, "prompt", "a"), CallerAction(2, "prompt", "b"))
     assert play.act() == ["prompt", "prompt"]
     play.caller.note_event("outcome", 1, "completed")
     assert play.act() == []
@@ -41,7 +41,7 @@ def test_a_drive_that_is_through_waits_for_every_outcome_and_closes() -> None:
 
 def test_a_deed_waits_for_its_instant_or_for_so_long_after_the_one_before() -> None:
     """`at` counts from the start, `after` and a plain wait from the item before."""
-    play = Play(
+    play = PlayedCaller(
         CallerAction(1, "cancel", at=5 * SECOND),
         CallerAction(2, "stop", after=SECOND),
         CallerAction(3, "wait", 2 * SECOND),
@@ -57,7 +57,7 @@ def test_a_deed_waits_for_its_instant_or_for_so_long_after_the_one_before() -> N
 
 def test_a_status_that_was_left_again_has_been_waited_for() -> None:
     """A session may pass through a status between two looks of its caller."""
-    play = Play(CallerAction(1, "status", "restarting"))
+    play = PlayedCaller(CallerAction(1, "status", "restarting"))
     assert play.act() == []
     for status in ("ready", "restarting", "ready"):
         play.caller.note_event("status", None, status)
@@ -69,7 +69,7 @@ def test_a_status_before_the_item_before_counts_no_more() -> None:
     statuses = [
         CallerAction(line, "status", status) for line, status in ((1, "ready"), (3, "restarting"), (4, "ready"))
     ]
-    play = Play(statuses[0], CallerAction(2, "stop"), *statuses[1:])
+    play = PlayedCaller(statuses[0], CallerAction(2, "stop"), *statuses[1:])
     play.caller.note_event("status", None, "ready")
     assert play.act() == ["stop"]
     play.caller.note_event("status", None, "restarting")
@@ -79,7 +79,7 @@ def test_a_status_before_the_item_before_counts_no_more() -> None:
 
 def test_a_background_turn_without_a_word_counts_for_none() -> None:
     """One CLI prints an empty result before the real one, another does not."""
-    play = Play(CallerAction(1, "background", 1))
+    play = PlayedCaller(CallerAction(1, "background", 1))
     play.caller.note_event("background", 0, "")
     assert play.act() == []
     play.caller.note_event("background", 0, "done")
@@ -88,14 +88,14 @@ def test_a_background_turn_without_a_word_counts_for_none() -> None:
 
 def test_nobody_waits_for_what_a_failed_session_cannot_bring() -> None:
     """Its turns have their outcomes; a wait for ever would hide them in a deadlock."""
-    play = Play(CallerAction(1, "background", 1), CallerAction(2, "status", "ready"))
+    play = PlayedCaller(CallerAction(1, "background", 1), CallerAction(2, "status", "ready"))
     play.caller.note_event("status", None, "failed")
     assert play.act() == ["close"]
 
 
 def test_questions_are_answered_in_order_after_the_handlers_time() -> None:
     """The handler takes its time for each, whatever else the caller does meanwhile."""
-    play = Play(CallerAction(1, "turn", 1), handler=Handler(allowed=True, after=SECOND))
+    play = PlayedCaller(CallerAction(1, "turn", 1), handler=Handler(allowed=True, after=SECOND))
     assert play.caller.note_question(0) == 1
     assert play.caller.note_question(SECOND // 2) == 2
     assert play.caller.deadline == SECOND
@@ -104,14 +104,14 @@ def test_questions_are_answered_in_order_after_the_handlers_time() -> None:
 
 def test_a_handler_that_never_answers_has_no_deadline() -> None:
     """The session's own limit has to end that."""
-    play = Play(handler=Handler(allowed=None))
+    play = PlayedCaller(handler=Handler(allowed=None))
     play.caller.note_question(0)
     assert play.caller.deadline is None
 
 
 def test_a_wait_is_noted_once_and_only_if_it_lasts() -> None:
     """The timeline shows where a caller hangs, and is not full of waits that were none."""
-    play = Play(CallerAction(1, "prompt", "a"), CallerAction(2, "turn", 1), CallerAction(3, "wait", 0))
+    play = PlayedCaller(CallerAction(1, "prompt", "a"), CallerAction(2, "turn", 1), CallerAction(3, "wait", 0))
     play.act()
     play.act()
     assert play.noted == ["prompt", "turn"]
@@ -138,7 +138,7 @@ def test_a_deed_says_what_it_is_and_where_it_stands() -> None:
     ]
 
 
-class Two(Play):
+class TwoSessions(PlayedCaller):
     """The caller of two sessions, left and right."""
 
     def __init__(self, *drive: CallerAction, left: CallerRole | None = None, right: CallerRole | None = None) -> None:
@@ -153,7 +153,7 @@ class Two(Play):
 
 def test_one_drive_goes_through_all_sessions_and_closes_them_in_order() -> None:
     """It waits for the outcomes of all first: a session that was closed early would lose its turn."""
-    play = Two(CallerAction(1, "prompt", "a", session="right"), CallerAction(2, "prompt", "b", session="left"))
+    play = TwoSessions(CallerAction(1, "prompt", "a", session="right"), CallerAction(2, "prompt", "b", session="left"))
     assert play.act() == ["right prompt", "left prompt"]
     play.caller.note_event("outcome", 1, "completed", "left")
     assert play.act() == []
@@ -169,7 +169,7 @@ def test_turns_background_turns_and_statuses_are_read_of_one_session() -> None:
         ("background", 1, 0, "done"),
         ("status", "ready", None, "ready"),
     ):
-        play = Two(CallerAction(1, kind, value, session="left"))
+        play = TwoSessions(CallerAction(1, kind, value, session="left"))
         heard = "outcome" if kind == "turn" else kind
         play.caller.note_event(heard, turn, text, "right")
         assert play.act() == []
@@ -179,7 +179,7 @@ def test_turns_background_turns_and_statuses_are_read_of_one_session() -> None:
 
 def test_the_failure_of_one_session_ends_no_wait_for_the_other() -> None:
     """Only what cannot come any more is not waited for."""
-    play = Two(CallerAction(1, "background", 1, session="left"))
+    play = TwoSessions(CallerAction(1, "background", 1, session="left"))
     play.caller.note_event("status", None, "failed", "right")
     assert play.act() == []
     play.caller.note_event("status", None, "failed", "left")
@@ -189,7 +189,7 @@ def test_the_failure_of_one_session_ends_no_wait_for_the_other() -> None:
 def test_a_status_is_looked_for_since_the_sessions_own_item_before() -> None:
     """An item of another session in between takes nothing from it."""
     between = CallerAction(2, "prompt", "a", session="right")
-    play = Two(
+    play = TwoSessions(
         CallerAction(1, "stop", session="left"),
         between,
         CallerAction(3, "turn", 1, session="right"),
@@ -204,7 +204,7 @@ def test_a_status_is_looked_for_since_the_sessions_own_item_before() -> None:
 
 def test_time_between_items_counts_across_sessions() -> None:
     """`after` is after the item before, whosever it is."""
-    play = Two(
+    play = TwoSessions(
         CallerAction(1, "prompt", "a", at=SECOND, session="left"),
         CallerAction(2, "prompt", "b", after=SECOND, session="right"),
     )
@@ -215,7 +215,7 @@ def test_time_between_items_counts_across_sessions() -> None:
 
 def test_each_session_is_answered_by_its_own_handler() -> None:
     """Questions are counted per session, and a slow handler holds no other one up."""
-    play = Two(
+    play = TwoSessions(
         CallerAction(1, "turn", 1, session="left"),
         left=CallerRole(Handler(allowed=True, after=3 * SECOND)),
         right=CallerRole(Handler(allowed=False, after=SECOND)),
@@ -230,7 +230,7 @@ def test_each_session_is_answered_by_its_own_handler() -> None:
 def test_callbacks_of_all_sessions_are_registered_in_the_order_of_their_times() -> None:
     """At one instant by declaration."""
     late, early = HookReaction("late", "Stop", SECOND), HookReaction("early", "Stop")
-    play = Two(
+    play = TwoSessions(
         CallerAction(1, "turn", 1, session="left"),
         left=CallerRole(hooks=(late, early)),
         right=CallerRole(hooks=(early, late)),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class _Called(MultiScriptFake):
+class _FakeWithStarts(MultiScriptFake):
     """A claude with calls that were made up."""
 
     def __init__(self, *starts: AgentStart) -> None:
@@ -45,28 +45,28 @@ def build_start(*argv: str, stdin: bytes = b"", env: dict[str, str] | None = Non
 )
 def test_arguments_fit_by_equality_and_ellipsis(argv: tuple[Any, ...]) -> None:
     """A test names the words that it is about, and no others."""
-    _Called(build_start("-p", "--model", "opus")).assert_called_once_with(*argv)
+    _FakeWithStarts(build_start("-p", "--model", "opus")).assert_called_once_with(*argv)
 
 
 @pytest.mark.parametrize("argv", [(), ("-p",), ("--model", "opus"), (..., "-p"), (..., "opus", "--model", ...)])
 def test_other_arguments_do_not_fit(argv: tuple[Any, ...]) -> None:
     """Order and number count."""
     with pytest.raises(AssertionError, match=r"\(different: argv\)"):
-        _Called(build_start("-p", "--model", "opus")).assert_called_once_with(*argv)
+        _FakeWithStarts(build_start("-p", "--model", "opus")).assert_called_once_with(*argv)
 
 
 def test_what_is_given_is_compared() -> None:
     """Stdin as text or bytes, some variables, the folder."""
-    called = _Called(build_start(stdin=b"hi\xff", env={"A": "1", "B": "2"}))
+    called = _FakeWithStarts(build_start(stdin=b"hi\xff", env={"A": "1", "B": "2"}))
     called.assert_called_once_with(stdin=b"hi\xff", env={"A": "1", "C": None}, cwd=Path("/work"))
     called.assert_any_call(stdin="hi\N{REPLACEMENT CHARACTER}")
-    _Called().assert_not_called()
+    _FakeWithStarts().assert_not_called()
 
 
 SEVERAL = (build_start("-p", "a"), build_start("-p", "b c"), build_start("--version"))
 FAILURES: dict[str, tuple[Callable[[], None], str]] = {
     "never": (
-        lambda: _Called().assert_called_once_with("-p", ..., stdin="hi", env={"A": None}, cwd="/"),
+        lambda: _FakeWithStarts().assert_called_once_with("-p", ..., stdin="hi", env={"A": None}, cwd="/"),
         """\
 claude was never called
   expected  claude -p ...
@@ -75,7 +75,7 @@ claude was never called
             cwd: '/'""",
     ),
     "otherwise": (
-        lambda: _Called(build_start("-p", env={"A": "1"})).assert_called_once_with(
+        lambda: _FakeWithStarts(build_start("-p", env={"A": "1"})).assert_called_once_with(
             "-p", stdin=b"hi", env={"A": "1"}, cwd="/"
         ),
         """\
@@ -91,7 +91,7 @@ claude was called once, but with something else
             (its script read nothing; `- wait_for: eof` as its first step reads all)""",
     ),
     "too often, the nearest first": (
-        lambda: _Called(*SEVERAL).assert_called_once_with("-p", "b c"),
+        lambda: _FakeWithStarts(*SEVERAL).assert_called_once_with("-p", "b c"),
         """\
 claude was called 3 times, not once
   expected  claude -p 'b c'
@@ -103,7 +103,7 @@ claude was called 3 times, not once
             (different: argv)""",
     ),
     "none of them": (
-        lambda: _Called(*SEVERAL).assert_any_call("--version", ANY),
+        lambda: _FakeWithStarts(*SEVERAL).assert_any_call("--version", ANY),
         """\
 claude was called, but with something else
   expected  claude --version <ANY>
@@ -115,7 +115,7 @@ claude was called, but with something else
             (different: argv)""",
     ),
     "none was wanted": (
-        lambda: _Called(*[build_start("x" * 300)] * 7).assert_not_called(),
+        lambda: _FakeWithStarts(*[build_start("x" * 300)] * 7).assert_not_called(),
         "claude was called\n" + f"  seen      claude {'x' * 193}...\n" * 5 + "  and 2 more",
     ),
 }

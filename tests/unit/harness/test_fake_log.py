@@ -101,7 +101,7 @@ def test_the_end_of_a_fake_kills_its_processes_however_slow_a_search_is(
     assert not list(tmp_path.iterdir())
 
 
-class _Slow:
+class _SlowKeeper:
     """A keeper whose looks take a second each, and the clock that shows it."""
 
     def __init__(self, *looks: dict[int, str]) -> None:
@@ -128,7 +128,7 @@ def test_a_slow_look_below_a_keeper_accuses_no_process_that_ended_in_time(
     monkeypatch: pytest.MonkeyPatch, looks: list[dict[int, str]], leaks: int
 ) -> None:
     """The look that judges begins after the time that a process may take to end."""
-    slow, record = _Slow(*looks), Record({})
+    slow, record = _SlowKeeper(*looks), Record({})
     monkeypatch.setattr(_kept, "time", slow)
     kept = KeeperScope([], wanted=False)
     kept.keeper = cast("Keeper", slow)

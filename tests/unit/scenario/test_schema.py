@@ -60,7 +60,7 @@ UNSEEN = {
 """Files that the loader refuses and the schema lets pass."""
 
 
-class _Core(yaml.SafeLoader):
+class _CoreSchemaLoader(yaml.SafeLoader):
     """YAML 1.2's core schema, which editors read."""
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 -- PyYAML's own form
@@ -72,9 +72,9 @@ for _tag, _pattern, _first in (
     ("int", "[-+]?[0-9]+", "-+0123456789"),
     ("float", r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", "-+.0123456789"),
 ):
-    _Core.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), list(_first))
-_Core.add_constructor("tag:yaml.org,2002:int", lambda _, node: int(node.value))
-_Core.add_constructor("tag:yaml.org,2002:float", lambda _, node: float(node.value))
+    _CoreSchemaLoader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), list(_first))
+_CoreSchemaLoader.add_constructor("tag:yaml.org,2002:int", lambda _, node: int(node.value))
+_CoreSchemaLoader.add_constructor("tag:yaml.org,2002:float", lambda _, node: float(node.value))
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def validator() -> jsonschema.Draft7Validator:
 def list_schema_errors(text: str, validator: jsonschema.Draft7Validator) -> list[str]:
     """Say what is wrong with a file, without the loader."""
     try:
-        read: Any = yaml.load(text, _Core)  # noqa: S506 -- a safe loader with other types of scalars
+        read: Any = yaml.load(text, _CoreSchemaLoader)  # noqa: S506 -- a safe loader with other types of scalars
     except yaml.YAMLError as error:
         return [str(error)]
     return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(read)]

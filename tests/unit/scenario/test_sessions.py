@@ -39,7 +39,7 @@ catches: {a-defect: sessions.left.signals}
 TERMS = {"left": Policy(prompt_timeout=3), "right": Policy(prompt_timeout=7)}
 
 
-class States:
+class SubjectWithLimits:
     """A subject that states limits, and remembers which sessions it was asked for."""
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ def test_a_file_with_one_agent_has_no_parts() -> None:
 
 def test_limits_are_stated_for_each_session() -> None:
     """They follow its dialect and what the file overrides for it; a session has no limit of silence unless told one."""
-    subject = States()
+    subject = SubjectWithLimits()
     terms = load_scenario().request_limits(subject)
     assert subject.asked == [({"prompt_timeout": 3}, "claude"), ({}, "pi")]
     assert isinstance(terms, dict)

@@ -231,7 +231,7 @@ def test_a_caller_whose_agent_was_replaced_before_its_background_turn_waits_in_v
     assert made.try_setting(silent) is None
 
 
-class _Foreign:
+class _ForeignSupervisor:
     """Another author's supervisor, played with a runner: it is the reference supervisor, or a defect of it."""
 
     name = "foreign"
@@ -254,14 +254,14 @@ def test_a_tie_that_the_file_does_not_have_says_nothing_of_somebody_else() -> No
     result = _explore_text(_EXIT, subject)
     assert result.find is not None
     assert "silence: 120s" in result.find.scenario.text
-    foreign = _Foreign(subject)
+    foreign = _ForeignSupervisor(subject)
     assert _explore_text(_EXIT, foreign, runner=foreign).find is None
 
 
 @pytest.mark.slow
 def test_a_supervisor_that_does_right_is_never_red(monkeypatch: pytest.MonkeyPatch) -> None:
     """The reference moves with every move; if its instants did not count, each right one would be wrong."""
-    foreign = _Foreign(reference_supervisor())
+    foreign = _ForeignSupervisor(reference_supervisor())
     for text in (_DOTS, _SILENT, _EXIT):
         result = _explore_text(text, foreign, runner=foreign)
         assert result.find is None
@@ -278,7 +278,7 @@ def test_what_the_reference_does_not_report_is_not_met() -> None:
     """Where a file turns on its outcome alone, a text that the reference does not tell would be asked of others."""
     text = _SILENT.replace("expect: {", "expect: {text: a, ") + "catches: {x: outcome}\n"
 
-    class Told(_Foreign):
+    class Told(_ForeignSupervisor):
         def play(self, scenario: Scenario, _subject: Any, *, backend: str = "asyncio") -> PlayResult:
             """Tell what a supervisor may tell that has read nothing."""
             played = super().play(scenario, _subject)

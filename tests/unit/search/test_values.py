@@ -160,7 +160,7 @@ def test_the_same_seed_finds_the_same() -> None:
     assert (first.first, first.runs, first.find.choices) == (second.first, second.runs, second.find.choices)
 
 
-class _Once:
+class _DeviatingRunner:
     """A runner in which real processes go another way than the model foretold."""
 
     def __init__(self, played: PlayResult) -> None:
@@ -176,10 +176,10 @@ def test_a_find_that_real_processes_do_not_repeat_is_the_kit_s_fault() -> None:
     find = _search_text(subject).find
     assert find is not None
     other = run_in_model(find.scenario, reference_supervisor())
-    confirmed = confirm_failure(find, subject, cast("ScenarioRunner", _Once(other)))
+    confirmed = confirm_failure(find, subject, cast("ScenarioRunner", _DeviatingRunner(other)))
     assert not confirmed.repeats
     assert [line[:4] for line in confirmed.difference.splitlines()] == ["once", "then"]
-    assert confirm_failure(find, subject, cast("ScenarioRunner", _Once(find.played))).repeats
+    assert confirm_failure(find, subject, cast("ScenarioRunner", _DeviatingRunner(find.played))).repeats
 
 
 def _load_without_open_values(outcome: str = "") -> Scenario:

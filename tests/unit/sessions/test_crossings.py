@@ -66,7 +66,7 @@ def test_the_exit_code_of_a_turn_is_of_its_own_agent() -> None:
     ]
 
 
-class _Reports:
+class _RememberingDriver:
     """A driver that remembers the events it was given."""
 
     def __init__(self) -> None:
@@ -76,9 +76,9 @@ class _Reports:
         self.intents.append(intent)
 
 
-def build_session(machine: Conversation) -> tuple[Session, _Reports]:
+def build_session(machine: Conversation) -> tuple[Session, _RememberingDriver]:
     """Make a session as its caller has it, driven by the test."""
-    session, driver = Session(machine, SystemClock(), None), _Reports()
+    session, driver = Session(machine, SystemClock(), None), _RememberingDriver()
     session.set_driver(driver)  # type: ignore[arg-type]
     return session, driver
 
@@ -125,7 +125,7 @@ def test_stop_does_not_wait_for_the_next_agent() -> None:
 @pytest.mark.parametrize("broken", [anyio.get_cancelled_exc_class, lambda: ValueError])
 def test_a_handler_that_breaks_in_any_way_refuses(broken: Callable[[], type[BaseException]]) -> None:
     """Also when it raises the loop's own cancellation, as one does that awaits a cancelled task of its own."""
-    told = _Reports()
+    told = _RememberingDriver()
 
     async def handler(_: Question) -> bool:
         raise broken()

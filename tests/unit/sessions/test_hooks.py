@@ -258,7 +258,7 @@ def test_the_judgement_about_hooks_is_replaceable() -> None:
 # The callbacks themselves.
 
 
-class Told:
+class RememberingDriver:
     """A driver that keeps the events it was given."""
 
     def __init__(self) -> None:
@@ -274,7 +274,7 @@ def decide_with_callback(
 ) -> tuple[list[machine_events.CallerIntent], tuple[str, ...]]:
     """Have a callback called; give what the session then says, and its warnings."""
     session = Session(Conversation(SessionTask(["agent"], "claude")), SystemClock(), None)
-    driver = Told()
+    driver = RememberingDriver()
     session.set_driver(driver)  # type: ignore[arg-type]
     hook = Hook("r", "mine", event)
 
