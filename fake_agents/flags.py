@@ -351,9 +351,9 @@ def _store_option_values(
     long, kind, _, choices = found
     if long in ("--help", "--version"):
         is_help = long == "--help"
-        told = table["usage"][given.command] if is_help else table["version"]
+        text = table["usage"][given.command] if is_help else table["version"]
         is_error = table["tells_on_stderr"] or (is_help and table["helps_on_stderr"])
-        raise _CommandLineExit(0, told, "") if is_error else _CommandLineExit(0, "", told)
+        raise _CommandLineExit(0, text, "") if is_error else _CommandLineExit(0, "", text)
     for value in values:
         if choices and value not in choices and f"!{value}" not in choices and (value or kind[0] == "1"):
             raise _make_usage_error(table, given, "choice", name, found, value)

@@ -92,10 +92,10 @@ def _report_own_fault(baked: dict[str, Any], error: Exception) -> str:
 
 def _begin_root_agent(baked: dict[str, Any], path: str) -> ProcessOrigin:
     """Begin as the agent itself, unless the arguments only ask what is installed, or are for another fake."""
-    told = baked["probes"].get(tuple(sys.argv[1:]))
-    if told is not None:
+    probe_answer = baked["probes"].get(tuple(sys.argv[1:]))
+    if probe_answer is not None:
         try:
-            posix.write(1 if posix.isatty(0) else told[0], told[1])
+            posix.write(1 if posix.isatty(0) else probe_answer[0], probe_answer[1])
         finally:  # a program that asks on the side may have ended before the answer
             posix._exit(0)
     for pattern, other in baked.get("instead", ()):

@@ -249,8 +249,8 @@ class ScriptPlayer:
                 else getattr(self, f"_play_{op}_step")
             )
             try:
-                made = does(*args)
-                if made is not None and (yield from made):
+                actions = does(*args)
+                if actions is not None and (yield from actions):
                     return True
             except Exception as error:  # a step can hold others: the innermost one says where it was
                 vars(error).setdefault("step", (line, args[0] if op == "event" else op))
@@ -415,8 +415,8 @@ class ScriptPlayer:
         piece = self.program.get("chunk")
         size = piece or MAX_WRITE_BYTES
         chunks = (data[start : start + size] for start in range(0, len(data), size))
-        made = self._write_chunks(stream, chunks, count_chunks_per_grant(len(data)) if piece is None else 1)
-        return made if self.session is None or stream != "stdout" else self.session.write_lines_exclusively(made)
+        writes = self._write_chunks(stream, chunks, count_chunks_per_grant(len(data)) if piece is None else 1)
+        return writes if self.session is None or stream != "stdout" else self.session.write_lines_exclusively(writes)
 
     def _write_chunks(self, stream: str, chunks: Iterable[bytes], together: int) -> Iterator[TrackWait]:
         """Write chunks: the first at once if there is room, and then this number together in each further grant."""

@@ -53,8 +53,8 @@ class ToolServer:
         """Shake hands and list the tools; None: an answer did not come, or was an error."""
         self._send_message({"jsonrpc": "2.0", "id": _PROBE_REQUEST_ID, "method": "server/discover", "params": {}})
         self._receive_answer(_PROBE_REQUEST_ID, min(limit / 3, _MAX_PROBE_SECONDS))
-        begun = self._receive_answer(self._send_request("initialize", hello), limit)
-        if begun is None or "result" not in begun:
+        initialized = self._receive_answer(self._send_request("initialize", hello), limit)
+        if initialized is None or "result" not in initialized:
             return None
         self._send_message({"jsonrpc": "2.0", "method": "notifications/initialized"})
         listed = self._receive_answer(self._send_request("tools/list", None), limit)

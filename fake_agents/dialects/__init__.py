@@ -15,5 +15,5 @@ def make_encoder(program: Program) -> Encoder:
     name = program["encoder"][-1]
     if name not in sys.modules:
         __import__(name)
-    made: Encoder = sys.modules[name].Encoder(program)
-    return made
+    encoder: Encoder = sys.modules[name].Encoder(program)
+    return encoder

@@ -160,8 +160,8 @@ class Encoder(JsonRpcEncoder):
     def encode_tool_end(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the end of a tool call."""
         failed = fields["error"] is not None
-        told = fields["error"] if failed else fields["output"]
-        return self._join_lines([self._encode_tool_update(fields["id"], "failed" if failed else "completed", told)])
+        text = fields["error"] if failed else fields["output"]
+        return self._join_lines([self._encode_tool_update(fields["id"], "failed" if failed else "completed", text)])
 
     def encode_raw_event(self, value: dict[str, Any], now: int) -> bytes:
         """Give an update of the session, or else a message as it stands, but for the id of a prompt."""
@@ -231,12 +231,12 @@ class Encoder(JsonRpcEncoder):
     def _settle_permission_question(self, question: ClientQuestion, result: dict[str, Any]) -> None:
         """Take an answer; an error, or an option that was not offered, is none of allowing."""
         outcome = result.get("outcome")
-        told = outcome if isinstance(outcome, dict) else {}
-        if told.get("outcome") == "cancelled":
+        choice = outcome if isinstance(outcome, dict) else {}
+        if choice.get("outcome") == "cancelled":
             self._dismiss_question(question)
         else:
             is_allowed = (
-                told.get("outcome") == "selected" and told.get("optionId") == _PERMISSION_OPTIONS[0]["optionId"]
+                choice.get("outcome") == "selected" and choice.get("optionId") == _PERMISSION_OPTIONS[0]["optionId"]
             )
             self.questions.settle_question(question, ANSWER_ALLOW if is_allowed else ANSWER_DENY)
 

@@ -83,8 +83,8 @@ class Encoder:
 
     def encode_notice(self, text: str, now: int) -> bytes:
         """Give an item about a problem that ends nothing; it starts the thread, and not the turn."""
-        told = self._build_item_event("completed", {"type": "error", "message": text})
-        return self._lines.join([*self._encode_thread_start(), encode_json_line(told)])
+        event = self._build_item_event("completed", {"type": "error", "message": text})
+        return self._lines.join([*self._encode_thread_start(), encode_json_line(event)])
 
     def encode_thought(self, text: str, now: int) -> bytes:
         """Give a thought."""
@@ -94,9 +94,9 @@ class Encoder:
         """Give the whole list of what is to be done; the first begins an item, which ends with the turn."""
         items = [{"text": entry, "completed": False} for entry in entries]
         if self._plan is None:
-            begun = self._build_item_event("started", {"type": "todo_list", "items": items})
-            self._plan = begun["item"]
-            return self._encode_turn_events(begun)
+            start_event = self._build_item_event("started", {"type": "todo_list", "items": items})
+            self._plan = start_event["item"]
+            return self._encode_turn_events(start_event)
         self._plan = {**self._plan, "items": items}
         return self._encode_turn_events({"type": "item.updated", "item": self._plan})
 

@@ -182,13 +182,16 @@ class Encoder(JsonRpcEncoder):
             thread = str(name) if name else f"{SESSION_ID[:-12]}{count:012}" if count else SESSION_ID
             self._threads.append(thread)
             self._hand = self._hand if self._open else thread
-            told = self._describe_thread(thread, now)
+            thread_fields = self._describe_thread(thread, now)
             started = (
-                [self._encode_dated_notification("thread/started", {"thread": told}, now)]
+                [self._encode_dated_notification("thread/started", {"thread": thread_fields}, now)]
                 if method == "thread/start"
                 else []
             )
-            return [self._encode_response(number, {"thread": told, **self._describe_thread_settings()}), *started]
+            return [
+                self._encode_response(number, {"thread": thread_fields, **self._describe_thread_settings()}),
+                *started,
+            ]
         if name is not None and name not in self._threads:
             what = "no rollout found for thread id" if method == "thread/resume" else "thread not found:"
             return [self._encode_error_response(number, INVALID_REQUEST_CODE, f"{what} {name}")]
@@ -346,13 +349,13 @@ class Encoder(JsonRpcEncoder):
         return self._join_lines(self._encode_text_piece(text, now))
 
     def _encode_text_piece(self, text: str, now: int) -> list[bytes]:
-        begun = []
+        start_lines = []
         if self._said is None:
             self._said = self._build_message_item("")
-            begun = [self._encode_item_event("started", self._said, now)]
+            start_lines = [self._encode_item_event("started", self._said, now)]
         self._said = {**self._said, "text": self._said["text"] + text}
         fields = self._add_turn_id({"itemId": self._said["id"], "delta": text})
-        return [*begun, self._encode_dated_notification("item/agentMessage/delta", fields, now)]
+        return [*start_lines, self._encode_dated_notification("item/agentMessage/delta", fields, now)]
 
     def _encode_agent_message(self, text: str, now: int) -> list[bytes]:
         self._is_due = True
@@ -372,9 +375,9 @@ class Encoder(JsonRpcEncoder):
         """Give a summary of what the model thinks."""
         item = {"type": "reasoning", "id": self._make_item_id("rs"), "summary": [], "content": []}
         delta = self._add_turn_id({"itemId": item["id"], "delta": text, "summaryIndex": 0})
-        told = self._encode_dated_notification("item/reasoning/summaryTextDelta", delta, now)
+        notification = self._encode_dated_notification("item/reasoning/summaryTextDelta", delta, now)
         end = self._encode_item_event("completed", {**item, "summary": [text]}, now)
-        return self._join_lines([self._encode_item_event("started", item, now), told, end])
+        return self._join_lines([self._encode_item_event("started", item, now), notification, end])
 
     def encode_plan(self, entries: list[str], now: int) -> bytes:
         """Give the whole list of what is to be done."""
@@ -463,15 +466,19 @@ class Encoder(JsonRpcEncoder):
         waiting = self._encode_thread_status("active", now, "waitingOnApproval")
         return self.questions.open_question(key, fields, tool), self._join_lines([waiting, asked])
 
-    def _handle_client_answer(self, heard: dict[str, Any], now: int) -> list[bytes]:
-        question = self.questions.find_open_question(heard.get("id"))
-        super()._handle_client_answer(heard, now)
+    def _handle_client_answer(self, answer: dict[str, Any], now: int) -> list[bytes]:
+        question = self.questions.find_open_question(answer.get("id"))
+        super()._handle_client_answer(answer, now)
         if question is None or not question.answer:
             return []
-        told = self._encode_dated_notification(
+        notification = self._encode_dated_notification(
             "serverRequest/resolved", self._add_thread_id({"requestId": question.key}), now
         )
-        return [told] if question.fields["kind"] == "request" else [told, self._encode_thread_status("active", now)]
+        return (
+            [notification]
+            if question.fields["kind"] == "request"
+            else [notification, self._encode_thread_status("active", now)]
+        )
 
     def _settle_permission_question(self, question: ClientQuestion, result: dict[str, Any]) -> None:
         decision = result.get("decision")

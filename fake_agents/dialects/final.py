@@ -45,10 +45,10 @@ class Encoder:
 
     def encode_result(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the text or the error, or the last line of the events."""
-        made, text = self._events.encode_result(fields, now), fields["text"]
+        encoded, text = self._events.encode_result(fields, now), fields["text"]
         if fields["is_error"]:
-            return self._encode_final_output(made, self._error.replace("{text}", text or "error"))
-        return self._encode_final_output(made, (self._said + self._piece) if text is None else text)
+            return self._encode_final_output(encoded, self._error.replace("{text}", text or "error"))
+        return self._encode_final_output(encoded, (self._said + self._piece) if text is None else text)
 
     def begin_tool_call(self, number: str) -> Any:
         """Call a tool as the events' encoder does."""
@@ -68,9 +68,9 @@ class Encoder:
         self._piece += text
         return b""
 
-    def _make_silent_encoder(self, made: Any) -> Any:
+    def _make_silent_encoder(self, encode: Any) -> Any:
         def encode_without_output(value: Any, now: int) -> bytes:
-            made(value, now)
+            encode(value, now)
             return b""
 
         return encode_without_output

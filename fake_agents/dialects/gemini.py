@@ -89,8 +89,8 @@ class _JsonEncoder:
             return encode_indented_json({"session_id": SESSION_ID, "error": error}).encode() + b"\n"
         response = self._said + (fields["text"] or "")
         stats = {**self._build_stats(now // 1_000_000), **(fields["usage"] or {})}
-        made = encode_indented_json({"session_id": SESSION_ID, "response": response, "stats": stats})
-        return self._lines.join(made.encode().split(b"\n"))
+        encoded = encode_indented_json({"session_id": SESSION_ID, "response": response, "stats": stats})
+        return self._lines.join(encoded.encode().split(b"\n"))
 
     def _build_stats(self, duration: int) -> dict[str, Any]:
         api = {**_SINGLE_REQUEST_COUNTS, "totalLatencyMs": duration}

@@ -56,16 +56,16 @@ class JsonRpcEncoder:
 
     def handle_request(self, request: bytes, now: int) -> tuple[bytes, str]:
         """Take a line: a request, a notification, or the answer to a request of the agent's."""
-        heard = parse_json_object(request)
-        if heard is None:
+        message = parse_json_object(request)
+        if message is None:
             return self._lines.join_reply(self._encode_parse_error()), ""
-        method, params = heard.get("method"), heard.get("params")
+        method, params = message.get("method"), message.get("params")
         params = params if isinstance(params, dict) else {}
         if not isinstance(method, str):
-            return self._lines.join_reply(self._handle_client_answer(heard, now)), ""
-        if "id" not in heard:
+            return self._lines.join_reply(self._handle_client_answer(message, now)), ""
+        if "id" not in message:
             return b"", self._handle_notification(method, params)
-        events, event = self._handle_method_request(heard["id"], method, params, now)
+        events, event = self._handle_method_request(message["id"], method, params, now)
         return self._lines.join_reply(events), event
 
     def note_stdin_end(self) -> None:
@@ -92,15 +92,15 @@ class JsonRpcEncoder:
         """Take a notification; give what `handle_request` gives as an event."""
         return ""
 
-    def _handle_client_answer(self, heard: dict[str, Any], now: int) -> list[bytes]:
+    def _handle_client_answer(self, answer: dict[str, Any], now: int) -> list[bytes]:
         """Take the answer to a request."""
-        if "result" not in heard and "error" not in heard:
-            return [self._encode_error_response(heard.get("id"), INVALID_REQUEST_CODE, "Invalid request")]
-        question, result = self.questions.find_open_question(heard.get("id")), heard.get("result")
+        if "result" not in answer and "error" not in answer:
+            return [self._encode_error_response(answer.get("id"), INVALID_REQUEST_CODE, "Invalid request")]
+        question, result = self.questions.find_open_question(answer.get("id")), answer.get("result")
         if question is None:
             return []
         if question.fields["kind"] == "request":
-            self.questions.settle_question(question, ANSWER_REFUSED if "error" in heard else ANSWER_GIVEN)
+            self.questions.settle_question(question, ANSWER_REFUSED if "error" in answer else ANSWER_GIVEN)
         else:
             self._settle_permission_question(question, result if isinstance(result, dict) else {})
         return []

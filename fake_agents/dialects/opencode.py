@@ -80,8 +80,8 @@ class Encoder:
 
     def encode_tool_end(self, fields: dict[str, Any], now: int) -> bytes:
         """Give a tool that has ended; the last of the step ends that, too."""
-        (begun, start), error, output = self._tools.pop(fields["id"]), fields["error"], fields["output"]
-        name, given = begun["name"], begun["input"]
+        (call, start), error, output = self._tools.pop(fields["id"]), fields["error"], fields["output"]
+        name, given = call["name"], call["input"]
         if error is None:
             is_shell = name == "bash"
             about = {"output": output, "exit": 0, "truncated": False} if is_shell else {"truncated": False}
@@ -90,8 +90,8 @@ class Encoder:
         else:
             end = {"status": "error", "input": given, "error": error}
         state = {**end, "time": _build_time_span(start, now)}
-        told = self._encode_message_part("tool_use", now, type="tool", tool=name, callID=fields["id"], state=state)
-        return self._lines.join([told, *([] if self._tools else [self._encode_step_end("tool-calls", now, None)])])
+        event = self._encode_message_part("tool_use", now, type="tool", tool=name, callID=fields["id"], state=state)
+        return self._lines.join([event, *([] if self._tools else [self._encode_step_end("tool-calls", now, None)])])
 
     def encode_raw_event(self, value: dict[str, Any], now: int) -> bytes:
         """Give an event as it stands."""

@@ -134,12 +134,12 @@ class Encoder:
         self._blocks += [] if text is None else [_build_text_part(text)]
         index, args = len(self._blocks), encode_spaced_json(fields["input"])
         call = {"type": "toolCall", "id": fields["id"], "name": fields["name"], "arguments": fields["input"]}
-        begun = [*self._blocks, {**call, "partialArgs": args, "streamIndex": 0}]
+        blocks = [*self._blocks, {**call, "partialArgs": args, "streamIndex": 0}]
         self._blocks.append(call)
         whole = encode_json_line(self._build_whole_message("toolUse", {}))
         ahead, behind = (
-            self._build_partial_message("toolUse", begun),
-            encode_json_line(self._build_partial_message("stop", begun)),
+            self._build_partial_message("toolUse", blocks),
+            encode_json_line(self._build_partial_message("stop", blocks)),
         )
         events = [
             _encode_message_update(index, ("toolcall_start", {}), encode_json_line(ahead), behind),
@@ -252,10 +252,10 @@ class Encoder:
         """End the text that is in pieces, if one is; with a stop reason the message ends there, too."""
         if self._said is None:
             return []
-        said, index, self._said = self._said, len(self._blocks), None
-        self._blocks.append(_build_text_part(said))
+        text, index, self._said = self._said, len(self._blocks), None
+        self._blocks.append(_build_text_part(text))
         state = encode_json_line(self._build_whole_message(stop, more or {}) if stop else self._build_partial_message())
-        return [_encode_message_update(index, ("text_end", {"content": said}), state, state)]
+        return [_encode_message_update(index, ("text_end", {"content": text}), state, state)]
 
     def _encode_message_end(self, stop: str, more: dict[str, Any]) -> list[bytes]:
         """Give the message's end."""

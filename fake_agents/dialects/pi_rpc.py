@@ -102,10 +102,10 @@ class Encoder(pi.Encoder):
         error = "Request was aborted"
         if self._tools:
             error += "."
-            made = [
+            ends = [
                 self._end_running_tool({"id": number, "error": "Command aborted"}, now) for number in list(self._tools)
             ]
-            events += [event for reported in made for event in reported]
+            events += [event for reported in ends for event in reported]
         events += self._encode_assistant_message("", "aborted", now, {"errorMessage": error})
         return self._lines.join([*events, *self._end_agent_run(now)])
 

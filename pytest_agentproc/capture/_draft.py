@@ -167,10 +167,10 @@ class _RecordingScriptMaker:
         is_prompt = not self._is_busy and self._begin_turn_of_next_prompt(moment)
         if event == "cancel":
             self._add_wait_for_caller("wait_for: cancel", moment)
-            told = self._guesser.acknowledge_cancel()
+            encoded = self._guesser.acknowledge_cancel()
             self._is_busy = False
             self.script.steps.append("acknowledge: cancel")
-            if not self._guesser.match_fake_output(told):
+            if not self._guesser.match_fake_output(encoded):
                 raise FakeReplyMismatch
         answers = next((word for word in _CLIENT_ANSWER_MARKERS if word in line), None)
         if answers is not None and not is_prompt and not reply and not event:
@@ -179,13 +179,13 @@ class _RecordingScriptMaker:
     def _begin_turn_of_next_prompt(self, moment: RecordedMoment) -> bool:
         """Take the next prompt in hand, if there is one; say whether there was."""
         assert self._guesser is not None
-        begun = self._guesser.begin_prompt(self._prompts + 1)
-        if begun is None:
+        encoded = self._guesser.begin_prompt(self._prompts + 1)
+        if encoded is None:
             return False
         self._prompts += 1
         self._is_busy = True
         self._add_wait_for_caller(f"wait_for: prompt {self._prompts}", moment)
-        if not self._guesser.match_fake_output(begun):
+        if not self._guesser.match_fake_output(encoded):
             raise FakeReplyMismatch
         return True
 
@@ -310,17 +310,17 @@ def _split_at_last_signal(
     end = next((moment for moment in found if moment.kind == "exit"), None)
     ignored: dict[str, list[str]] = {}
     for index in signals:
-        told = found[index].data
-        is_death = end is not None and end.data.get("signal") == told["signal"]
+        signal_data = found[index].data
+        is_death = end is not None and end.data.get("signal") == signal_data["signal"]
         if (
-            told["met"] == "caught"
+            signal_data["met"] == "caught"
             and index == signals[-1]
             and end
             and end.at - found[index].at <= _MAX_SIGNAL_REACTION_NS
         ):
             return found[:index], list(ignored.items()), found[index:]
         if not is_death:
-            ignored[told["signal"]] = []
+            ignored[signal_data["signal"]] = []
     return found, list(ignored.items()), []
 
 

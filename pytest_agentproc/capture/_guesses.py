@@ -79,20 +79,20 @@ class StepCandidate(NamedTuple):
 
 
 def generate_step_candidates(
-    lines: Sequence[bytes], meanings: Sequence[Sequence[Any]], told: str
+    lines: Sequence[bytes], meanings: Sequence[Sequence[Any]], printed_text: str
 ) -> Iterator[StepCandidate]:
     """Give the steps that may have printed the beginning of these lines.
 
     Args:
         lines: what was printed, from here on.
         meanings: what the decoder says of each.
-        told: the pieces of the text in hand that were told already.
+        printed_text: the pieces of the text in hand that were told already.
     """
     ahead = [meaning for some in meanings[:_MAX_LINES_TO_LOOK_AHEAD] for meaning in some]
-    said = _list_unique_texts(getattr(meaning, "text", None) for meaning in ahead)[:4]
+    texts = _list_unique_texts(getattr(meaning, "text", None) for meaning in ahead)[:4]
     stops = _list_unique_texts(getattr(meaning, "stop_reason", None) for meaning in ahead)[:2]
     errors = _list_unique_texts(getattr(meaning, "error", None) for meaning in ahead)[:2]
-    for words in _list_unique_texts([*said, *(words.removeprefix(told) for words in said if told)]):
+    for words in _list_unique_texts([*texts, *(words.removeprefix(printed_text) for words in texts if printed_text)]):
         yield StepCandidate(f"answer: {format_yaml_text(words)}", "answer", words)
         yield _make_result_candidate({"text": words})
         for stop in stops:
@@ -276,8 +276,8 @@ class StepGuesser:
 
     def acknowledge_cancel(self) -> bytes:
         """End the turn that was cancelled; give what says so."""
-        made: bytes = self._encoder.end_cancelled_turn(0)
-        return made
+        encoded: bytes = self._encoder.end_cancelled_turn(0)
+        return encoded
 
 
 def _encode_candidate(trial: Any, candidate: StepCandidate) -> bytes:
@@ -295,10 +295,14 @@ def _encode_candidate(trial: Any, candidate: StepCandidate) -> bytes:
 
 def _count_matching_lines(data: bytes, lines: Sequence[bytes]) -> int:
     """Say how many of the lines these bytes are; 0 if they are others."""
-    made = data.splitlines(keepends=True) if b"\r" not in data else data.split(b"\n")
-    if not made or len(made) > len(lines):
+    encoded_lines = data.splitlines(keepends=True) if b"\r" not in data else data.split(b"\n")
+    if not encoded_lines or len(encoded_lines) > len(lines):
         return 0
-    return len(made) if all(are_lines_equivalent(*pair) for pair in zip(made, lines, strict=False)) else 0
+    return (
+        len(encoded_lines)
+        if all(are_lines_equivalent(*pair) for pair in zip(encoded_lines, lines, strict=False))
+        else 0
+    )
 
 
 def _parse_json_object(line: bytes) -> dict[str, Any] | None:

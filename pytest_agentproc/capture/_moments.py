@@ -89,9 +89,9 @@ def _take_complete_lines(parts: list[tuple[int, bytes]]) -> Iterator[RecordedMom
 
 
 def _take_unfinished_line(parts: list[tuple[int, bytes]]) -> list[RecordedMoment]:
-    made = [_join_pieces_of_line(parts)] if parts else []
+    joined = [_join_pieces_of_line(parts)] if parts else []
     parts.clear()
-    return made
+    return joined
 
 
 def _join_pieces_of_line(parts: list[tuple[int, bytes]]) -> RecordedMoment:

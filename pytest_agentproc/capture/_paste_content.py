@@ -253,12 +253,12 @@ class _AgentLogParser:
 
     def _track_silent_work(self, event: Any, steps: tuple[DraftStep, ...]) -> None:
         """Take note of what begins or ends silent work, also if the event stands in the draft as it is."""
-        begun = {step.value["id"] for step in steps if step.name == "tool"}
+        started_ids = {step.value["id"] for step in steps if step.name == "tool"}
         ended = {step.value["id"] for step in steps if step.name == "tool_done"}
         is_begun = read_compaction_change(event)
         if is_begun is not None:
-            (begun if is_begun else ended).add(COMPACTION_WORK_ID)
-        self._work = (self._work | begun) - ended
+            (started_ids if is_begun else ended).add(COMPACTION_WORK_ID)
+        self._work = (self._work | started_ids) - ended
         self._parsed.running -= ended
 
     def _add_unread_line_comment(self, item: PastedLogItem, why: str) -> None:
@@ -448,23 +448,27 @@ class _AgentLogParser:
             value = {**value, "id": f"prompt {number}"}
         elif self._is_app_server:
             value = strip_log_specific_params(value)
-        told = DraftStep("event", value)
-        if are_steps_loadable((told,), self._dialect, self._parsed.mode):
-            self._parsed.lines.append(DraftScriptLine(told))
+        step = DraftStep("event", value)
+        if are_steps_loadable((step,), self._dialect, self._parsed.mode):
+            self._parsed.lines.append(DraftScriptLine(step))
         else:
             self._parsed.lines.append(DraftScriptLine(DraftStep("raw", item.text + "\n")))
 
     def _can_write_steps(self, steps: tuple[DraftStep, ...]) -> bool:
         """Say whether the language takes them: a tool's id is given once, its end and children come after it."""
-        begun: set[str] = set()
+        started_ids: set[str] = set()
         for step in steps:
             number, parent = get_nested(step.value, "id"), get_nested(step.value, "parent")
             is_known = isinstance(number, str) and number in self._parsed.tools
             if step.name == "tool":
-                if is_known or number in begun:
+                if is_known or number in started_ids:
                     return False
-                begun.add(number)
-            if step.name == "tool_done" and number not in begun and not (is_known and number in self._parsed.running):
+                started_ids.add(number)
+            if (
+                step.name == "tool_done"
+                and number not in started_ids
+                and not (is_known and number in self._parsed.running)
+            ):
                 return False
             if parent is not None and not (isinstance(parent, str) and parent in self._parsed.tools):
                 return False

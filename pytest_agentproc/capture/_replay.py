@@ -42,26 +42,26 @@ def copy_encoder(encoder: Any) -> Any:
     return _copy_value(encoder, {})
 
 
-def _copy_value(value: Any, made: dict[int, Any]) -> Any:
+def _copy_value(value: Any, copies: dict[int, Any]) -> Any:
     if isinstance(value, MethodType):
-        return MethodType(value.__func__, _copy_value(value.__self__, made))
+        return MethodType(value.__func__, _copy_value(value.__self__, copies))
     if isinstance(value, dict):
         return (
-            {key: _copy_value(member, made) for key, member in value.items()}
+            {key: _copy_value(member, copies) for key, member in value.items()}
             if _has_mutable_members(value.values())
             else value.copy()
         )
     if isinstance(value, list):
-        return [_copy_value(member, made) for member in value] if _has_mutable_members(value) else value.copy()
+        return [_copy_value(member, copies) for member in value] if _has_mutable_members(value) else value.copy()
     if isinstance(value, set):
         return value.copy()
     if not type(value).__module__.startswith(_FAKE_AGENTS_MODULE_PREFIX):
         return value
-    if id(value) not in made:
-        made[id(value)] = twin = object.__new__(type(value))
+    if id(value) not in copies:
+        copies[id(value)] = twin = object.__new__(type(value))
         for name in getattr(value, "__dict__", None) or value.__slots__:
-            setattr(twin, name, _copy_value(getattr(value, name), made))
-    return made[id(value)]
+            setattr(twin, name, _copy_value(getattr(value, name), copies))
+    return copies[id(value)]
 
 
 def _has_mutable_members(members: Any) -> bool:
@@ -352,20 +352,22 @@ class EncoderCheck:
         return self.match_pending_event(event)
 
     def _encode_step(self, name: str, value: Any) -> bytes:
-        told: bytes
+        encoded: bytes
         if name in ("say", "answer"):
-            told = self._encoder.encode_text(value, None, 0) if name == "say" else self._encoder.encode_answer(value, 0)
+            encoded = (
+                self._encoder.encode_text(value, None, 0) if name == "say" else self._encoder.encode_answer(value, 0)
+            )
         elif name == "result":
-            told = self._encoder.encode_result({"text": None, "is_error": False, "usage": None, **value}, 0)
+            encoded = self._encoder.encode_result({"text": None, "is_error": False, "usage": None, **value}, 0)
         elif name == "acknowledge":
-            told = self._encoder.end_cancelled_turn(0)
+            encoded = self._encoder.end_cancelled_turn(0)
         elif name == "turn_said":  # pi: a message with its stop reason
-            told = self._encoder.encode_text(value["text"], value["stop"], 0)
+            encoded = self._encoder.encode_text(value["text"], value["stop"], 0)
         else:
-            told = self._encoder.events[name](
+            encoded = self._encoder.events[name](
                 {**_DEFAULT_FIELDS_BY_STEP[name], **value} if name in _DEFAULT_FIELDS_BY_STEP else value, 0
             )
-        return told
+        return encoded
 
 
 def _parse_json_lines(data: bytes) -> list[Any]:

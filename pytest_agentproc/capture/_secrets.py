@@ -410,11 +410,11 @@ class Redactor:
     def _add_secret(self, value: bytes, kind: str) -> None:
         if value in self._known or value in self._forms:
             return
-        told = self._known[value] = RedactedSecret(f"redacted{len(self._known) + 1}", kind)
+        secret = self._known[value] = RedactedSecret(f"redacted{len(self._known) + 1}", kind)
         for form in list_encoded_forms(value):
             if form not in self._forms:
-                self._forms[form] = told
-                self._index_secret_form(form, told)
+                self._forms[form] = secret
+                self._index_secret_form(form, secret)
 
     def _index_secret_form(self, form: bytes, secret: RedactedSecret) -> None:
         """Have a form found: a short one by its size, a long one by comparing, as a copy of it would cost too much."""
@@ -516,7 +516,7 @@ class _RedactionMask:
         """Of which secret the placeholder is that begins at a place."""
         self._mask = bytearray(len(data))
 
-    def mask_ranges(self, ranges: Sequence[tuple[int, int]], told: RedactedSecret) -> None:
+    def mask_ranges(self, ranges: Sequence[tuple[int, int]], secret: RedactedSecret) -> None:
         """Put a placeholder on what is free of these ranges; a secret shorter than its name leaves the name's start."""
         places = [
             at
@@ -527,8 +527,8 @@ class _RedactionMask:
         ]
         if not places:
             return
-        self.told[places[0]] = told
-        filling = told.placeholder.encode()[: len(places)].ljust(len(places), b"x")
+        self.told[places[0]] = secret
+        filling = secret.placeholder.encode()[: len(places)].ljust(len(places), b"x")
         for place, byte in zip(places, filling, strict=True):
             self.data[place] = byte
             self._mask[place] = 1

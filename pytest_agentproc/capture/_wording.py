@@ -113,8 +113,8 @@ def are_steps_loadable(steps: Sequence[DraftStep], dialect: str, mode: str) -> b
     """Say whether the loader takes these steps; tools that they name began before."""
     if not all(is_writable_value(step.value) for step in steps):
         return False
-    begun = {str(step.value["id"]) for step in steps if step.name == "tool"}
-    named = {value for step in steps for value in _find_tool_ids(step.value) if value not in begun}
+    started_ids = {str(step.value["id"]) for step in steps if step.name == "tool"}
+    named = {value for step in steps for value in _find_tool_ids(step.value) if value not in started_ids}
     lines = [f"tool: {{id: {format_inline_yaml(name)}, name: t}}" for name in sorted(named)]
     try:
         lines += [format_step(step) for step in steps]
@@ -159,9 +159,9 @@ def shorten_output(events: Sequence[Event], most: int) -> tuple[list[Event], int
         if rest:
             last = max(index for index, event in enumerate(events) if event.code == code and "bytes" in event.data)
             place = next(i for i, event in enumerate(result) if event.at >= events[last].at and event.code != "i")
-            made, number = _shorten_line(rest, most)
+            shortened, number = _shorten_line(rest, most)
             count += number
-            result.insert(place, events[last]._replace(data={**events[last].data, "bytes": made}))
+            result.insert(place, events[last]._replace(data={**events[last].data, "bytes": shortened}))
     return result, count
 
 
@@ -172,8 +172,8 @@ def _shorten_line(line: bytes, most: int) -> tuple[bytes, int]:
         value = None
     if isinstance(value, dict):
         counts = [0]
-        made = _shorten_json_texts(value, most, counts)
-        return (json_line(made), counts[0]) if counts[0] else (line, 0)
+        shortened = _shorten_json_texts(value, most, counts)
+        return (json_line(shortened), counts[0]) if counts[0] else (line, 0)
     try:
         words = line.decode()
     except UnicodeDecodeError:

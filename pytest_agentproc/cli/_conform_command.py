@@ -74,14 +74,14 @@ def run_command(options: argparse.Namespace) -> int:
     """
     _require_valid_options(options)
     with tempfile.TemporaryDirectory(prefix="agentproc-") as folder:
-        told = _judge_with_pytest(options, Path(folder))
+        results_text = _judge_with_pytest(options, Path(folder))
     if options.results:
-        _write_results_file(options.results, told)
-    results = json.loads(told)
+        _write_results_file(options.results, results_text)
+    results = json.loads(results_text)
     judged = [JudgedScenario.from_json_fields(result) for result in results["results"]]
     names = list(dict.fromkeys(result.subject for result in judged))
     if options.json:
-        sys.stdout.write(told)
+        sys.stdout.write(results_text)
     else:
         lines = [_format_summary([result for result in judged if result.subject == name]) for name in names]
         sys.stdout.write("\n\n".join(lines) + "\n")
@@ -147,11 +147,13 @@ def _judge_with_pytest(options: argparse.Namespace, folder: Path) -> str:
         raise UsageError("no scenario is like that", "agentproc list shows them all")
     if completed.returncode not in _JUDGED_EXIT_CODES or not results.exists():
         raise _make_error_from_pytest_output(completed)
-    told = results.read_text("utf-8")
-    for result in json.loads(told)["results"]:
+    results_text = results.read_text("utf-8")
+    for result in json.loads(results_text)["results"]:
         if result["rerun"]:  # it is the command of a pytest that nobody sees
-            told = told.replace(json.dumps(result["rerun"]), json.dumps(_format_rerun_command(result, options)))
-    return told
+            results_text = results_text.replace(
+                json.dumps(result["rerun"]), json.dumps(_format_rerun_command(result, options))
+            )
+    return results_text
 
 
 def _format_rerun_command(judged: dict[str, Any], options: argparse.Namespace) -> str:

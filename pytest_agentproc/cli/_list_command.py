@@ -113,11 +113,11 @@ def _rank_scenario(scenario: Scenario, words: list[str]) -> int:
     return max(_rank_scenario_by_word(word, scenario.id, text) for word in wanted)
 
 
-def _rank_scenario_by_word(word: str, name: str, said: str) -> int:
+def _rank_scenario_by_word(word: str, name: str, claim: str) -> int:
     own = rf"(?<![a-z_]){re.escape(word)}"
     same = [other for group in _SYNONYM_GROUPS if {word, word.removesuffix("s")} & {*group} for other in group]
     meant = [rf"(?<![a-z_]){re.escape(other)}(?![a-z_])" for other in same]
-    places = enumerate([(own, name), *((other, name) for other in meant), ("|".join([own, *meant]), said)])
+    places = enumerate([(own, name), *((other, name) for other in meant), ("|".join([own, *meant]), claim)])
     return next((place for place, (pattern, text) in places if re.search(pattern, text)), _RANK_OF_NO_MATCH)
 
 

@@ -62,8 +62,8 @@ def run_command(options: argparse.Namespace) -> int:
     except capture.ProgramStartError as error:
         sys.stderr.write(f"agentproc record: {error}\n")
         return error.code
-    told = write(record)
-    sys.stderr.write("".join(f"agentproc record: {line}\n" for line in _describe_capture(told)))
+    result = write(record)
+    sys.stderr.write("".join(f"agentproc record: {line}\n" for line in _describe_capture(result)))
     return code
 
 

@@ -103,8 +103,10 @@ def run_command(options: argparse.Namespace) -> int:
         KitError: the kit failed.
     """
     scenario, scale = load_scenario(options.scenario), parse_time_scale(options.scale)
-    told = redirect_stdout(sys.stderr) if options.json else nullcontext()  # what it prints is no part of the object
-    with told:
+    redirection = (
+        redirect_stdout(sys.stderr) if options.json else nullcontext()
+    )  # what it prints is no part of the object
+    with redirection:
         subject = load_supervisor_under_test(options.subject, options.command, options.defect)
     require_backend(options.backend)
     clock = _choose_clock(subject, options.clock)
@@ -117,7 +119,7 @@ def run_command(options: argparse.Namespace) -> int:
     where = "in the model" if clock == "model" else f"{clock} time{apart}, {backend}"
     way.say(f"supervisor {subject.name}, {where}\n")
     start = perf_counter()
-    with told:
+    with redirection:
         judgement = _play_and_judge_run(way)
     if options.json:
         how = {"subject": subject.name, "clock": clock, "backend": backend}

@@ -158,48 +158,48 @@ def _search_and_report_scenario(
     try:
         look = explore if options.explore else search
         how = {"runner": runner, "backend": options.backend}
-        came = look(scenario, subject, runs=options.runs, seed=options.seed, seconds=options.seconds, **how)
+        result = look(scenario, subject, runs=options.runs, seed=options.seed, seconds=options.seconds, **how)
     except NotApplicable as limit:
         _print_lines_now(f"{scenario.id}: not applicable: {limit.reason('supervisor')}")
         return 0
-    if came.runs == 0:
+    if result.runs == 0:
         _print_lines_now(f"{scenario.id}: not searched: the time was over before the first setting")
         return 0
-    if came.counted == 0 and came.find is None:
+    if result.counted == 0 and result.find is None:
         _print_lines_now(f"{scenario.id}: {_NOT_EXPLORED_MESSAGE if options.explore else _NOT_SEARCHED_MESSAGE}")
         return 0
-    text = f"{scenario.id}: {_describe_setting_counts(came, explored=options.explore)} in {came.seconds:.1f} s"
-    if came.find is None:
+    text = f"{scenario.id}: {_describe_setting_counts(result, explored=options.explore)} in {result.seconds:.1f} s"
+    if result.find is None:
         _print_lines_now(f"{text}, seed {options.seed}: nothing found")
         return 0
-    confirmed = confirm_failure(came.find, subject, runner, backend=options.backend)
+    confirmed = confirm_failure(result.find, subject, runner, backend=options.backend)
     if not confirmed.repeats:
         _print_lines_now(
-            f"{text}: setting {came.first} broke a promise in the model, and real processes do not repeat it"
+            f"{text}: setting {result.first} broke a promise in the model, and real processes do not repeat it"
         )
         _print_lines_now(
             f"{confirmed.difference}\nthis is a mistake of the kit, not of the supervisor: please report it"
         )
         return 3
-    return _write_found_scenario(came, scenario, subject, options, text)
+    return _write_found_scenario(result, scenario, subject, options, text)
 
 
-def _describe_setting_counts(came: SearchResult, *, explored: bool) -> str:
+def _describe_setting_counts(result: SearchResult, *, explored: bool) -> str:
     """Say how many settings were looked at, and of how many something was asked."""
-    settings = f"{came.runs} setting{'s' * (came.runs != 1)}"
+    settings = f"{result.runs} setting{'s' * (result.runs != 1)}"
     if explored:
-        return f"{settings}, {came.counted} of them within what the file expects,"
-    return settings if came.counted == came.runs else f"{settings}, {came.counted} of them played,"
+        return f"{settings}, {result.counted} of them within what the file expects,"
+    return settings if result.counted == result.runs else f"{settings}, {result.counted} of them played,"
 
 
 def _write_found_scenario(
-    came: SearchResult,
+    result: SearchResult,
     scenario: Scenario,
     subject: Subject,
     options: argparse.Namespace,
     reported: str,
 ) -> int:
-    assert came.find is not None
+    assert result.find is not None
     name = "".join(letter if letter.isalnum() else "-" for letter in subject.name)
     stem = Path(scenario.path).name.removesuffix(SCENARIO_FILE_SUFFIX)
     file = (
@@ -209,17 +209,17 @@ def _write_found_scenario(
     where = "" if options.backend == "asyncio" else f" --backend {options.backend}"
     replay = f"agentproc run {file}{whom}{where}"
     text = format_failure_scenario(
-        came.find,
+        result.find,
         subject=subject.name,
         seed=options.seed,
-        run=came.first,
+        run=result.first,
         replay=replay,
         is_defect=options.defect is not None,
         explored=options.explore,
     )
     file.write_text(text, "utf-8")
-    _print_lines_now(f"{reported}: setting {came.first} breaks a promise, three times of three with real processes")
-    _print_lines_now(f"  {came.find.reason}\n  {replay}")
+    _print_lines_now(f"{reported}: setting {result.first} breaks a promise, three times of three with real processes")
+    _print_lines_now(f"  {result.find.reason}\n  {replay}")
     return 1
 
 

@@ -78,8 +78,8 @@ def load_supervisor_under_test(name: str | None, command: str | None = None, def
         if defect not in defects.DEFECT_NAMES:
             hint = suggest_known_word(defect, defects.DEFECT_NAMES, "agentproc list --json prints them: `catches`")
             raise UsageError(f"--defect {defect}: there is no such defect", hint)
-        made = defects.find_defect(defect)
-        return ReferenceSupervisor(defect, made.deciders, made.session_deciders)
+        built_in = defects.find_defect(defect)
+        return ReferenceSupervisor(defect, built_in.deciders, built_in.session_deciders)
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)

@@ -228,18 +228,18 @@ class ParticipantRegistry:
         else:
             self._handle_message(participant, wire.decode_fake_message(self._buffer))
 
-    def _handle_message(self, participant: Participant, said: tuple[Any, ...]) -> None:
-        form = said[0]
-        if notes := said[-1]:
+    def _handle_message(self, participant: Participant, message: tuple[Any, ...]) -> None:
+        form = message[0]
+        if notes := message[-1]:
             self._record_notes(participant, notes)
         if form == "W":
-            _, participant.until, participant.wants, _ = said
+            _, participant.until, participant.wants, _ = message
             participant.state = ParticipantState.PARKED
             # A stopped process may still have sent its last word. It enters the rule only after SIGCONT.
             if not participant.stopped:
                 self.report_parked(participant)
         elif form == "D":
-            participant.signal = said[1]
+            participant.signal = message[1]
 
     def report_parked(self, participant: Participant) -> None:
         """Report to the rule that a participant waits, and whether it asks for a grant."""
@@ -336,9 +336,9 @@ class ParticipantRegistry:
 
     def _record_births(self) -> None:
         for birth in sorted(self._births, key=lambda birth: birth.path):
-            said = birth.token, birth.name
-            self._names[said] += 1
-            birth.name = make_numbered_name(birth.name, self._names[said])
+            key = birth.token, birth.name
+            self._names[key] += 1
+            birth.name = make_numbered_name(birth.name, self._names[key])
             parent = self.participants.get(birth.path[:-1])
             above = "supervisor" if parent is None else parent.name
             born = {"process": birth.name, "seen": True, "pid": birth.pid, "parent": above, "line": birth.line}

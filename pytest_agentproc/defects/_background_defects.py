@@ -45,18 +45,18 @@ class AnswersWithEarlierWordsDefect(OpenTurns):
         super().__init__(*args, **more)
         self._unread: list[TurnProgress | TurnEnded | Question] = []
 
-    def handle_turn_meaning(self, heard: TurnMeaning, now: int) -> bytes:
+    def handle_turn_meaning(self, meaning: TurnMeaning, now: int) -> bytes:
         if self.flight is None:
-            if isinstance(heard, TurnProgress | TurnEnded | Question) and self.unacknowledged is None:
-                self._unread.append(heard)
+            if isinstance(meaning, TurnProgress | TurnEnded | Question) and self.unacknowledged is None:
+                self._unread.append(meaning)
                 return b""
-            return super().handle_turn_meaning(heard, now)
+            return super().handle_turn_meaning(meaning, now)
         mine, (unread, self._unread) = (self.flight.number,), (self._unread, [])
         lines = [
             super(AnswersWithEarlierWordsDefect, self).handle_turn_meaning(replace(old, marks=mine), now)
             for old in unread
         ]
-        return b"".join(lines) + super().handle_turn_meaning(heard, now)
+        return b"".join(lines) + super().handle_turn_meaning(meaning, now)
 
 
 class MergesBackgroundAfterBadResultDefect(AnswersWithEarlierWordsDefect):
@@ -66,11 +66,11 @@ class MergesBackgroundAfterBadResultDefect(AnswersWithEarlierWordsDefect):
         super().__init__(*args, **more)
         self._was_good = True
 
-    def handle_turn_meaning(self, heard: TurnMeaning, now: int) -> bytes:
+    def handle_turn_meaning(self, meaning: TurnMeaning, now: int) -> bytes:
         return (
-            OpenTurns.handle_turn_meaning(self, heard, now)
+            OpenTurns.handle_turn_meaning(self, meaning, now)
             if self._was_good
-            else super().handle_turn_meaning(heard, now)
+            else super().handle_turn_meaning(meaning, now)
         )
 
     def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:

@@ -103,8 +103,8 @@ class SubagentWordsBecomeAnswerDefect(Completion):
     """Reports a sub-agent's words as the agent's (A6)."""
 
     def feed(self, meaning: Meaning, now: int) -> None:
-        said = meaning.meaning if isinstance(meaning, Nested) else meaning
-        super().feed(said if isinstance(said, Message) else meaning, now)
+        own_meaning = meaning.meaning if isinstance(meaning, Nested) else meaning
+        super().feed(own_meaning if isinstance(own_meaning, Message) else meaning, now)
 
 
 class ErrorResultCompletesRunDefect(Completion):
@@ -262,5 +262,5 @@ class EveryStartErrorIsMissingFileDefect(OutcomeRules):
 class RunExitUnexplainedDefect(OutcomeRules):
     """Reports a death without a result, but not how the agent died (C4)."""
 
-    def explain_missing_result(self, told: str, words: str, stderr: bytes) -> str:
-        return told
+    def explain_missing_result(self, error: str, words: str, stderr: bytes) -> str:
+        return error

@@ -26,13 +26,13 @@ class ExitOverridesTurnResultDefect(OpenTurns):
         super().__init__(*args, **more)
         self._held: tuple[TurnEnded, int] | None = None
 
-    def handle_turn_meaning(self, heard: TurnMeaning, now: int) -> bytes:
-        if isinstance(heard, PromptNamed):
-            return super().handle_turn_meaning(heard, now)
+    def handle_turn_meaning(self, meaning: TurnMeaning, now: int) -> bytes:
+        if isinstance(meaning, PromptNamed):
+            return super().handle_turn_meaning(meaning, now)
         held, self._held = self._held, None
         if held is not None:
             super()._handle_end(*held, now)
-        return super().handle_turn_meaning(heard, now)
+        return super().handle_turn_meaning(meaning, now)
 
     def lose_agent(self, outcome: Outcome, now: int, error: str) -> None:
         self._held = None

@@ -151,8 +151,8 @@ class DeliversBeforeAcknowledgementDefect(OpenTurns):
 class AnyWordAcknowledgesCancelDefect(OpenTurns):
     """Accepts any word after a cancel as its acknowledgement (P3)."""
 
-    def handle_turn_meaning(self, heard: TurnMeaning, now: int) -> bytes:
-        data = super().handle_turn_meaning(heard, now)
+    def handle_turn_meaning(self, meaning: TurnMeaning, now: int) -> bytes:
+        data = super().handle_turn_meaning(meaning, now)
         self.unacknowledged = self.cancel_deadline = None
         return data
 

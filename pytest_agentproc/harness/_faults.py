@@ -102,7 +102,7 @@ def explain_failed_start(launcher: str) -> str:
             [launcher, START_PROBE_ARGUMENT], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=pipe
         ) as trial:
             try:
-                said = trial.communicate(timeout=_START_TIMEOUT_SECONDS)[1]
+                stderr = trial.communicate(timeout=_START_TIMEOUT_SECONDS)[1]
             except subprocess.TimeoutExpired:
                 trial.kill()
                 return f"it does not come to its first line within {_START_TIMEOUT_SECONDS:g} s"
@@ -112,7 +112,7 @@ def explain_failed_start(launcher: str) -> str:
         return ""
     code = trial.returncode
     end = f"it exits with {code}" if code > 0 else f"it dies by {signal.Signals(-code).name}"
-    words = "".join(filter(str.isprintable, said.decode(errors="replace").strip().rpartition("\n")[2]))
+    words = "".join(filter(str.isprintable, stderr.decode(errors="replace").strip().rpartition("\n")[2]))
     return f"{end} before its first line" + (f" and prints {words[:_MAX_OUTPUT_CHARS_SHOWN]}" if words else "")
 
 

@@ -69,7 +69,9 @@ def iterate_group_members(group: int) -> Iterator[int]:
             yield pid
 
 
-def is_unrelated_process(pid: int, begun: int, me: int, look: Callable[[int], ProcessStat | None] = read_stat) -> bool:
+def is_unrelated_process(
+    pid: int, run_start: int, me: int, look: Callable[[int], ProcessStat | None] = read_stat
+) -> bool:
     """Say whether a process certainly has nothing to do with a run.
 
     Such a process was there before the run began, or is the child of an unrelated process that was. A descendant of
@@ -77,12 +79,12 @@ def is_unrelated_process(pid: int, begun: int, me: int, look: Callable[[int], Pr
 
     Args:
         pid: the process.
-        begun: the tick at which the run began.
+        run_start: the tick at which the run began.
         me: the pid of the process in which the run is.
         look: how to look at a process.
     """
     seen = None if pid == me else look(pid)
-    if seen is None or seen.started < begun:
+    if seen is None or seen.started < run_start:
         return seen is not None
     above = _find_ancestors(me, look)
     is_below_older = False
@@ -90,7 +92,7 @@ def is_unrelated_process(pid: int, begun: int, me: int, look: Callable[[int], Pr
         if seen.parent in above:
             return is_below_older
         seen = look(seen.parent)
-        is_below_older = is_below_older or (seen is not None and seen.started < begun)
+        is_below_older = is_below_older or (seen is not None and seen.started < run_start)
     return False
 
 

@@ -163,7 +163,7 @@ class Fakes:
             pytest.fail(text, pytrace=False)
 
 
-def end_and_explain_survivors(made: Sequence[tuple[FakeAgent, Scenario]], see: Callable[[Record], object]) -> str:
+def end_and_explain_survivors(fakes: Sequence[tuple[FakeAgent, Scenario]], see: Callable[[Record], object]) -> str:
     """End fakes, and explain which of them were still alive; empty: none was.
 
     Raises:
@@ -171,13 +171,13 @@ def end_and_explain_survivors(made: Sequence[tuple[FakeAgent, Scenario]], see: C
         ScenarioError: its script has no end.
     """
     texts = []
-    for fake, scenario in made:
+    for fake, scenario in fakes:
         fake.finish()
         texts += explain_expired_lifetimes(fake, scenario)
         for record in fake.records or (fake.record,):
             see(record)
             texts.append(explain_leaks(scenario, record))
-    for fake, scenario in made:
+    for fake, scenario in fakes:
         if (fault := fake.first_fault) is not None:
             raise fault.make_error(str(scenario.path))
     return "\n\n".join(filter(None, texts))

@@ -123,28 +123,30 @@ class AddedDialect:
         place = self.dialect.list_encoder_modules(mode)[-1]
         program = {"dialect": self.dialect.name, "mode": mode, "name": "agent", "code": 0, "argv": ()}
         try:
-            made: Any = importlib.import_module(place).Encoder({**program, "newline": "lf", "bom": False, "prompt": ""})
+            encoder: Any = importlib.import_module(place).Encoder(
+                {**program, "newline": "lf", "bom": False, "prompt": ""}
+            )
         except Exception as error:  # it is theirs, whatever it is
             raise UsageError(
                 f"its encoder {place} raised {type(error).__name__}: {error}", "it needs a class Encoder of a program"
             ) from error
         is_host = mode in self.dialect.session_protocols
         wanted = (*_REQUIRED_ENCODER_METHODS, *(_REQUIRED_SESSION_ENCODER_METHODS if is_host else ()))
-        lacks = [name for name in wanted if not callable(getattr(made, name, None))]
-        lacks += [name for name in ("code", "questions") if is_host and not hasattr(made, name)]
-        if not isinstance(getattr(made, "error_is_exit", None), bool):
+        lacks = [name for name in wanted if not callable(getattr(encoder, name, None))]
+        lacks += [name for name in ("code", "questions") if is_host and not hasattr(encoder, name)]
+        if not isinstance(getattr(encoder, "error_is_exit", None), bool):
             lacks.append("error_is_exit (true or false)")
-        if getattr(made, "error_stream", None) not in ("stdout", "stderr"):
+        if getattr(encoder, "error_stream", None) not in ("stdout", "stderr"):
             lacks.append("error_stream (stdout or stderr)")
-        told = getattr(made, "events", None)
-        if not isinstance(told, dict) or not all(callable(tell) for tell in told.values()):
+        events = getattr(encoder, "events", None)
+        if not isinstance(events, dict) or not all(callable(tell) for tell in events.values()):
             lacks.append("events (functions by the names of steps)")
-        if lacks or not isinstance(told, dict):
+        if lacks or not isinstance(events, dict):
             raise UsageError(
                 f"its encoder {place} lacks {', '.join(lacks)} in mode {mode}",
                 f"{_FAKE_AGENTS_PACKAGE}.contracts.{'SessionEncoder' if is_host else 'Encoder'} says what it must have",
             )
-        return (*told, "ask") if is_host and callable(getattr(made, "ask_client", None)) else tuple(told)
+        return (*events, "ask") if is_host and callable(getattr(encoder, "ask_client", None)) else tuple(events)
 
     def _require_allowed_imports(self, module: str) -> None:
         """Refuse an import that no fake could follow."""
@@ -278,12 +280,12 @@ class _ExpandedStepType(_AddedStep):
             return ()
         assert self.step.expand is not None
         try:
-            made = _build_yaml_node(list(self.step.expand(self._prepare_for_expand(value))), node)
+            expanded = _build_yaml_node(list(self.step.expand(self._prepare_for_expand(value))), node)
         except Exception as error:  # noqa: BLE001  # it is theirs, whatever it is
             check.report_at(node, f"{about}raised {type(error).__name__}: {error}")
             return ()
         outside, check.expanding = check.expanding, (*check.expanding, what)
-        steps = ScriptStepsType().read_node(made, what, check)
+        steps = ScriptStepsType().read_node(expanded, what, check)
         check.expanding = outside
         for index, problem in enumerate(check.problems[before:], before):
             text = f"{about}is wrong: {problem.message}"

@@ -250,12 +250,12 @@ def _check_drive_order(items: list[DriveItem], check: FileCheck) -> None:
         if item.kind == "attach":
             viewers.add(item.value)
         elif item.kind == "detach" and item.value not in viewers:
-            told = (
+            problem = (
                 describe_unknown_word("viewer", item.value, sorted(viewers))
                 if viewers
                 else "no viewer was attached before"
             )
-            check.report_problem(item.line, item.column, told)
+            check.report_problem(item.line, item.column, problem)
         viewers -= {item.value} if item.kind == "detach" else set()
 
 

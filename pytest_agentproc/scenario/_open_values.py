@@ -264,22 +264,22 @@ def fill_open_values(text: str, found: tuple[OpenValue, ...], choices: tuple[Ope
         found: its openings.
         choices: what is chosen of each.
     """
-    made = dict(
+    choice_by_place = dict(
         zip(((opening.start, opening.stop) for opening in found), zip(found, choices, strict=True), strict=True)
     )
-    return _render_span(text, 0, len(text), made)
+    return _render_span(text, 0, len(text), choice_by_place)
 
 
 def _render_span(
-    text: str, start: int, stop: int, made: dict[tuple[int, int], tuple[OpenValue, OpenValueChoice]]
+    text: str, start: int, stop: int, choices: dict[tuple[int, int], tuple[OpenValue, OpenValueChoice]]
 ) -> str:
     """Render a piece of the text, with the openings in it chosen."""
     parts: list[str] = []
     at = start
-    for (first, last), (opening, choice) in made.items():
+    for (first, last), (opening, choice) in choices.items():
         if first < at or last > stop:
             continue
-        before, rendered = text[at:first], _render_choice(text, opening, choice, made)
+        before, rendered = text[at:first], _render_choice(text, opening, choice, choices)
         if opening.word in ("any_order", "some_of"):
             head = re.search(r"[ ]*- $", before)
             assert head is not None, "the loader saw to it"
@@ -292,11 +292,11 @@ def _render_span(
     return "".join([*parts, text[at:stop]])
 
 
-def _render_choice(text: str, opening: OpenValue, choice: OpenValueChoice, made: dict[Any, Any]) -> list[str]:
+def _render_choice(text: str, opening: OpenValue, choice: OpenValueChoice, choices: dict[Any, Any]) -> list[str]:
     if isinstance(choice, str):
         return [choice]
     indices = (choice,) if isinstance(choice, int) else choice
-    inside = {place: value for place, value in made.items() if place != (opening.start, opening.stop)}
+    inside = {place: value for place, value in choices.items() if place != (opening.start, opening.stop)}
     return [_render_span(text, *opening.spans[index], inside) for index in indices]
 
 

@@ -182,15 +182,15 @@ def _is_waiting_in_vain(played: PlayResult) -> bool:
     That status was reported before: no supervisor repeats a status for that. Or a background turn, where a restarted
     agent waits for a prompt: the prompt that would have come to that turn was lost.
     """
-    told: set[str] = set()
+    reported: set[str] = set()
     awaited, is_late, agents, step = "", False, 0, ""
     for event in played.record.events if isinstance(played.fault, Deadlock) else ():
         data = event.data
         if data.get("process") == "caller":
             awaited = str(data["does"]).removeprefix(_PREFIX_OF_WAITING_ACTION)
-            is_late = awaited in told
+            is_late = awaited in reported
         elif data.get("event") == "status":
-            told.add(f"status {data['text']}")
+            reported.add(f"status {data['text']}")
         elif data.get("seen"):
             agents += data["parent"] == "supervisor"
         else:

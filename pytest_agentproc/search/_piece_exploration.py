@@ -74,12 +74,14 @@ class _ExplorationTrials(TrialsWithinTime[PieceTexts]):
 
 
 def _run_exploration(trials: _ExplorationTrials, runs: int, random: Random) -> None:
-    made = trials.exploration
-    if trials.is_failing(made.unmoved_texts) or not trials.is_within_expectations(made.unmoved_texts):
+    exploration = trials.exploration
+    if trials.is_failing(exploration.unmoved_texts) or not trials.is_within_expectations(exploration.unmoved_texts):
         return
     pools = cache(lambda index: _list_piece_texts(trials, index))
-    found = next(filter(trials.is_failing, _generate_settings(made.unmoved_texts, pools, runs - 1, random)), None)
-    for index, text in enumerate(made.unmoved_texts):
+    found = next(
+        filter(trials.is_failing, _generate_settings(exploration.unmoved_texts, pools, runs - 1, random)), None
+    )
+    for index, text in enumerate(exploration.unmoved_texts):
         if found is not None and found[index] != text:
             found = _move_piece_nearer(trials, found, index, pools(index))
 
@@ -128,13 +130,13 @@ def _generate_settings(
     for _ in range(_MAX_SETTINGS_PER_RUN * runs if moving else 0):
         if len(seen) > runs:
             return
-        made = list(original)
+        moved = list(original)
         for index in random.sample(moving, min(len(moving), random.choice(_POSSIBLE_NUMBERS_OF_MOVES))):
             pool = pools(index)[1:]
-            made[index] = random.choice(
+            moved[index] = random.choice(
                 pool[-_NUMBER_OF_FARTHEST_TEXTS:] if random.random() < _PROBABILITY_OF_FAR_MOVE else pool
             )
-        setting = tuple(made)
+        setting = tuple(moved)
         if setting not in seen:
             seen.add(setting)
             yield setting
@@ -146,18 +148,18 @@ def _list_piece_texts(trials: _ExplorationTrials, index: int) -> list[str]:
     A time is tried at the limits and about them, as far as the file's expectations allow it if nothing else is moved.
     Where that ends is found to the millisecond if it is a time of the file's; there are many places for pauses.
     """
-    made = trials.exploration
-    movable = made.movables[index]
-    now = movable.evaluate_time(made.limits)
+    exploration = trials.exploration
+    movable = exploration.movables[index]
+    now = movable.evaluate_time(exploration.limits)
     if now is None:
         return [movable.text, *movable.options]
 
     def is_allowed(worth: int) -> bool:
-        setting = list(made.unmoved_texts)
-        setting[index] = movable.format_replacement_time(worth, made.limits)
+        setting = list(exploration.unmoved_texts)
+        setting[index] = movable.format_replacement_time(worth, exploration.limits)
         return trials.is_within_expectations(tuple(setting))
 
-    tried = _list_times_near_limits(made, now)
+    tried = _list_times_near_limits(exploration, now)
     if movable.repeats:
         tried = [worth for worth in tried if now <= worth * _MAX_REPEAT_FACTOR <= now * _MAX_REPEAT_FACTOR**2]
     step = _MILLISECOND_NS if movable.kind == "time" else None
@@ -165,15 +167,20 @@ def _list_piece_texts(trials: _ExplorationTrials, index: int) -> list[str]:
     below = _find_last_allowed([now, *(worth for worth in reversed(tried) if worth < now)], is_allowed, step)
     inside = {worth for worth in tried if below <= worth <= above}
     inside |= {above, below, (now + above) // 2, (now + below) // 2} - {now}
-    if made.slight_move_limit and not movable.repeats:
-        inside |= {worth for worth in (now - made.slight_move_limit, now + made.slight_move_limit) if worth >= 0}
+    if exploration.slight_move_limit and not movable.repeats:
+        inside |= {
+            worth for worth in (now - exploration.slight_move_limit, now + exploration.slight_move_limit) if worth >= 0
+        }
     ordered = sorted(inside, key=lambda worth: (abs(worth - now), worth))
-    return [movable.text, *(movable.format_replacement_time(worth, made.limits) for worth in ordered if worth != now)]
+    return [
+        movable.text,
+        *(movable.format_replacement_time(worth, exploration.limits) for worth in ordered if worth != now),
+    ]
 
 
-def _list_times_near_limits(made: MovedSettings, now: int) -> list[int]:
+def _list_times_near_limits(settings: MovedSettings, now: int) -> list[int]:
     """List the times at which something may turn over, in order."""
-    on = [limit for name in made.names if (limit := made.limits[name]) is not None]
+    on = [limit for name in settings.names if (limit := settings.limits[name]) is not None]
     exact = [0, _MILLISECOND_NS, _SECOND_NS, 10 * _SECOND_NS, now // 2, 2 * now, *on, *(2 * limit for limit in on)]
     exact += [instant - other for instant, other in permutations(on[:_MAX_LIMITS_TO_PAIR], 2)]
     near = [worth + by for worth in (now, *on) for by in (-_MILLISECOND_NS, _MILLISECOND_NS)]

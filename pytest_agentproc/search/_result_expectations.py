@@ -77,12 +77,12 @@ def _collect_common_turn_keys(answer: RunReport) -> dict[str, Any]:
 
 def _collect_turn_keys(answer: RunReport, names: tuple[str, ...] = _EXPECT_KEYS_OF_TURNS) -> dict[str, Any]:
     found = {name: getattr(answer, name) for name in names}
-    made = {name: value for name, value in found.items() if value is not None}
-    if "elapsed" in made:
-        made["elapsed"] = format_exact_time(made["elapsed"])
-    if "outcome" in made:
-        made["outcome"] = str(made["outcome"])
-    return made
+    values = {name: value for name, value in found.items() if value is not None}
+    if "elapsed" in values:
+        values["elapsed"] = format_exact_time(values["elapsed"])
+    if "outcome" in values:
+        values["outcome"] = str(values["outcome"])
+    return values
 
 
 def _list_spawn_times(record: Record) -> list[int]:

@@ -69,8 +69,8 @@ class OpenValueSettings(ScenarioSettings[tuple[OpenValueChoice, ...]]):
         if self._is_reference:
             if own is None and not reason:
                 return None
-            key, said = own or ("", "")
-            return FailingSetting(choices, played.bound.scenario, key, reason or said, played)
+            key, broken = own or ("", "")
+            return FailingSetting(choices, played.bound.scenario, key, reason or broken, played)
         if find_broken_invariant(reference) or find_unmet_check(reference) is not None:
             return None  # that is the reference supervisor's fault, and a search over the reference supervisor finds it
         must = collect_expect_keys(reference, of_others=not self._is_of_kit)

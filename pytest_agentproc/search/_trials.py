@@ -144,5 +144,5 @@ class TrialsWithinTime(Generic[SettingType]):
         """Say what came of it: the find of the best setting, or else the last find."""
         finds = [find for find in self._tried.values() if find is not None]
         found = self._tried[best] if best is not None else next(reversed(finds), None)
-        made = self._settings
-        return SearchResult(found, made.runs, self._first, self._clock() - self._begun, made.counted)
+        settings = self._settings
+        return SearchResult(found, settings.runs, self._first, self._clock() - self._begun, settings.counted)

@@ -99,8 +99,8 @@ class _AcpEditorClient(Client):
         for task in (self._stderr.read_until_cancelled, self._read_messages, self._wait_for_end):
             self._group.start_soon(task)
         try:
-            told = await self._send_request("initialize", {"protocolVersion": 1, "clientCapabilities": {}})
-            self._session = await self._open_session(told.get("agentCapabilities"))
+            initialized = await self._send_request("initialize", {"protocolVersion": 1, "clientCapabilities": {}})
+            self._session = await self._open_session(initialized.get("agentCapabilities"))
         except (_RequestRefused, EOFError, Declined):
             await self.close()
             raise

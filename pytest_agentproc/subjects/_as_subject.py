@@ -77,12 +77,12 @@ def _call_subject_factory(factory: Any) -> Any:
     if not _can_take_arguments(factory, 0):
         raise UsageError(f"{name} needs arguments", f"give what {name}(...) makes, or a factory without arguments")
     try:
-        made = factory()
+        subject = factory()
     except UsageError:
         raise
     except Exception as error:
         raise UsageError(f"{name}() raised {type(error).__name__}: {error}", "") from error
-    if inspect.isawaitable(made):
-        getattr(made, "close", lambda: None)()
+    if inspect.isawaitable(subject):
+        getattr(subject, "close", lambda: None)()
         raise UsageError(f"{name} takes no order", _HOW_TO_GIVE_A_SUBJECT)
-    return made
+    return subject

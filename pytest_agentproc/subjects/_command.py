@@ -142,8 +142,10 @@ class Command:
             raise UsageError(f"the command {argv!r} must be a list of words", _EXAMPLE_OF_A_COMMAND)
         self.argv = tuple(argv)
         self._env = dict(env or {})
-        told = {word for part in (*self.argv, *self._env.values()) for word in _PLACEHOLDER_PATTERN.findall(part)}
-        for word in sorted(told - set(_PLACEHOLDER_NAMES)):
+        placeholders = {
+            word for part in (*self.argv, *self._env.values()) for word in _PLACEHOLDER_PATTERN.findall(part)
+        }
+        for word in sorted(placeholders - set(_PLACEHOLDER_NAMES)):
             raise UsageError(
                 f"{{{word}}} in the command stands for nothing", f"known are {', '.join(_PLACEHOLDER_NAMES)}"
             )
@@ -154,12 +156,12 @@ class Command:
         ):
             if found[0] != f"{{{found[1].lower()}}}" and (word := found[1].lower()) in _PLACEHOLDER_NAMES:
                 raise UsageError(f"{found[0]} in the command stands for nothing", f"write {{{word}}}")
-        if not {"agent", "agent_path"} & told and not on_path:
+        if not {"agent", "agent_path"} & placeholders and not on_path:
             remedy = f"{_EXAMPLE_OF_A_COMMAND}; or say on_path, if it finds the agent on PATH"
             raise UsageError(f"the command {argv!r} must be a list of words with {{agent}} among them", remedy)
         self.name = name or Path(argv[0]).name
         self.dialects = require_dialects(dialects)
-        self.cannot = (*require_cannot_words(cannot), "env", *(() if "agent" in told else ("argv",)))
+        self.cannot = (*require_cannot_words(cannot), "env", *(() if "agent" in placeholders else ("argv",)))
         self.outcomes = require_outcomes(outcomes)
         self.first_signal = require_first_signal(first_signal)
         given: Mapping[str, Any] = {"exit_code": "exit_code"} if says is None else says
@@ -167,7 +169,7 @@ class Command:
         self._declines = _parse_decline_code(declines)
         self._says = given
         self._limits = require_limits(limits or {})
-        self._told = frozenset(told) & frozenset(LIMITS_IN_SECONDS)
+        self._told = frozenset(placeholders) & frozenset(LIMITS_IN_SECONDS)
         for limit in sorted(self._told):
             if self._limits.get(limit, _DEFAULT_SECONDS_OF_PLACEHOLDERS.get(limit, getattr(Policy(), limit))) is None:
                 raise UsageError(
@@ -175,7 +177,7 @@ class Command:
                     f"state one under limits, such as {limit} = 3600, or take the word away",
                 )
         own = {limit: value for limit, value in self._limits.items() if limit not in self._told}
-        self.is_scaled = "scale" in told or not has_time_limit(own)
+        self.is_scaled = "scale" in placeholders or not has_time_limit(own)
         """Whether its limits follow the scale of real time; else it is right at scale 1 only."""
         self._prompt_on_stdin = prompt_on_stdin
         self._cwd = cwd

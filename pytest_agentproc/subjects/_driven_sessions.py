@@ -241,11 +241,11 @@ class SessionDriver:
 
     # Reports to the caller and the record.
 
-    def _finish_turn(self, number: int, said: dict[str, Any]) -> None:
-        self._turns[number] = said
-        fields = {"process": "supervisor", "event": "outcome", "turn": number, "text": str(said["outcome"])}
+    def _finish_turn(self, number: int, report: dict[str, Any]) -> None:
+        self._turns[number] = report
+        fields = {"process": "supervisor", "event": "outcome", "turn": number, "text": str(report["outcome"])}
         self._order.trace(self._read_clock(), "m", fields)
-        self._notify_caller("outcome", number, str(said["outcome"]))
+        self._notify_caller("outcome", number, str(report["outcome"]))
 
     def _notify_caller(self, kind: str, turn: int | None, text: str) -> None:
         self._caller.note_event(kind, turn, text)

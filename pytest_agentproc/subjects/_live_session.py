@@ -186,5 +186,5 @@ class LiveSupervisor:
 
     async def _ask_permission(self, question: Question) -> bool:
         assert self._permission is not None
-        said = self._permission(question)
-        return (await said if inspect.isawaitable(said) else said) is True
+        answer = self._permission(question)
+        return (await answer if inspect.isawaitable(answer) else answer) is True

@@ -90,5 +90,5 @@ def _load_toml_subject(path: Path, place: str) -> Subject:
     try:
         return as_subject(load_command_file(path))
     except UsageError as error:
-        told = join_lines(str(error)).removeprefix(f"{path.name}: ")  # the place has it already
-        raise UsageError(f"{place}: {told}") from error
+        message = join_lines(str(error)).removeprefix(f"{path.name}: ")  # the place has it already
+        raise UsageError(f"{place}: {message}") from error

@@ -212,17 +212,17 @@ class AgentLifecycle(ProcessMachine):
 
     def _prepare_new_agent(self) -> list[MachineCommand]:
         """Be ready for a new agent, and start it."""
-        made = self._made
-        self.prepare_process(Outbox(), made.framing(), made.escalation(self.policy), self.policy.max_line_bytes)
+        deciders = self._made
+        self.prepare_process(Outbox(), deciders.framing(), deciders.escalation(self.policy), self.policy.max_line_bytes)
         self._is_greeted = self._is_stopped = False
         self._start_at, self._why = None, ""
         setting = replace(self.task.setting, session=self.restarts.choose_session(self.session_id))
         self.protocol = make_session_protocol(self.task.dialect, self.task.mode, setting)
         self.turns.connect_to_agent(
-            self.protocol, made.router(is_marked=self.protocol.is_marked), made.tools(self.policy)
+            self.protocol, deciders.router(is_marked=self.protocol.is_marked), deciders.tools(self.policy)
         )
         self.hooks.connect_to_agent(self.protocol)
-        self.tasks = made.tasks()
+        self.tasks = deciders.tasks()
         return [machine_events.SpawnAgent(self.escalation.containment)]
 
     def _handle_start(self, event: machine_events.RunStarted, now: int) -> list[MachineCommand]:

@@ -216,15 +216,15 @@ class OutcomeRules:
         """Say the outcome of a completion."""
         return Outcome.COMPLETED if completion.ok else Outcome.FAILED
 
-    def explain_missing_result(self, told: str, words: str, stderr: bytes) -> str:
+    def explain_missing_result(self, error: str, words: str, stderr: bytes) -> str:
         """Explain an exit without a result.
 
         Args:
-            told: the agent's own words about an error, if it had any.
+            error: the agent's own words about an error, if it had any.
             words: how it exited, and when.
             stderr: the end of what it printed there; it is quoted if the agent had no words of its own.
         """
-        return f"{told}; {words}" if told else append_stderr(words, stderr)
+        return f"{error}; {words}" if error else append_stderr(words, stderr)
 
     def choose_exit_code(self, outcome: Outcome, status: int | None, *, forced: bool, executable: bool) -> int:
         """Say what the supervising program should exit with."""

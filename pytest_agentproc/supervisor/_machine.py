@@ -308,12 +308,12 @@ class RunMachine(ProcessMachine):
 
     def _explain_agent_end(self, now: int) -> str:
         """Give the agent's own words about a bad result; without a result say how it exited, too."""
-        told = self.completion.error
+        error = self.completion.error
         if self.completion.at is not None:
-            return told
+            return error
         assert self.status is not None
         words = explain_exit(self.status, now, self.spawned_at, self.output_at)
-        return self.ending.explain_missing_result(told, words, self.stderr_tail)
+        return self.ending.explain_missing_result(error, words, self.stderr_tail)
 
     def _handle_swept(self, event: machine_events.TreeSwept, now: int) -> list[MachineCommand]:
         if self.state is not RunState.SWEEPING:

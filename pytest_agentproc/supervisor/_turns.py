@@ -81,21 +81,21 @@ class TurnAnswer:
         if self.begun_at is None:
             self.begun_at = now
 
-    def add_progress(self, said: TurnProgress) -> str:
+    def add_progress(self, progress: TurnProgress) -> str:
         """Take progress: what is whole replaces its pieces.
 
         Returns:
             what `end_message` returns, if the progress ends a message that came in pieces; else "".
         """
-        self.stop_reason = said.stop_reason or self.stop_reason
-        self.model = said.model or self.model
-        self.usage = said.usage or self.usage
-        if said.kind == "message":
-            self._add_whole_message(said)
-        elif said.is_end:
+        self.stop_reason = progress.stop_reason or self.stop_reason
+        self.model = progress.model or self.model
+        self.usage = progress.usage or self.usage
+        if progress.kind == "message":
+            self._add_whole_message(progress)
+        elif progress.is_end:
             return self.end_message()
-        elif said.kind == "delta":
-            self._add_piece(self._pieces, said.text)
+        elif progress.kind == "delta":
+            self._add_piece(self._pieces, progress.text)
         return ""
 
     def _add_whole_message(self, progress: TurnProgress) -> None:
@@ -338,21 +338,21 @@ class OpenTurns:
 
     # Lines of the agent.
 
-    def handle_turn_meaning(self, heard: TurnMeaning, now: int) -> bytes:
+    def handle_turn_meaning(self, meaning: TurnMeaning, now: int) -> bytes:
         """Take what the agent said."""
-        if not isinstance(heard, (TurnProgress, TurnEnded)):
-            return self._handle_other_meaning(heard, now)
-        owners = self._router.find_turns(heard)
+        if not isinstance(meaning, (TurnProgress, TurnEnded)):
+            return self._handle_other_meaning(meaning, now)
+        owners = self._router.find_turns(meaning)
         self._return_words_to_background()
         self._note_turn_begin(owners, now)
-        if isinstance(heard, TurnProgress):
+        if isinstance(meaning, TurnProgress):
             for number in owners:
-                self._handle_progress(heard, number, now)
+                self._handle_progress(meaning, number, now)
             return b""
         self._tools.note_turn_end()
         self.watchdog.note_work(busy=self._tools.is_busy, doing=self._tools.current_work_text)
         for number in owners:
-            self._handle_end(heard, number, now)
+            self._handle_end(meaning, number, now)
         return b""
 
     def show_replayed(self, replayed: HistoryReplayed) -> None:
@@ -368,17 +368,19 @@ class OpenTurns:
         for turn in filter(None, map(self._find_live_turn, owners)):
             turn.answered.note_event(now)
 
-    def _handle_other_meaning(self, heard: TurnMeaning, now: int) -> bytes:
+    def _handle_other_meaning(self, meaning: TurnMeaning, now: int) -> bytes:
         """Take what is neither words nor an end."""
-        if isinstance(heard, PromptDeclined):
-            return self._handle_declined(heard, now)
-        if isinstance(heard, CancelAnswered):
-            return self._handle_cancel_answered(heard)
-        if isinstance(heard, QuestionWithdrawn):
-            return self._withdraw_question(heard.id, now)
-        owners = self._router.find_turns(heard)
+        if isinstance(meaning, PromptDeclined):
+            return self._handle_declined(meaning, now)
+        if isinstance(meaning, CancelAnswered):
+            return self._handle_cancel_answered(meaning)
+        if isinstance(meaning, QuestionWithdrawn):
+            return self._withdraw_question(meaning.id, now)
+        owners = self._router.find_turns(meaning)
         self._note_turn_begin(owners, now)
-        return self._handle_question(heard, owners, now) if isinstance(heard, Question) else self._handle_begin(owners)
+        return (
+            self._handle_question(meaning, owners, now) if isinstance(meaning, Question) else self._handle_begin(owners)
+        )
 
     def _find_live_turn(self, number: int) -> TurnRecord | None:
         known = (self.flight, self.unacknowledged)

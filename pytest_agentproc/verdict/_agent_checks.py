@@ -29,16 +29,16 @@ AskedQuestion = dict[str, Any]
 def list_agent_questions(record: Record) -> list[AskedQuestion]:
     """List every question, in the order in which they were asked, with its answer and the time that took."""
     asked: dict[tuple[str, int], AskedQuestion] = {}
-    begun: dict[tuple[str, int], int] = {}
+    start_instants: dict[tuple[str, int], int] = {}
     for at, code, data in record.events:
         if code != "m" or "by" in data or ("asked" not in data and "answered" not in data):
             continue
         key = data["process"], data["number"]
         if "asked" in data:
             asked[key] = {"kind": data["kind"], "name": data["asked"], "answer": "none", "after": None}
-            begun[key] = at
+            start_instants[key] = at
         elif key in asked:
-            asked[key] |= {"answer": data["answer"], "after": at - begun[key]}
+            asked[key] |= {"answer": data["answer"], "after": at - start_instants[key]}
     return list(asked.values())
 
 
@@ -51,15 +51,17 @@ def _check_agent_questions(played: PlayResult, wanted: Sequence[Mapping[str, Any
     return Finding(Verdict.PASSED, show_questions(seen))
 
 
-def _describe_question_difference(played: PlayResult, due: Mapping[str, Any] | None, came: AskedQuestion | None) -> str:
+def _describe_question_difference(
+    played: PlayResult, due: Mapping[str, Any] | None, question: AskedQuestion | None
+) -> str:
     """Say in what a question differs from the one that was expected; nothing if in nothing that is checked."""
-    if due is None or came is None:
+    if due is None or question is None:
         return "it was not expected" if due is None else "it was not asked"
-    if (due["kind"], due["name"]) != (came["kind"], came["name"]):
+    if (due["kind"], due["name"]) != (question["kind"], question["name"]):
         return "another one was asked"
-    if due["answer"] not in (None, came["answer"]):
-        return "it was never answered" if came["answer"] == "none" else f"the agent got {came['answer']}"
-    wanted, after = due["after"], came["after"]
+    if due["answer"] not in (None, question["answer"]):
+        return "it was never answered" if question["answer"] == "none" else f"the agent got {question['answer']}"
+    wanted, after = due["after"], question["after"]
     if wanted is None or (after is not None and is_duration_as_wanted(played, wanted, after)):
         return ""
     if after is None:

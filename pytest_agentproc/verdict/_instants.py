@@ -85,8 +85,8 @@ def replace_instants(wanted: Any, times: Sequence[int | None]) -> Any:
     items = wanted if isinstance(wanted, list) else [wanted]
     if len(items) != len(times):
         return wanted
-    made = [_replace_instant(item, at) for item, at in zip(items, times, strict=True)]
-    return made if isinstance(wanted, list) else made[0]
+    replaced = [_replace_instant(item, at) for item, at in zip(items, times, strict=True)]
+    return replaced if isinstance(wanted, list) else replaced[0]
 
 
 def _replace_instant(item: Any, at: int | None) -> Any:

@@ -64,7 +64,7 @@ def _pair_instants(kind: str, process: str, observed: list[int], expected: list[
     """Pair what was seen with what was expected, in the order of time; of either there may be more."""
     words = _TEXT_BY_MARK_KIND.get(kind, f"the end of {process}" if kind == "end" else kind)
     for number in range(max(len(observed), len(expected))):
-        came = observed[number] if number < len(observed) else None
+        seen = observed[number] if number < len(observed) else None
         due = expected[number] if number < len(expected) else None
         note = "not expected" if due is None else f"expected at {format_instant(due)}"
-        yield FailureMark(kind, process, came, due, note, f"expected here: {words}")
+        yield FailureMark(kind, process, seen, due, note, f"expected here: {words}")

@@ -159,8 +159,8 @@ def _find_turn_end(record: Record, number: int) -> tuple[int | None, list[int]]:
 
 
 def _check_background(_played: PlayResult, turns: Sequence[RunReport], wanted: int) -> Finding:
-    told = join_names(quote(turn.text or "") for turn in turns)
-    seen = f"{len(turns)}: {told}" if turns else "none"
+    texts = join_names(quote(turn.text or "") for turn in turns)
+    seen = f"{len(turns)}: {texts}" if turns else "none"
     return Finding.from_comparison(fits=len(turns) == wanted, seen=seen)
 
 

@@ -119,9 +119,9 @@ def _find_signal_tolerance(played: PlayResult) -> int:
 
 def _drop_polite_signals(observed: Sequence[SignalAndInstant], first: str) -> list[SignalAndInstant]:
     """Leave out the polite signals after the first one of a supervisor that begins with another one than TERM."""
-    begun = next((place for place, (name, _) in enumerate(observed) if name == first), len(observed))
+    first_place = next((place for place, (name, _) in enumerate(observed) if name == first), len(observed))
     escalation_steps = {*SIGNALS_THAT_BEGIN_ENDING} - {first} if first != "TERM" else set()
-    return [sent for place, sent in enumerate(observed) if place < begun or sent[0] not in escalation_steps]
+    return [sent for place, sent in enumerate(observed) if place < first_place or sent[0] not in escalation_steps]
 
 
 def _drop_repeated_signals(observed: Sequence[SignalAndInstant], tolerance: int) -> list[SignalAndInstant]:
@@ -154,8 +154,8 @@ def _describe_name_difference(
     return f"{often} was to come {counts[0]}, and came {counts[1]}"
 
 
-def _is_same_signal(played: PlayResult, due: SignalAndInstant, came: SignalAndInstant) -> bool:
-    return due[0] == came[0] and is_time_as_wanted(played, due[1], came[1])
+def _is_same_signal(played: PlayResult, due: SignalAndInstant, seen: SignalAndInstant) -> bool:
+    return due[0] == seen[0] and is_time_as_wanted(played, due[1], seen[1])
 
 
 def _format_signal_count(count: int) -> str:

@@ -119,8 +119,8 @@ def _describe_red_row_shape(row: JudgedCheck) -> str:
             (found["place"] for line in row.seen.splitlines()[::-1] if (found := _TRACEBACK_PLACE_PATTERN.match(line))),
             "",
         )
-        said = _mask_varying_values(row.seen.removeprefix("it raised "))
-        return ": ".join(filter(None, [row.verdict, place, said]))
+        exception_text = _mask_varying_values(row.seen.removeprefix("it raised "))
+        return ": ".join(filter(None, [row.verdict, place, exception_text]))
     if key == "leaks" and (left := _LEAK_TEXT_PATTERN.match(row.seen)):
         return f"{row.verdict}: leaks: {'the agent' if left['agent'] else 'a descendant'} is left ({left['state']})"
     fault = _CLOCK_FAULT_PATTERN.match(row.seen)

@@ -204,7 +204,7 @@ class Caller:
         roles: Mapping[str, CallerRole] | None = None,
     ) -> None:
         self._roles = roles or {"": CallerRole()}
-        self._heard = {name: _SessionEvents() for name in self._roles}
+        self._events_by_session = {name: _SessionEvents() for name in self._roles}
         closed = {action.session for action in drive if action.kind == "close"}
         closes = (CallerAction(0, "close", session=name) for name in self._roles if name not in closed)
         self._left = deque([*drive, CallerAction(0, "settle"), *closes])
@@ -225,7 +225,7 @@ class Caller:
         """The instant at which to act whatever happened; None: never."""
         if not self._left:
             return None
-        dues = [heard.dues[0][0] for heard in self._heard.values() if heard.dues]
+        dues = [events.dues[0][0] for events in self._events_by_session.values() if events.dues]
         if (due := self._find_due_instant(self._left[0])) is not None:
             dues.append(due)
         if self._registers:
@@ -239,21 +239,21 @@ class Caller:
 
         A background turn without a word counts for none; other kinds say nothing to the caller.
         """
-        heard = self._heard[session]
+        events = self._events_by_session[session]
         if kind == "status":
-            heard.statuses.append(text)
+            events.statuses.append(text)
         elif kind == "outcome" and turn is not None:
-            heard.outcomes.add(turn)
+            events.outcomes.add(turn)
         elif kind == "background":
-            heard.background += bool(text)
+            events.background += bool(text)
 
     def note_question(self, now: int, session: str = "") -> int:
         """Take note of a question that the session's handler must answer; give its number in that session."""
-        heard, handler = self._heard[session], self._roles[session].handler
-        heard.questions += 1
+        events, handler = self._events_by_session[session], self._roles[session].handler
+        events.questions += 1
         if handler is not None and handler.allowed is not None:
-            heard.dues.append((now + handler.after, heard.questions))
-        return heard.questions
+            events.dues.append((now + handler.after, events.questions))
+        return events.questions
 
     # The caller's next actions.
 
@@ -268,9 +268,9 @@ class Caller:
             actions.append(CallerAction(0, "register", name, session=session))
             self._note(actions[-1])
         actions += self._advance_drive(now)
-        for session, heard in self._heard.items():
-            while heard.dues and heard.dues[0][0] <= now:
-                actions.append(CallerAction(0, "answer", heard.dues.popleft()[1], session=session))
+        for session, events in self._events_by_session.items():
+            while events.dues and events.dues[0][0] <= now:
+                actions.append(CallerAction(0, "answer", events.dues.popleft()[1], session=session))
         return actions
 
     def _advance_drive(self, now: int) -> list[CallerAction]:
@@ -284,7 +284,7 @@ class Caller:
             self._last = now
             if action.kind == "settle":
                 continue
-            own = self._heard[action.session]
+            own = self._events_by_session[action.session]
             own.since = len(own.statuses) - 1
             if action.kind not in _DRIVE_ITEMS_THAT_WAIT:
                 own.prompts += action.kind == "prompt"
@@ -307,8 +307,8 @@ class Caller:
         if due is not None and due > now:
             return False
         if action.kind == "settle":
-            return all(len(heard.outcomes) >= heard.prompts for heard in self._heard.values())
-        own = self._heard[action.session]
+            return all(len(events.outcomes) >= events.prompts for events in self._events_by_session.values())
+        own = self._events_by_session[action.session]
         if action.kind == "turn":
             return action.value in own.outcomes
         if action.kind == "background":

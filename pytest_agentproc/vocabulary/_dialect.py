@@ -193,19 +193,19 @@ class Dialect:
             half: Any = importlib.import_module(module)
             for attribute in path.split("."):
                 half = getattr(half, attribute)
-            made = make(half)
+            protocol_object = make(half)
         except Exception as error:  # it is theirs, whatever it is
             raise UsageError(
                 f"dialect {self.name}: its {what} {place} cannot be made, {type(error).__name__}: {error}",
                 f"it must be a class as pytest_agentproc.supervisor.dialects.{form} describes it",
             ) from error
-        missing = [member for member in members if not hasattr(made, member)]
+        missing = [member for member in members if not hasattr(protocol_object, member)]
         if missing:
             raise UsageError(
                 f"dialect {self.name}: its {what} {place} has no {', '.join(missing)}",
                 f"pytest_agentproc.supervisor.dialects.{form} says what it must have",
             )
-        return made
+        return protocol_object
 
 
 def _require_list_of_texts(dialect: Dialect, name: str) -> Sequence[str]:

@@ -193,12 +193,12 @@ class Policy(_PolicyCache):
         return limits
 
     def _to_exact_limit(self, name: str, limit: int) -> int | Fraction:
-        said = getattr(self, name)
-        if abs(said - limit / NANOSECONDS_PER_SECOND) <= _MAX_ROUNDING_ERROR_SECONDS:
+        given = getattr(self, name)
+        if abs(given - limit / NANOSECONDS_PER_SECOND) <= _MAX_ROUNDING_ERROR_SECONDS:
             return limit
         from fractions import Fraction  # who has such a limit pays for it
 
-        return Fraction(said) * NANOSECONDS_PER_SECOND
+        return Fraction(given) * NANOSECONDS_PER_SECOND
 
     @property
     def has_fractional_nanoseconds(self) -> bool:

@@ -52,22 +52,22 @@ TOOL_DECISION_FIELDS: dict[tuple[str, str], dict[str, Any]] = {
 
 
 def encode_success_response(
-    heard: dict[str, Any], response: dict[str, Any], more: dict[str, Any] | None = None
+    request: dict[str, Any], response: dict[str, Any], more: dict[str, Any] | None = None
 ) -> bytes:
     """Give the good response to a request of the client's."""
-    fields = {"subtype": "success", "request_id": heard.get("request_id"), "response": response, **(more or {})}
+    fields = {"subtype": "success", "request_id": request.get("request_id"), "response": response, **(more or {})}
     return encode_json_line({"type": "control_response", "response": fields})
 
 
-def encode_initialize_response(heard: dict[str, Any], asked: dict[str, Any]) -> bytes:
+def encode_initialize_response(request: dict[str, Any], asked: dict[str, Any]) -> bytes:
     """Give the answer to `initialize`; it speaks of hooks if there are any."""
     fields = {key: value for key, value in _INITIALIZE_RESULT.items() if key != "hooks_applied" or asked.get("hooks")}
-    return encode_success_response(heard, fields, _NO_PENDING_REQUESTS)
+    return encode_success_response(request, fields, _NO_PENDING_REQUESTS)
 
 
-def encode_failure_response(heard: dict[str, Any], error: dict[str, Any]) -> bytes:
+def encode_failure_response(request: dict[str, Any], error: dict[str, Any]) -> bytes:
     """Give the response to a request that fails."""
-    fields = {"subtype": "error", "request_id": heard.get("request_id"), **error}
+    fields = {"subtype": "error", "request_id": request.get("request_id"), **error}
     return encode_json_line({"type": "control_response", "response": fields})
 
 

@@ -134,8 +134,8 @@ class ShellHooks:
         printed = {"output": stderr + stdout, "stdout": stdout, "stderr": stderr, "exit_code": code, "outcome": outcome}
         lines: list[dict[str, Any]] = []
         if self._are_reported or event == "SessionStart":
-            begun = {"type": "system", "subtype": "hook_started", **head}
-            lines = [begun, {**begun, "subtype": "hook_response", **printed}]
+            start_event = {"type": "system", "subtype": "hook_started", **head}
+            lines = [start_event, {**start_event, "subtype": "hook_response", **printed}]
         if completed is None and event == "PreToolUse":
             about = {"hook_event": event, "tool_use_id": facts["tool_use_id"], "timed_out": True}
             lines.append({**_NO_VERDICT_LINE, "hook_no_verdict": about})

@@ -98,8 +98,8 @@ class Encoder:
 
     def encode_answer(self, text: str, now: int) -> bytes:
         """Give the last message and the result."""
-        said = self.encode_text(text, "end_turn", now)
-        return said + self.encode_result({"text": None, "is_error": False, "usage": None}, now)
+        events = self.encode_text(text, "end_turn", now)
+        return events + self.encode_result({"text": None, "is_error": False, "usage": None}, now)
 
     def encode_result(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the result; its text is the last one said if it has none of its own."""
@@ -241,8 +241,10 @@ class Encoder:
     def _keep_tool_result(
         self, number: str, result: dict[str, Any] | None, error: str, *, is_refused: bool = False
     ) -> bool:
-        made = {"error": error, "refused": is_refused} if result is None else {"output": result.get("content") or []}
-        self._results[number] = made
+        result_fields = (
+            {"error": error, "refused": is_refused} if result is None else {"output": result.get("content") or []}
+        )
+        self._results[number] = result_fields
         return result is not None
 
     def _describe_tool_outcome(self, number: str, output: Any, *, failed: bool) -> dict[str, Any]:
@@ -454,7 +456,7 @@ class Encoder:
             "canonicalModel": self._model,
         }
         models = {self._model: used} if count else {}
-        begun = {"begun_message_ids": self._messages} if self._streams else {}
+        begun_messages = {"begun_message_ids": self._messages} if self._streams else {}
         times = {"ttft_stream_ms": 1, "time_to_request_ms": 1, "first_content_frame_ms": 1}
         return encode_json_line(
             {
@@ -478,7 +480,7 @@ class Encoder:
                 "type": "result",
                 "duration_ms": milliseconds,
                 "uuid": self._make_uuid(),
-                **(begun if "api_error_type" not in details else {}),
+                **(begun_messages if "api_error_type" not in details else {}),
                 **(times if "ttft_ms" in details else {}),
                 **self._build_line_marks("result"),
                 "queued_turn_count": 0,

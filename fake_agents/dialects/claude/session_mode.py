@@ -64,30 +64,30 @@ class Encoder(TurnEncoder):
 
     def handle_request(self, request: bytes, now: int) -> tuple[bytes, str]:
         """Queue a prompt, answer a control request; an interrupt of a turn is the script's to answer."""
-        heard = parse_json_object(request)
-        if heard is None:
+        line = parse_json_object(request)
+        if line is None:
             text = f"Error parsing streaming input line (type=unknown, {len(request)} chars): SyntaxError\n"
             return text.encode(), "fault"
         started = self._lines.join_reply(self._run_session_start_hooks())
-        reply, event = self._handle_client_line(heard, now)
+        reply, event = self._handle_client_line(line, now)
         return started + reply, event
 
-    def _handle_client_line(self, heard: dict[str, Any], now: int) -> tuple[bytes, str]:
-        if heard.get("type") in ("user", "control_response"):
-            is_prompt = heard["type"] == "user"
+    def _handle_client_line(self, line: dict[str, Any], now: int) -> tuple[bytes, str]:
+        if line.get("type") in ("user", "control_response"):
+            is_prompt = line["type"] == "user"
             return self._lines.join_reply(
-                self._queue_prompt(heard, now) if is_prompt else self._handle_control_response(heard.get("response"))
+                self._queue_prompt(line, now) if is_prompt else self._handle_control_response(line.get("response"))
             ), ""
-        asked = heard.get("request")
-        if heard.get("type") != "control_request" or not isinstance(asked, dict):
+        asked = line.get("request")
+        if line.get("type") != "control_request" or not isinstance(asked, dict):
             return b"", ""  # a sign of life
         if asked.get("subtype") == "interrupt" and (self._is_in_turn or self._prompts.waiting):
-            self._interrupts.append(heard)
+            self._interrupts.append(line)
             self._cut = self._ends
             return self._lines.join_reply(self._withdraw_turn_questions()), "cancel"
         if asked.get("subtype") != "initialize":
-            return self._lines.join_reply(self._answer_control_request(heard, asked, now)), ""
-        events = [*self._servers.begin_client_handshakes(asked), encode_initialize_response(heard, asked)]
+            return self._lines.join_reply(self._answer_control_request(line, asked, now)), ""
+        events = [*self._servers.begin_client_handshakes(asked), encode_initialize_response(line, asked)]
         return self._lines.join_reply(events), "connect" if self._servers.has_pending_servers else "handshake"
 
     def has_received_prompt(self, number: int) -> bool:
@@ -124,12 +124,12 @@ class Encoder(TurnEncoder):
         if not self._interrupts:
             return b""
         waiting = self._prompts.waiting
-        made = b"" if self._is_in_turn or not waiting else self.begin_prompt_turn(waiting[0] + 1, now)
+        opening = b"" if self._is_in_turn or not waiting else self.begin_prompt_turn(waiting[0] + 1, now)
         events = self._encode_owed_interrupt_responses()
         self._interrupts, self._receipts = [], 0
         if self._cut == self._ends and self._is_in_turn:  # else the turn ended before, by itself
             events += [*self._replay_new_prompts(), *self._abort_turn(now), *self._end_turn()]
-        return made + self._join_lines(events)
+        return opening + self._join_lines(events)
 
     def encode_result(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the result; an interrupt that the prompt's own result crosses is answered after it, as claude does."""
@@ -170,12 +170,12 @@ class Encoder(TurnEncoder):
     def _call_server_tool(self, fields: dict[str, Any]) -> tuple[ClientQuestion, bytes]:
         """Call the tool of a server that a tool of the script names."""
         call, key = self._calls[fields["tool"]], fields["id"] or self._make_uuid()
-        told = None if fields["tool"] in self._blocked else self._servers.encode_tool_call(key, call)
-        about = {"name": call["name"], "event": "", "message": told[0] if told else 0}
+        server_call = None if fields["tool"] in self._blocked else self._servers.encode_tool_call(key, call)
+        about = {"name": call["name"], "event": "", "message": server_call[0] if server_call else 0}
         question = self.questions.open_question(key, {**fields, **about}, call["id"], in_turn=self._is_in_turn)
-        if told is None:
+        if server_call is None:
             question.call = self.begin_tool_call(question.tool)
-        return question, self._join_lines([told[1]] if told else [])
+        return question, self._join_lines([server_call[1]] if server_call else [])
 
     def poll_tool_call(self, question: ClientQuestion) -> None:
         """Take the answer of a server that this agent has started, if it has come."""
@@ -231,8 +231,8 @@ class Encoder(TurnEncoder):
         about = {"prompt": number} if is_agent else {"command": number}
         call = {"id": f"toolu_{number}", "name": "Task" if is_agent else "Bash"}
         call["input"] = {**about, "description": number, "run_in_background": True}
-        made = self.encode_tool_start(call, now) + self._encode_task_change(self._tasks.start_task(fields, call))
-        return made + self.encode_tool_end({"id": call["id"], "output": "", "error": None}, now)
+        encoded = self.encode_tool_start(call, now) + self._encode_task_change(self._tasks.start_task(fields, call))
+        return encoded + self.encode_tool_end({"id": call["id"], "output": "", "error": None}, now)
 
     def encode_subagent_text(self, fields: dict[str, Any], now: int) -> bytes:
         """Give a text of a sub-agent's: its last one is its report."""
@@ -257,14 +257,14 @@ class Encoder(TurnEncoder):
 
     def _handle_control_response(self, response: Any) -> list[bytes]:
         """Take the answer to a question; ignore an answer to none."""
-        told = response if isinstance(response, dict) else {}
-        question = self.questions.find_open_question(told.get("request_id"))
+        fields = response if isinstance(response, dict) else {}
+        question = self.questions.find_open_question(fields.get("request_id"))
         if question is None:
-            return self._servers.handle_handshake_answer(told.get("request_id"), told)
+            return self._servers.handle_handshake_answer(fields.get("request_id"), fields)
         if question.fields["kind"] == "request":
-            self._settle_server_call(question, *called(told))
+            self._settle_server_call(question, *called(fields))
             return []
-        answer, kind = read_question_answer(question, told), question.fields["kind"]
+        answer, kind = read_question_answer(question, fields), question.fields["kind"]
         self.questions.settle_question(question, answer)
         is_before, call = question.fields["event"] == "PreToolUse", self._calls.get(question.tool)
         if is_before and (kind, answer) in TOOL_DECISION_FIELDS:
@@ -297,25 +297,25 @@ class Encoder(TurnEncoder):
     def _encode_task_lines(self, events: list[tuple[str, dict[str, Any]]]) -> bytes:
         return self._join_lines([self._encode_system_line(subtype, fields) for subtype, fields in events])
 
-    def _answer_control_request(self, heard: dict[str, Any], asked: dict[str, Any], now: int) -> list[bytes]:
+    def _answer_control_request(self, line: dict[str, Any], asked: dict[str, Any], now: int) -> list[bytes]:
         kind = asked.get("subtype")
         if kind == "interrupt":
-            return [encode_success_response(heard, {"still_queued": []})]
+            return [encode_success_response(line, {"still_queued": []})]
         if kind == "stop_task":
             number = str(asked.get("task_id"))
             if not self._tasks.is_task_running(number):
-                return [encode_success_response(heard, {})]
+                return [encode_success_response(line, {})]
             ended = self._tasks.end_task({"id": number, "status": "stopped"}, now)
             lines = [self._encode_system_line(subtype, fields) for subtype, fields in ended]
             return [
                 *lines,
-                encode_success_response(heard, {}),
+                encode_success_response(line, {}),
                 *(self._encode_session_state("idle") if self._is_idle else []),
             ]
         if kind in _REQUESTS_WITHOUT_DATA:
-            return [encode_success_response(heard, {})]
+            return [encode_success_response(line, {})]
         error = f"Unsupported control request subtype: {kind}"
-        return [encode_failure_response(heard, {"error": error, "error_code": "unsupported_request"})]
+        return [encode_failure_response(line, {"error": error, "error_code": "unsupported_request"})]
 
     def _encode_owed_interrupt_responses(self) -> list[bytes]:
         """Give the control responses that are still owed."""

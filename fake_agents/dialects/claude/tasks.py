@@ -46,11 +46,11 @@ class SessionTasks:
         details |= {"spawn_depth": 1} if is_agent else {}
         details["task_type"] = kind
         details |= {"prompt": asked.get("prompt", number)} if is_agent else {}
-        begun = ("task_started", details)
+        start_event = ("task_started", details)
         if not is_behind:
-            return [begun]
+            return [start_event]
         self._running.append(number)
-        return [self._list_running_tasks(), begun]
+        return [self._list_running_tasks(), start_event]
 
     def end_task(self, fields: dict[str, Any], now: int) -> SystemLines:
         """Give the lines for a task's end: the update, the notification, and which tasks are left."""

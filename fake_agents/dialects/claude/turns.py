@@ -79,8 +79,8 @@ class TurnEncoder(print_mode.Encoder):
     def _is_in_turn(self) -> bool:
         return bool(self._prompts.hand or self._run)
 
-    def _queue_prompt(self, heard: dict[str, Any], now: int) -> list[bytes]:
-        index = self._prompts.queue_prompt(heard, now)
+    def _queue_prompt(self, line: dict[str, Any], now: int) -> list[bytes]:
+        index = self._prompts.queue_prompt(line, now)
         running, queued = self._leave_idle_state(), self._encode_prompt_lifecycle(index, "queued")
         return [*running, *queued] if index == 0 else [*queued, *running]
 
@@ -113,9 +113,9 @@ class TurnEncoder(print_mode.Encoder):
         """Give the result without a message that comes first when two tasks end together."""
         fields = {"is_error": False, "subtype": "success", "usage": None}
         self._turns = 0
-        made = parse_json_object(self._encode_result_line({"result": ""}, "", fields, 0)) or {}
+        result_fields = parse_json_object(self._encode_result_line({"result": ""}, "", fields, 0)) or {}
         self._index += 1
-        return encode_json_line({**{key: made[key] for key in _FIRST_KEYS_OF_EMPTY_RESULT}, **made})
+        return encode_json_line({**{key: result_fields[key] for key in _FIRST_KEYS_OF_EMPTY_RESULT}, **result_fields})
 
     def _build_line_marks(self, kind: str) -> dict[str, Any]:
         """Say whose turn it is, where the real CLI does."""

@@ -109,12 +109,12 @@ def _find_compiled_folder() -> Path:
 
 
 def _compile_into(folder: Path) -> None:
-    made = Path(tempfile.mkdtemp(prefix="making-", dir=folder.parent))
+    building = Path(tempfile.mkdtemp(prefix="making-", dir=folder.parent))
     try:
-        build_coordinator(made)
-        made.rename(folder)
+        build_coordinator(building)
+        building.rename(folder)
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(building, ignore_errors=True)
 
 
 def _compute_fingerprint() -> str:

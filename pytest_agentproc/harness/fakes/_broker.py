@@ -99,8 +99,8 @@ def note_expiry(folder: str, lifetime: float) -> None:
 
 def read_peer_credentials(line: socket.socket) -> tuple[int, int]:
     """Give the pid and the user of the process at the other end, as the kernel noted them when it connected."""
-    said = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-    return int.from_bytes(said[:4], "little"), int.from_bytes(said[4:8], "little")
+    credentials = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    return int.from_bytes(credentials[:4], "little"), int.from_bytes(credentials[4:8], "little")
 
 
 def drop_lifeline(poll: select.poll, lines: dict[int, tuple[socket.socket, float]], number: int) -> None:

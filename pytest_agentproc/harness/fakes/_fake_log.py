@@ -355,9 +355,9 @@ class FakeLog:
             if event.code != "x" or event.data["process"] != self._name:
                 continue
             seen = self.clock.convert_instant_to_moment(event.at)
-            begun = [log for log in left if log.born <= seen]
-            if begun:
-                nearest = min(begun, key=lambda log: abs((log.died or 0) - seen))
+            started = [log for log in left if log.born <= seen]
+            if started:
+                nearest = min(started, key=lambda log: abs((log.died or 0) - seen))
                 nearest.died = min(nearest.died or seen, seen)
                 left.remove(nearest)
 

@@ -217,9 +217,9 @@ class InMemoryModel:
     def record_births(self) -> None:
         """Record the births."""
         for process in self.sort_in_spawn_order(self._births):
-            said = self._fakes[process.path[0]], process.name
-            self._names[said] += 1
-            process.name = make_numbered_name(process.name, self._names[said])
+            fake_and_name = self._fakes[process.path[0]], process.name
+            self._names[fake_and_name] += 1
+            process.name = make_numbered_name(process.name, self._names[fake_and_name])
             parent = self.processes.get(process.path[:-1])
             above = "supervisor" if parent is None else parent.name
             self.record_action(
@@ -377,8 +377,8 @@ class SessionHost:
 
     def report_to_caller(self, caller: Caller, name: str, now: int) -> None:
         """Give the caller the session's reports since the last question, and call the callbacks."""
-        heard, self._events = self._events, []
-        for event in heard:
+        events, self._events = self._events, []
+        for event in events:
             caller.note_event(event.kind, event.turn, event.text, name)
             if event.kind == "withdrawn":
                 self._questions = [None if question is event.question else question for question in self._questions]

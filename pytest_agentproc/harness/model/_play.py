@@ -118,39 +118,39 @@ def play_bound_scenario(
 def _play_in_model(bound: BoundScenario, subject: _NamedDeciders, model: type[InMemoryModel]) -> PlayResult:
     scenario = bound.scenario
     record = Record(build_record_header(bound, subject.name))
-    made = model(record)
+    built_model = model(record)
     store = MemoryStore(scenario.disk) if scenario.asks_for_artifacts else None
     kept = subject.deciders.artifacts(store, _build_run_header(scenario)) if store else None
-    caller = add_sessions_to_model(made, bound, subject) if scenario.is_session else None
-    machine = None if caller else add_run_to_model(made, bound, subject, kept)
+    caller = add_sessions_to_model(built_model, bound, subject) if scenario.is_session else None
+    machine = None if caller else add_run_to_model(built_model, bound, subject, kept)
     answers: list[RunReport] = []
     if machine is not None and bound.abandoned is not None:
-        made.callers.append(_make_leaving_caller(made, bound.abandoned, machine, subject, kept, answers))
+        built_model.callers.append(_make_leaving_caller(built_model, bound.abandoned, machine, subject, kept, answers))
 
     def collect_report_if_over() -> None:
-        if len(made.over) < len(made.drivers) or (caller is not None and caller.is_busy):
+        if len(built_model.over) < len(built_model.drivers) or (caller is not None and caller.is_busy):
             return
         if caller is not None:
             answers.append(caller.build_report())
         elif machine is not None and not answers:
-            result = machine.build_result(0, made.now(), containment=made.drivers[0].containment)
+            result = machine.build_result(0, built_model.now(), containment=built_model.drivers[0].containment)
             answers.append((kept.finish(result) if kept else result).to_report())
-        record.add(made.now(), "m", {"process": "supervisor", "returned": True})
+        record.add(built_model.now(), "m", {"process": "supervisor", "returned": True})
 
     if bound.blocked is not None:
-        made.callers.insert(0, _make_loop_blocker(made, bound.blocked))
-    made.on_over = collect_report_if_over
+        built_model.callers.insert(0, _make_loop_blocker(built_model, bound.blocked))
+    built_model.on_over = collect_report_if_over
     fault = None
     try:
-        made.run()
+        built_model.run()
         if caller is not None and not answers:
             collect_report_if_over()  # its caller had more to do than its sessions
-        made.record_leaks()
+        built_model.record_leaks()
     except ClockError as error:
         fault = error
-        record.add(made.now(), "m", {"process": "supervisor", "fault": error.reason, "message": str(error)})
-    broken = made.broken
-    made.break_reference_cycles()
+        record.add(built_model.now(), "m", {"process": "supervisor", "fault": error.reason, "message": str(error)})
+    broken = built_model.broken
+    built_model.break_reference_cycles()
     answer = answers[0] if answers and fault is None else None
     files = store.files if store else None
     return PlayResult(bound, record, answer, fault, files, broken=broken, pipes_left=0)  # the model has none
@@ -240,10 +240,10 @@ def _add_session_to_model(model: InMemoryModel, bound: BoundScenario, subject: _
         ),
         has_handler=bound.handler is not None,
     )
-    made = subject.session_deciders
-    machine = Conversation(task, made)
+    deciders = subject.session_deciders
+    machine = Conversation(task, deciders)
     trace = add_session_to_trace(model.record.add, scenario.session)
-    host = SessionHost(machine, made.transcript(), bound, _make_spawner(model, bound), model.now, trace)
+    host = SessionHost(machine, deciders.transcript(), bound, _make_spawner(model, bound), model.now, trace)
     model.hosts[len(model.drivers)] = host
     model.drivers.append(host.driver)
     return host

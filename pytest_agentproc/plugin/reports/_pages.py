@@ -214,5 +214,5 @@ class _IndexWriter:
 def _parse_index_entry(text: object) -> IndexEntry:
     from pytest_agentproc.record import IndexEntry
 
-    said = json.loads(str(text))
-    return IndexEntry(**{**said, "covers": tuple(said["covers"]), "way": tuple(said["way"])})
+    entry = json.loads(str(text))
+    return IndexEntry(**{**entry, "covers": tuple(entry["covers"]), "way": tuple(entry["way"])})

@@ -31,8 +31,8 @@ def make_decoder(dialect: str | Dialect, mode: str = "") -> Decoder:
     Raises:
         UsageError: the dialect or the mode is unknown.
     """
-    made: Decoder = _find_dialect(dialect, RUN_DIALECT_NAMES, "").make_decoder(mode)
-    return made
+    decoder: Decoder = _find_dialect(dialect, RUN_DIALECT_NAMES, "").make_decoder(mode)
+    return decoder
 
 
 def make_session_protocol(dialect: str | Dialect, mode: str = "", setting: Setting | None = None) -> SessionProtocol:
@@ -46,10 +46,10 @@ def make_session_protocol(dialect: str | Dialect, mode: str = "", setting: Setti
     Raises:
         UsageError: the dialect or the mode is unknown, or holds no sessions.
     """
-    made: SessionProtocol = _find_dialect(dialect, SESSION_DIALECT_NAMES, " for a session").make_session_protocol(
+    protocol: SessionProtocol = _find_dialect(dialect, SESSION_DIALECT_NAMES, " for a session").make_session_protocol(
         mode, setting or Setting()
     )
-    return made
+    return protocol
 
 
 def _find_dialect(dialect: str | Dialect, names: Iterable[str], what: str) -> Dialect:

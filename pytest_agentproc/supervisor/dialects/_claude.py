@@ -58,8 +58,8 @@ class ClaudePrintDecoder(ObjectDecoder):
 
     def _read_task_event_after_result(self, kind: str, event: dict[str, Any]) -> list[Meaning]:
         """Follow background tasks to their end; nothing else counts after the result."""
-        told = self._system_lines.read_line(event) if kind == "system" else []
-        return [meaning for meaning in told if isinstance(meaning, (TaskBegun, TaskOver))] or [Other(kind)]
+        meanings = self._system_lines.read_line(event) if kind == "system" else []
+        return [meaning for meaning in meanings if isinstance(meaning, (TaskBegun, TaskOver))] or [Other(kind)]
 
     def _read_system(self, event: dict[str, Any]) -> list[Meaning]:
         if event.get("subtype") == "init":

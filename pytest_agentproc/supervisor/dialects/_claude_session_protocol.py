@@ -171,9 +171,9 @@ class ClaudeSessionProtocol(JsonSessionProtocol):
 
     def _begin_unprompted_turn(self) -> list[SessionMeaning]:
         """Say that a background turn began with an init before the first prompt: words follow, and no prompt has."""
-        begun: list[SessionMeaning] = [TurnBegun()] if self.begins_at_once else []
+        meanings: list[SessionMeaning] = [TurnBegun()] if self.begins_at_once else []
         self.begins_at_once = False
-        return begun
+        return meanings
 
     def _add_work_progress(self, subtype: str, meanings: Sequence[SessionMeaning]) -> list[SessionMeaning]:
         """Say of a compaction, and of a hook of the user's settings, that it is progress, too."""

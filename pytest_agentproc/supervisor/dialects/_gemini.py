@@ -83,8 +83,8 @@ class GeminiStreamDecoder(ObjectDecoder):
         model = _find_model(stats, lambda used: used.get("total_tokens")) or self._model
         if event.get("status") == "success":
             return Finished(True, final=True, model=model, usage=stats)
-        said = _find_error(event.get("error")) or str(event.get("status") or "error")
-        return Finished(False, final=True, error=said, model=model, usage=stats)
+        message = _find_error(event.get("error")) or str(event.get("status") or "error")
+        return Finished(False, final=True, error=message, model=model, usage=stats)
 
 
 class GeminiJsonDecoder:
