@@ -120,7 +120,9 @@ class _LifetimeLimit:
         self._debugged = debugged
         self._notice = notice
 
-    def poll_until_lifetime_ends(self, epoll: select.epoll, wait: float, line: int, tell: Any) -> list[tuple[int, int]]:
+    def poll_until_lifetime_ends(
+        self, epoll: select.epoll, wait: float, line: int, write_entry: Any
+    ) -> list[tuple[int, int]]:
         """Wait for events as `epoll` does; at the end of this life write that into the log, and die."""
         offset = 0 if _IS_VIRTUAL_TIME else _read_clock_page()[0]
         if offset == _VIRTUAL_TIME_MARK:
@@ -129,7 +131,7 @@ class _LifetimeLimit:
         if left <= 0:
             if _path_exists(self._debugged):
                 return epoll.poll(wait)
-            tell(time.monotonic_ns(), "T", line)
+            write_entry(time.monotonic_ns(), "T", line)
             posix.kill(posix.getpid(), 9)
         if 0 <= wait <= left:
             return epoll.poll(wait)
@@ -181,14 +183,14 @@ def play_program_in_real_time(
         )  # who forks again and again without a pause has no instants of its own to keep to
     started = times.zero if index < 0 else time.monotonic_ns()
     book = _open_log(baked["log"], is_root=index < 0) if baked.get("log") else None
-    tell = _discard_log_entry if book is None else _make_log_writer(book)
-    tell(started, "H", parent or posix.getppid(), index, fields["id"], fields["line"])
+    write_entry = _discard_log_entry if book is None else _make_log_writer(book)
+    write_entry(started, "H", parent or posix.getppid(), index, fields["id"], fields["line"])
 
     def send_notes(_form: str, notes: list[Any]) -> None:
-        tell(times.moment, "N", notes)
+        write_entry(times.moment, "N", notes)
 
     def report_death(signum: int, notes: list[Any]) -> None:
-        tell(time.monotonic_ns(), "D", signum, notes)
+        write_entry(time.monotonic_ns(), "D", signum, notes)
 
     life = None
     if "lifetime" in baked and not _HAS_STALL_LISTENER:
@@ -209,7 +211,7 @@ def play_program_in_real_time(
     if fields.get("stopped"):
         stop_this_process()
     try:
-        _play_program_with_signal_pipe(player, stage, times, tell, harness, life)
+        _play_program_with_signal_pipe(player, stage, times, write_entry, harness, life)
     finally:  # only a forked child comes here: the log is its parent's
         if book is not None:
             posix.close(book)
@@ -232,7 +234,7 @@ def _play_program_with_signal_pipe(
     player: ScriptPlayer,
     stage: SideEffectStage,
     times: _FakeClock,
-    tell: Any,
+    write_entry: Any,
     harness: list[int],
     life: _LifetimeLimit | None,
 ) -> None:
@@ -243,7 +245,7 @@ def _play_program_with_signal_pipe(
     for number in harness:
         stage.epoll.register(number, 1)
     try:
-        _play_program_until_end(player, stage, times, tell, bell, harness, life)
+        _play_program_until_end(player, stage, times, write_entry, bell, harness, life)
     finally:  # only a forked child comes here: these are its parent's
         _signal.set_wakeup_fd(-1)
         stage.epoll.close()
@@ -255,7 +257,7 @@ def _play_program_until_end(
     player: ScriptPlayer,
     stage: SideEffectStage,
     times: _FakeClock,
-    tell: Any,
+    write_entry: Any,
     bell: int,
     harness: list[int],
     life: _LifetimeLimit | None,
@@ -273,12 +275,12 @@ def _play_program_until_end(
         late = times.advance_to_present(player.earliest_wake_instant)
         if late > latest and player.earliest_wake_instant is not None:
             latest = late
-            tell(times.moment, "L", late)
+            write_entry(times.moment, "L", late)
         if _IS_VIRTUAL_TIME:
             block_fatal_signals()
         player.run_until_parked(times.now, stage.take_caught_signals(), readable=stage.can_read_stdin(events))
         if notes := stage.take_unsent_notes():
-            tell(times.moment, "N", notes)
+            write_entry(times.moment, "N", notes)
         is_ready = stage.watch_streams(player.wanted_streams) or player.is_burning_cpu
         until = player.earliest_wake_instant
         wait = 0 if is_ready else -1 if until is None else times.compute_wait_milliseconds(until) / 1000
@@ -287,7 +289,7 @@ def _play_program_until_end(
         events = (
             stage.epoll.poll(wait)
             if life is None
-            else life.poll_until_lifetime_ends(stage.epoll, wait, player.line, tell)
+            else life.poll_until_lifetime_ends(stage.epoll, wait, player.line, write_entry)
         )
 
 

@@ -397,10 +397,8 @@ def draft_scenario_from_recording(
         plain = AgentIdentity("raw", "text", identity.argv, identity.prompt)
         in_bytes = _write_and_check_draft(path, events, plain, comments, claim)
         if len(in_bytes.notes) < len(draft.notes):
-            reason = (
-                f"the fake of {identity.dialect} cannot tell it: {draft.notes[0]}; so it is told in bytes (agent: raw)"
-            )
-            in_bytes.notes.insert(0, reason)
+            reason = f"the fake of {identity.dialect} cannot print it: {draft.notes[0]}"
+            in_bytes.notes.insert(0, f"{reason}; so the script writes its bytes (agent: raw)")
             draft = in_bytes
     draft.text = draft.text.replace(
         _NOTES_PLACEHOLDER_LINE, "".join(f"# not faithful: {note}\n" for note in draft.notes), 1

@@ -44,17 +44,17 @@ class StreamForwarder:
     Args:
         source: where it comes from.
         sink: where it goes; a pipe that has room takes what is written at once, so nothing blocks.
-        tell: called with each chunk as it came; empty: the end, None: the sink has no reader any more.
+        report: called with each chunk as it came; empty: the end, None: the sink has no reader any more.
         closes_sink: whether the sink is closed, or `at_end` written, behind the last byte.
         at_end: what is written for the end where the sink cannot be closed.
     """
 
     def __init__(
-        self, source: int, sink: int, tell: Callable[[bytes | None], None], *, closes: bool, at_end: bytes = b""
+        self, source: int, sink: int, report: Callable[[bytes | None], None], *, closes: bool, at_end: bytes = b""
     ) -> None:
         self.source: int | None = source
         self.sink: int | None = sink
-        self._tell = tell
+        self._report = report
         self._closes = closes
         self._at_end = at_end
         self._waiting: deque[bytes] = deque()
@@ -90,7 +90,7 @@ class StreamForwarder:
             return False
         except OSError:  # a terminal whose other end is closed
             data = b""
-        self._tell(data)
+        self._report(data)
         if not data:
             self.source = None
             if self._at_end:
@@ -124,7 +124,7 @@ class StreamForwarder:
         """The sink has no reader any more: the source notices that, too."""
         self._waiting.clear()
         self._size = 0
-        self._tell(None)
+        self._report(None)
         self._close_sink()
         if self.source is not None and self.source > 2:  # noqa: PLR2004  # our own streams are not ours to close
             os.close(self.source)
@@ -286,11 +286,11 @@ class _RecordedRun:
         ours = sink if stream == "stdin" else source
         os.set_blocking(ours, False)
 
-        def tell(data: bytes | None) -> None:
+        def report(data: bytes | None) -> None:
             key = "broken" if data is None else "bytes" if data else "eof" if stream == "stdin" else "closed"
             self._record_event_now(_EVENT_CODE_BY_STREAM[stream], {"process": "agent", key: data or True})
 
-        self.flows.append(StreamForwarder(source, sink, tell, closes=stream == "stdin" and not at_end, at_end=at_end))
+        self.flows.append(StreamForwarder(source, sink, report, closes=stream == "stdin" and not at_end, at_end=at_end))
 
     def _find_output_pipes(self) -> frozenset[str]:
         """Give what the agent's own descriptors 1 and 2 lead to, as /proc names it."""

@@ -30,13 +30,13 @@ class TreeWatcher:
 
     Args:
         agent: the pid of the recorded program.
-        tell: takes an event: its instant, its code, its data.
+        report: takes an event: its instant, its code, its data.
         pipes: the targets of the program's own descriptors, by which it is seen who holds them.
     """
 
-    def __init__(self, agent: int, tell: Callable[[int, str, dict[str, Any]], None], pipes: frozenset[str]) -> None:
+    def __init__(self, agent: int, report: Callable[[int, str, dict[str, Any]], None], pipes: frozenset[str]) -> None:
         self._agent = agent
-        self._tell = tell
+        self._report = report
         self._pipes = pipes
         self._known: dict[int, _SeenProcess] = {}
         self._names: dict[str, int] = {}
@@ -57,7 +57,7 @@ class TreeWatcher:
         for pid in [pid for pid in self._known if pid not in seen]:
             gone = self._known.pop(pid)
             if gone.told:
-                self._tell(now, "p", {"process": gone.name, "gone": True})
+                self._report(now, "p", {"process": gone.name, "gone": True})
 
     def _report_new_process(self, pid: int, sighted: ProcessState, now: int) -> None:
         known = self._known.setdefault(pid, _SeenProcess("", now))
@@ -72,7 +72,7 @@ class TreeWatcher:
             "since": known.first,
             "inherits": self._has_program_pipe(pid),
         }
-        self._tell(now, "p", {"process": known.name, **fields, **how, "argv": sighted.command})
+        self._report(now, "p", {"process": known.name, **fields, **how, "argv": sighted.command})
 
     def _choose_process_name(self, command: str) -> str:
         base = os.path.basename(command.split(" ", maxsplit=1)[0]).strip("[]") or "process"  # noqa: PTH119  # no path of this host
@@ -101,4 +101,4 @@ class TreeWatcher:
         """Report the processes that live on after the program's end."""
         for known in self._known.values():
             if known.told:
-                self._tell(now, "m", {"process": known.name, "leaked": "alive", "line": 0})
+                self._report(now, "m", {"process": known.name, "leaked": "alive", "line": 0})

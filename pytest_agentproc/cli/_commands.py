@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 MODULE_AND_PURPOSE_BY_COMMAND: dict[str, tuple[str, str]] = {
-    "check": ("pytest_agentproc.cli._check_command", "tell every mistake of scenario files"),
+    "check": ("pytest_agentproc.cli._check_command", "list every mistake in scenario files"),
     "conform": ("pytest_agentproc.cli._conform_command", "judge supervisors over the bundled scenarios"),
     "explain": (
         "pytest_agentproc.cli._explain_command",

@@ -147,7 +147,7 @@ def _play_and_judge_run(way: _RunSettings) -> Judgement:
     """Play and judge; what cannot be played says why."""
     try:
         live = _LinePrinter(way.say)
-        with ScenarioRunner(partial(LiveRecord, tell=live.print_line, scenario=way.scenario)) as runner:
+        with ScenarioRunner(partial(LiveRecord, print_line=live.print_line, scenario=way.scenario)) as runner:
             return _play_until_judged(way, runner, live)
     except AdapterError as error:
         return Judgement(Verdict.ADAPTER_ERROR, reason=str(error))

@@ -70,7 +70,7 @@ class Hub:
         self.runs = HostRuns(self.poller)
         self.fault: ClockError | None = None
         self.on_fault: Callable[[], None] | None = None
-        self.hears_fault: Callable[[ClockError], None] | None = None
+        self.fault_handler: Callable[[ClockError], None] | None = None
         self.most_starts: int | None = None
         """So many agents may be started, one after the other: time passes between them, so no other guard ends that."""
         self.tasks: Callable[[], Iterable[Any]] = tuple
@@ -387,8 +387,8 @@ class Hub:
         self.fault = error
         if isinstance(error, Deadlock | ForeignProgram | Stall) and (place := self._describe_supervisor_place()):
             error.args = (f"{error}\n{place}",)
-        if self.hears_fault is not None:
-            self.hears_fault(error)
+        if self.fault_handler is not None:
+            self.fault_handler(error)
         self._kept = list(self.started)
         for participant in list(self.registry.living.values()):
             participant.kill()
@@ -412,9 +412,9 @@ class Hub:
 
     def _cancel_backend_tasks(self) -> None:
         """Have the backend cancel what waits, once, and in its own thread."""
-        tell, self.on_fault = self.on_fault, None
-        if tell is not None:
-            tell()
+        report, self.on_fault = self.on_fault, None
+        if report is not None:
+            report()
 
     def describe(self) -> str:
         """Describe each side and its wait."""
@@ -424,7 +424,7 @@ class Hub:
 
     def close(self) -> None:
         """End all processes that are left, close every descriptor, and drop the listener for faults."""
-        self.hears_fault = None
+        self.fault_handler = None
         try:
             self.registry.close()
         finally:

@@ -114,9 +114,9 @@ class VirtualClock:
         """
         self._allowed.update(names)
 
-    def on_fault(self, tell: Callable[[ClockError], None]) -> None:
+    def on_fault(self, report: Callable[[ClockError], None]) -> None:
         """Report a fault at once, before any process is ended or any task is cancelled for it."""
-        self.hub.hears_fault = tell
+        self.hub.fault_handler = report
 
     def block(self, seconds: float) -> None:
         """Keep the event loop from running for a time, as a long computation in a callback does.

@@ -145,9 +145,11 @@ class _QuestionsWithoutDeadline(OpenQuestions):
 class QuestionWaitsForeverDefect(OpenTurns):
     """Waits without limit for the caller's answer (P7)."""
 
-    def __init__(self, policy: Policy, watchdog: TurnWatchdog, tell: Callable[..., None], *, has_handler: bool) -> None:
-        super().__init__(policy, watchdog, tell, has_handler=has_handler)
-        self.questions = _QuestionsWithoutDeadline(policy, tell)
+    def __init__(
+        self, policy: Policy, watchdog: TurnWatchdog, report_event: Callable[..., None], *, has_handler: bool
+    ) -> None:
+        super().__init__(policy, watchdog, report_event, has_handler=has_handler)
+        self.questions = _QuestionsWithoutDeadline(policy, report_event)
 
 
 class AllowsLateQuestionDefect(OpenTurns):
@@ -184,9 +186,11 @@ class _QuestionsKeptAfterDenial(OpenQuestions):
 class AnswersLateQuestionTwiceDefect(OpenTurns):
     """Answers a second time when the caller decides late (P7)."""
 
-    def __init__(self, policy: Policy, watchdog: TurnWatchdog, tell: Callable[..., None], *, has_handler: bool) -> None:
-        super().__init__(policy, watchdog, tell, has_handler=has_handler)
-        self.questions = _QuestionsKeptAfterDenial(policy, tell)
+    def __init__(
+        self, policy: Policy, watchdog: TurnWatchdog, report_event: Callable[..., None], *, has_handler: bool
+    ) -> None:
+        super().__init__(policy, watchdog, report_event, has_handler=has_handler)
+        self.questions = _QuestionsKeptAfterDenial(policy, report_event)
 
 
 class EndedTurnQuestionUnansweredDefect(OpenTurns):

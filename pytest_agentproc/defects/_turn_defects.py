@@ -61,15 +61,15 @@ class TimeoutReachesNoViewerDefect(OpenTurns):
     """Reports a timeout to no viewer (P1)."""
 
     def cancel_expired(self, now: int) -> bytes:
-        tell = self._tell
+        report_event = self._report_event
 
         def muted(kind: str, turn: int | None = None, text: str = "", **more: Any) -> None:
             if kind != "error":
-                tell(kind, turn, text, **more)
+                report_event(kind, turn, text, **more)
 
-        self._tell = muted
+        self._report_event = muted
         data = super().cancel_expired(now)
-        self._tell = tell
+        self._report_event = report_event
         return data
 
 

@@ -24,11 +24,11 @@ _MAX_PRINTED_LINES = 400
 class LiveRecord(Record):
     """A record whose timeline is printed line by line, in fixed columns, each instant once the next one begins."""
 
-    __slots__ = ("_at", "_scenario", "_tell", "_told", "_written")
+    __slots__ = ("_at", "_print_line", "_scenario", "_told", "_written")
 
-    def __init__(self, header: Mapping[str, Any], tell: Callable[[str], None], scenario: ScenarioText) -> None:
+    def __init__(self, header: Mapping[str, Any], print_line: Callable[[str], None], scenario: ScenarioText) -> None:
         super().__init__(header)
-        self._tell = tell
+        self._print_line = print_line
         self._scenario = scenario
         self._told = self._written = 0
         self._at = 0
@@ -59,9 +59,9 @@ class LiveRecord(Record):
             ]
         )
         if self._written > _MAX_PRINTED_LINES:
-            self._tell("... and so on: the rest is not printed as it happens ...")
+            self._print_line("... and so on: the rest is not printed as it happens ...")
 
     def _print_timeline_rows(self, rows: list[TextRow]) -> None:
         for line in lay_out_columns(rows, *_TIME_AND_LEFT_COLUMN_WIDTHS):
-            self._tell(line)
+            self._print_line(line)
             self._written += 1

@@ -139,7 +139,7 @@ class AddedDialect:
         if getattr(encoder, "error_stream", None) not in ("stdout", "stderr"):
             lacks.append("error_stream (stdout or stderr)")
         events = getattr(encoder, "events", None)
-        if not isinstance(events, dict) or not all(callable(tell) for tell in events.values()):
+        if not isinstance(events, dict) or not all(callable(encode) for encode in events.values()):
             lacks.append("events (functions by the names of steps)")
         if lacks or not isinstance(events, dict):
             raise UsageError(

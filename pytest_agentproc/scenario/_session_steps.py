@@ -120,7 +120,7 @@ def _validate_tool(values: dict[str, Any], node: YamlNode, what: str, check: Fil
 def check_dialect_keys(values: dict[str, Any], node: YamlNode, what: str, check: FileCheck) -> dict[str, Any]:
     """Report what only another dialect has, and a parent that is no tool."""
     for key in [key for key in _TOOL_KEYS_OF_SOME_DIALECTS if key in values and not check.has_dialect_key(key)]:
-        check.report_at(node, f"the dialect {check.dialect} cannot tell it: leave {key} out of {what}")
+        check.report_at(node, f"the dialect {check.dialect} has no field for it: leave {key} out of {what}")
     if check.has_dialect_key("parent") and "parent" in values and values["parent"] not in check.tools:
         known = _describe_unknown_id("tool", values["parent"], check.tools)
         check.report_at(node, f"{what}.parent: {known}")
@@ -136,7 +136,7 @@ def _make_plan_entry(values: dict[str, Any], node: YamlNode, what: str, check: F
     if len(values) == 1:
         return str(values["content"])
     if not check.has_dialect_key("status"):
-        check.report_at(node, f"the dialect {check.dialect} cannot tell it: write the text of {what} alone")
+        check.report_at(node, f"the dialect {check.dialect} has no field for it: write the text of {what} alone")
     return values
 
 
@@ -149,7 +149,7 @@ def _validate_tool_done(values: dict[str, Any], node: YamlNode, what: str, check
             shown = shorten_text(values["id"])
             check.report_at(node, f'the tool "{shown}" has ended in line {line}: write an event for a second end')
         if "refused" in values and not check.has_dialect_key("refused"):
-            check.report_at(node, f"the dialect {check.dialect} cannot tell it: leave refused out of {what}")
+            check.report_at(node, f"the dialect {check.dialect} has no field for it: leave refused out of {what}")
         elif values.get("refused") and values.get("error") is None:
             check.report_at(node, f"{what} is refused without a word: write error, too")
     return {**_TOOL_DONE_DEFAULTS, **values}

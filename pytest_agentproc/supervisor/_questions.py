@@ -33,11 +33,11 @@ class OpenQuestions:
     MOST = 1000
     """This number of questions may be open. A further question is denied at once (F6)."""
 
-    def __init__(self, policy: Policy, tell: Callable[..., None]) -> None:
+    def __init__(self, policy: Policy, report_event: Callable[..., None]) -> None:
         limit = policy.nanoseconds()["permission_timeout"]
         assert limit is not None
         self._limit = limit
-        self._tell = tell
+        self._report_event = report_event
         self._open: dict[str, _OpenQuestion] = {}
 
     def __len__(self) -> int:
@@ -67,7 +67,7 @@ class OpenQuestions:
         """Forget a question."""
         open_question = self._open.pop(name, None)
         if open_question is not None:
-            self._tell(
+            self._report_event(
                 "withdrawn",
                 next(iter(open_question.owners), None),
                 open_question.question.title,
@@ -108,7 +108,7 @@ class HookTracker:
 
     Args:
         policy: its `hook_timeout`.
-        tell: reports events to the viewers, and to the code that calls the callbacks.
+        report_event: reports events to the viewers, and to the code that calls the callbacks.
     """
 
     LIFE = 300 * _SECOND_NS
@@ -121,11 +121,11 @@ class HookTracker:
     MAX_SIZE = 16 * 1024**2
     """So many characters of what is kept, where the newest stays always."""
 
-    def __init__(self, policy: Policy, tell: Callable[..., None]) -> None:
+    def __init__(self, policy: Policy, report_event: Callable[..., None]) -> None:
         limit = policy.nanoseconds()["hook_timeout"]
         assert limit is not None
         self._limit = limit
-        self._tell = tell
+        self._report_event = report_event
         self._registered: set[str] = set()
         self._waiting: dict[str, tuple[Hook, int]] = {}
         self._kept: deque[tuple[Hook, int, int]] = deque()
@@ -170,7 +170,7 @@ class HookTracker:
         """Take note that the agent wants no answer to a hook any more."""
         hook, _ = self._waiting.pop(name, (None, 0))
         if hook is not None:
-            self._tell("withdrawn", None, _format_hook_title(hook), hook=hook)
+            self._report_event("withdrawn", None, _format_hook_title(hook), hook=hook)
 
     # Calls of the caller.
 
@@ -228,7 +228,7 @@ class HookTracker:
         self._size -= self._kept.popleft()[2]
 
     def _request_callback(self, hook: Hook) -> None:
-        self._tell("hook", None, _format_hook_title(hook), hook=hook)
+        self._report_event("hook", None, _format_hook_title(hook), hook=hook)
 
 
 def _format_hook_title(hook: Hook) -> str:

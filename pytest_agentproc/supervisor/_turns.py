@@ -203,20 +203,23 @@ class OpenTurns:
     Args:
         policy: its `cancel_grace`, and the limits of what it holds.
         watchdog: the watchdog of the turn in flight.
-        tell: reports to the viewers: called with the kind, turn and text of a `SessionEvent`, and what else it holds.
+        report_event: reports to the viewers: called with the kind, turn and text of a `SessionEvent`, and its other
+            fields.
         has_handler: whether the caller answers questions; else they are denied at once (P7).
     """
 
-    def __init__(self, policy: Policy, watchdog: TurnWatchdog, tell: Callable[..., None], *, has_handler: bool) -> None:
+    def __init__(
+        self, policy: Policy, watchdog: TurnWatchdog, report_event: Callable[..., None], *, has_handler: bool
+    ) -> None:
         self.queue: deque[TurnRecord] = deque()
         self.flight: TurnRecord | None = None
         self.unacknowledged: TurnRecord | None = None
         self.watchdog = watchdog
         self.cancel_deadline: int | None = None
-        self.questions = OpenQuestions(policy, tell)
+        self.questions = OpenQuestions(policy, report_event)
         self.ended_with: tuple[int | None, bool, bool] = (None, False, True)
         self._limits = policy.nanoseconds()
-        self._tell = tell
+        self._report_event = report_event
         self._has_handler = has_handler
         self._kept = policy.max_transcript_bytes
         self._background = TurnAnswer(self._kept)
@@ -235,7 +238,7 @@ class OpenTurns:
     def queue_prompt(self, number: int, text: str) -> None:
         """Queue a prompt."""
         self.queue.append(TurnRecord(number, text, self._kept))
-        self._tell("prompt", number, text)
+        self._report_event("prompt", number, text)
 
     def deliver_next_prompt(self, now: int) -> bytes:
         """Put the next prompt in flight, if it may go."""
@@ -270,7 +273,7 @@ class OpenTurns:
         why = self.watchdog.explain_expiry(name, now)
         data = self._cancel_with_outcome(turn, outcome, now)
         error = f"{why}: the turn was cancelled, the agent lives on"
-        self._tell("error", turn.number, error)
+        self._report_event("error", turn.number, error)
         self._conclude_turn(turn, outcome, now, error)
         return data
 
@@ -319,7 +322,7 @@ class OpenTurns:
     def _show_message(self, number: int, pieces: str) -> None:
         """Show viewers a message whole that came in pieces only."""
         if pieces:
-            self._tell("message", number, pieces)
+            self._report_event("message", number, pieces)
 
     def _conclude_turn(self, turn: TurnRecord, outcome: Outcome, now: int, error: str = "") -> None:
         self._show_message(turn.number, turn.answered.end_message())
@@ -330,11 +333,11 @@ class OpenTurns:
         self._warn_of_cut_transcript(turn.number, turn.answered)
         status, forced, executable = self.ended_with
         result = turn.build_result(status, forced=forced, executable=executable)
-        self._tell("outcome", turn.number, outcome.value, result=result)
+        self._report_event("outcome", turn.number, outcome.value, result=result)
 
     def _warn_of_cut_transcript(self, number: int, answered: TurnAnswer) -> None:
         if answered.is_cut:
-            self._tell("warning", number, "transcript_truncated")
+            self._report_event("warning", number, "transcript_truncated")
 
     # Lines of the agent.
 
@@ -357,7 +360,7 @@ class OpenTurns:
 
     def show_replayed(self, replayed: HistoryReplayed) -> None:
         """Show viewers the past of a loaded session, which belongs to no turn (P5)."""
-        self._tell("past_prompt" if replayed.is_prompt else "past_message", None, replayed.text)
+        self._report_event("past_prompt" if replayed.is_prompt else "past_message", None, replayed.text)
 
     def _note_turn_begin(self, owners: tuple[int, ...], now: int) -> None:
         """Note when turns begin. Forget a background turn that said nothing when a prompt's turn continues."""
@@ -400,13 +403,13 @@ class OpenTurns:
         turn = self.flight
         if number == BACKGROUND_TURN_MARK:
             self._show_message(BACKGROUND_TURN_MARK, self._background.add_progress(progress))
-            self._tell(progress.kind, BACKGROUND_TURN_MARK, progress.text)
+            self._report_event(progress.kind, BACKGROUND_TURN_MARK, progress.text)
         elif turn is not None and turn.number == number:
             self._show_message(number, turn.answered.add_progress(progress))
             self.watchdog.note_progress(now)
-            self._tell(progress.kind, number, progress.text)
+            self._report_event(progress.kind, number, progress.text)
         else:
-            self._tell("late", number, progress.text)
+            self._report_event("late", number, progress.text)
 
     def handle_work(self, worked: WorkMeaning, now: int) -> bytes:
         """Follow the tools; a message of the turn in flight that asks for one of the host's is its end (A7).
@@ -430,7 +433,7 @@ class OpenTurns:
             return
         turn = self._find_live_turn(number)
         if turn is None:
-            self._tell("late", number, ended.text or "")
+            self._report_event("late", number, ended.text or "")
             return
         turn.has_ended = True
         if turn is self.flight:
@@ -445,7 +448,7 @@ class OpenTurns:
         self._show_message(BACKGROUND_TURN_MARK, said.end_message())
         result = said.build_result(ended, now)
         self._warn_of_cut_transcript(BACKGROUND_TURN_MARK, said)
-        self._tell("background", BACKGROUND_TURN_MARK, said.text or "", result=result)
+        self._report_event("background", BACKGROUND_TURN_MARK, said.text or "", result=result)
 
     def _return_words_to_background(self) -> None:
         """Give words to the background turn that they turned out to be of."""
@@ -487,7 +490,7 @@ class OpenTurns:
             self.watchdog.note_progress(now)
         is_asked = self._has_handler and not is_cancelled and not self.questions.is_full
         asked = question if is_asked or not self._has_handler else None
-        self._tell("question", owners[0] if owners else None, question.title, question=asked)
+        self._report_event("question", owners[0] if owners else None, question.title, question=asked)
         if not is_asked:
             return self._protocol.encode_answer(question, allowed=None if is_cancelled else False)
         self.questions.ask(question, owners, now)

@@ -85,7 +85,7 @@ class KeeperServer:
             argv, cwd, environment, mark = marshal.loads(file.read())
         # EOF on this pipe means success: exec closes it. Only a failed fork writes to it. So the host learns the error
         # of the exec itself, and not a later exit code of 127.
-        reported, tell = posix.pipe()
+        read_end, write_end = posix.pipe()
         pid = posix.fork()
         if pid == 0:
             failed = "cwd"
@@ -96,11 +96,11 @@ class KeeperServer:
                 failed = "argv"
                 execute_program(argv, environment)
             except BaseException as error:  # noqa: BLE001  # whatever it is, this fork must not live on
-                posix.write(tell, marshal.dumps((getattr(error, "errno", None) or _EINVAL, failed)))
+                posix.write(write_end, marshal.dumps((getattr(error, "errno", None) or _EINVAL, failed)))
             finally:
                 posix._exit(127)
-        posix.close(tell)
-        with open(reported, "rb") as file:
+        posix.close(write_end)
+        with open(read_end, "rb") as file:
             word = file.read()
         if word:
             posix.waitpid(pid, 0)
