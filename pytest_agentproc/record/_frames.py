@@ -76,7 +76,7 @@ class RepeatedFrames(NamedTuple):
         return f"the same {self.times} times more, {every}the last at {format_instant(self.last)}"
 
 
-def group_record(
+def group_events_by_instant(
     record: Record, source: ScenarioText | None = None
 ) -> Iterator[InstantFrame | SilentInterval | RepeatedFrames]:
     """Group what happened by its instants.
@@ -94,7 +94,7 @@ def group_record(
 def group_described_events(
     shown: Iterable[DescribedEvent], marked: Container[int] = ()
 ) -> Iterator[InstantFrame | SilentInterval | RepeatedFrames]:
-    """Group cells as `group_record` does those of a record.
+    """Group cells as `group_events_by_instant` does those of a record.
 
     Args:
         shown: the cells.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.record._cells import format_duration
-from pytest_agentproc.record._frames import SilentInterval, group_record
+from pytest_agentproc.record._frames import SilentInterval, group_events_by_instant
 from pytest_agentproc.record._record import Record
 from pytest_agentproc.record._text import TIMELINE_HEADING_ROW, TextRow, lay_out_columns, make_text_rows
 
@@ -54,7 +54,9 @@ class LiveRecord(Record):
         self._print_timeline_rows(
             [
                 *make_text_rows(
-                    frame for frame in group_record(part, self._scenario) if not isinstance(frame, SilentInterval)
+                    frame
+                    for frame in group_events_by_instant(part, self._scenario)
+                    if not isinstance(frame, SilentInterval)
                 )
             ]
         )

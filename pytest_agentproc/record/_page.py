@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from pytest_agentproc.record._cells import format_duration
-from pytest_agentproc.record._frames import InstantFrame, group_record
+from pytest_agentproc.record._frames import InstantFrame, group_events_by_instant
 from pytest_agentproc.record._page_lanes import build_life_lines
 from pytest_agentproc.record._page_rows import (
     DiagramDrawing,
@@ -158,7 +158,7 @@ def render_page(record: Record, scenario: _PageScenario, judged: PageVerdict) ->
         scenario: what was asked for; its lines and those of the diagram lead to each other.
         judged: what follows from both.
     """
-    shown = list(group_record(record, scenario))
+    shown = list(group_events_by_instant(record, scenario))
     cells = [pair.cell for frame in shown if isinstance(frame, InstantFrame) for pair in frame.pairs]
     lanes = build_life_lines(record.events, cells)
     clock = str(record.header.get("clock", "virtual"))

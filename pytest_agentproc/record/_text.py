@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_agentproc.record._cells import format_duration, format_instant
-from pytest_agentproc.record._frames import RepeatedFrames, SilentInterval, group_record
+from pytest_agentproc.record._frames import RepeatedFrames, SilentInterval, group_events_by_instant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -39,7 +39,7 @@ def render_text(record: Record, scenario: ScenarioText | None = None) -> str:
         record: what happened.
         scenario: shows each step as it is written in its file; without it by its name.
     """
-    return render_timeline(group_record(record, scenario))
+    return render_timeline(group_events_by_instant(record, scenario))
 
 
 def render_timeline(

@@ -36,7 +36,7 @@ _SLICE = 1.5
 _SHRINK = 2.0
 
 
-def open_scenarios() -> list[Scenario]:
+def load_scenarios_with_open_values() -> list[Scenario]:
     """Load the generic open scenarios."""
     return [scenario for scenario in load_all_bundled() if scenario.openings]
 
@@ -99,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = [
         fault for fault in DEFECTS.values() if fault.breaks in RULES and options.only in f"{fault.breaks} {fault.name}"
     ]
-    scenarios = open_scenarios()
+    scenarios = load_scenarios_with_open_values()
     found = 0
     with ScenarioRunner() as runner:
         for defect in chosen:

@@ -36,7 +36,7 @@ async def _supervise_with_warnings(order: RunRequest) -> dict[str, Any]:
     return {**await careful.supervise(order, careful.Run), "warnings": ["the agent was run", "and has ended"]}
 
 
-_NUMBERS = {
+_SUPERVISOR_LIMITS = {
     "inactivity_timeout": careful.SILENCE,
     "kill_grace": careful.LADDER,
     "linger_kill_grace": careful.LADDER,
@@ -47,7 +47,10 @@ _NUMBERS = {
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("subject", "backend"),
-    [(Function(_supervise_with_warnings, limits=_NUMBERS, dialects=["raw"]), "asyncio"), (at_once.subject, "trio")],
+    [
+        (Function(_supervise_with_warnings, limits=_SUPERVISOR_LIMITS, dialects=["raw"]), "asyncio"),
+        (at_once.subject, "trio"),
+    ],
     ids=["words-and-numbers-of-its-own", "kills-at-once-and-tells-little"],
 )
 def test_a_correct_supervisor_in_another_style_is_not_found_wrong(
@@ -102,7 +105,7 @@ _LONG = 10.0
 @pytest.mark.slow
 def test_a_supervisor_that_raises_in_some_settings_is_found(runner: ScenarioRunner) -> None:
     """A search by hand tries only the settings in which it gives an answer."""
-    subject = Function(_raise_at_vanished_process, limits=_NUMBERS, dialects=["raw"])
+    subject = Function(_raise_at_vanished_process, limits=_SUPERVISOR_LIMITS, dialects=["raw"])
     result = search(_PLAIN, subject, runs=40, seed=1, runner=runner)
     assert result.find is not None
     assert (result.find.key, result.find.reason) == (
@@ -115,7 +118,7 @@ def test_a_supervisor_that_raises_in_some_settings_is_found(runner: ScenarioRunn
 @pytest.mark.slow
 def test_a_supervisor_that_raises_where_a_time_is_moved_is_found(runner: ScenarioRunner) -> None:
     """The file as it stands is green on it."""
-    subject = Function(_raise_at_vanished_process, limits=_NUMBERS, dialects=["raw"])
+    subject = Function(_raise_at_vanished_process, limits=_SUPERVISOR_LIMITS, dialects=["raw"])
     text = "scenario: x\nagent: raw\nscript:\n  - silence: 1s\n  - exit: 3\nexpect: {outcome: failed}\n"
     result = explore(loads(text, "x.scenario.yaml"), subject, runs=40, seed=1, runner=runner)
     assert result.find is not None

@@ -23,7 +23,7 @@ SEQUENCES = {
     "a device string": b"\x1bP+q544e\x1b\\",
     "several": b"\x1b[0m" + TITLE + b" \x1b]9;4;0;\x07\x1b[?25h",
 }
-FRAMES = {
+LINE_BY_DIALECT = {
     "claude print": b'{"type": "result", "subtype": "success", "result": "x"}',
     "pi json": b'{"type": "agent_end", "messages": []}',
     "codex exec": b'{"type": "turn.completed", "usage": {}}',
@@ -42,11 +42,11 @@ def decode_line(variant: str, line: bytes) -> list[Any]:
     return [*(make_session_protocol(dialect, mode) if is_session else make_decoder(dialect, mode)).decode(line)]
 
 
-@pytest.mark.parametrize("variant", FRAMES)
+@pytest.mark.parametrize("variant", LINE_BY_DIALECT)
 @pytest.mark.parametrize("sequence", SEQUENCES.values(), ids=SEQUENCES)
 def test_an_escape_sequence_in_front_of_a_frame_costs_nothing(variant: str, sequence: bytes) -> None:
     """Programs write their title to stdout without a line break, and the next frame follows on the same line."""
-    assert decode_line(variant, sequence + FRAMES[variant]) == decode_line(variant, FRAMES[variant])
+    assert decode_line(variant, sequence + LINE_BY_DIALECT[variant]) == decode_line(variant, LINE_BY_DIALECT[variant])
 
 
 @pytest.mark.parametrize("line", [b'{"a": 1}%s', b'{"a": 1}%s{"b": 2}', b'{"a": 1} %s {"b": 2}'])

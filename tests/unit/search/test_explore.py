@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.search import SearchResult
     from pytest_agentproc.vocabulary import LimitsRequest, Policy
 
-_DOTS = """\
+_DRIPPING_SCENARIO = """\
 scenario: an agent that prints a dot now and then is at work
 agent: raw
 script:
@@ -184,8 +184,8 @@ def test_the_instants_that_a_file_expects_are_those_of_the_play_and_nothing_else
 def test_a_defect_is_found_in_a_file_that_it_passes_and_written_as_a_scenario() -> None:
     """One minute is too short for it; twice that is not, and the file's expectations allow as much."""
     subject = _build_defective_supervisor("duration-timeout")
-    assert judge_play(run_in_model(loads(_DOTS), subject)).verdict is Verdict.PASSED
-    result = _explore_text(_DOTS, subject)
+    assert judge_play(run_in_model(loads(_DRIPPING_SCENARIO), subject)).verdict is Verdict.PASSED
+    result = _explore_text(_DRIPPING_SCENARIO, subject)
     assert result.find is not None
     replay = "agentproc run found --defect duration-timeout"
     text = format_failure_scenario(
@@ -262,13 +262,15 @@ def test_a_tie_that_the_file_does_not_have_says_nothing_of_somebody_else() -> No
 def test_a_supervisor_that_does_right_is_never_red(monkeypatch: pytest.MonkeyPatch) -> None:
     """The reference moves with every move; if its instants did not count, each right one would be wrong."""
     foreign = _ForeignSupervisor(reference_supervisor())
-    for text in (_DOTS, _SILENT, _EXIT):
+    for text in (_DRIPPING_SCENARIO, _SILENT, _EXIT):
         result = _explore_text(text, foreign, runner=foreign)
         assert result.find is None
         assert result.counted is not None
         assert result.counted >= _SEVERAL
     monkeypatch.setattr("pytest_agentproc.search._exploration.find_instants", lambda *_: None)
-    result = _explore_text(_DOTS.replace("agent: raw", "agent: {dialect: raw, chunk: 4 KiB}"), foreign, runner=foreign)
+    result = _explore_text(
+        _DRIPPING_SCENARIO.replace("agent: raw", "agent: {dialect: raw, chunk: 4 KiB}"), foreign, runner=foreign
+    )
     assert result.counted is not None
     assert result.counted < _SEVERAL
 

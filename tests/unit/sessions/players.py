@@ -55,7 +55,7 @@ class Player:
         self.seen.append(number)
         self.waiting.append(number)
 
-    def make_words(self) -> str:
+    def make_marked_text(self) -> str:
         """Give words that say whose they are."""
         return f"w{self.running}." if self.running else "bg."
 
@@ -111,16 +111,16 @@ class PiPlayer(Player):
             self.stage.print_lines({"type": "agent_start"})
 
     def do_speak(self, good: bool) -> None:
-        self.stage.end_message(self.make_words(), "toolUse")
+        self.stage.end_message(self.make_marked_text(), "toolUse")
 
     def do_end(self, good: bool) -> None:
-        words, self.running = self.make_words(), None
+        words, self.running = self.make_marked_text(), None
         self.stage.answer_and_settle(words, "stop" if good else "error")
 
     def do_settle(self, good: bool) -> None:
         number = self.cancels.pop(0)
         if self.running is not None:
-            words, self.running = self.make_words(), None
+            words, self.running = self.make_marked_text(), None
             self.stage.answer_and_settle(words, "stop" if good else "aborted")
         self.stage.answer_abort(number)
 
@@ -150,7 +150,7 @@ class AcpPlayer(Player):
         self.stage.print_lines({"jsonrpc": "2.0", "id": 0, "result": {"protocolVersion": 1}})
 
     def do_speak(self, good: bool) -> None:
-        content = {"type": "text", "text": self.make_words()}
+        content = {"type": "text", "text": self.make_marked_text()}
         update = {"sessionUpdate": "agent_message_chunk", "content": content}
         self.stage.print_lines({"jsonrpc": "2.0", "method": "session/update", "params": {"update": update}})
 
@@ -211,7 +211,7 @@ class ClaudePlayer(Player):
             self.stage.print_lines({"type": "system", "subtype": "init", "session_id": "s"})
 
     def do_speak(self, good: bool) -> None:
-        content = [{"type": "text", "text": self.make_words()}]
+        content = [{"type": "text", "text": self.make_marked_text()}]
         self.stage.print_lines({"type": "assistant", "message": {"content": content}})
 
     def do_end(self, good: bool) -> None:
@@ -220,7 +220,7 @@ class ClaudePlayer(Player):
         fields = {
             "subtype": subtype,
             "is_error": not good,
-            "result": self.make_words(),
+            "result": self.make_marked_text(),
             **self._build_prompt_names(),
             **own,
         }
