@@ -25,6 +25,7 @@ from pytest_agentproc.subjects._command import (
     make_placeholder_values,
     make_run_folder,
     record_end,
+    record_given_up,
 )
 from pytest_agentproc.subjects._driven_sessions import ACTIONS_OF_DRIVEN_CLIENTS, SessionDriver
 from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND
@@ -93,7 +94,7 @@ class _AcpEditorClient(Client):
         os.set_blocking(self._to, False)
         self._end = os.pidfd_open(self._pid)
         self.stack.callback(os.close, self._end)
-        self.stack.callback(self._record_end)
+        self.stack.push(self._record_end)
         self._group = await self.enter_context(anyio.create_task_group())
         self.stack.callback(self._group.cancel_scope.cancel)
         for task in (self._stderr.read_until_cancelled, self._read_messages, self._wait_for_end):
@@ -234,10 +235,13 @@ class _AcpEditorClient(Client):
                 answer = {"error": {"code": _RPC_INVALID_PARAMS, "message": f"session/request_permission: {error!r}"}}
         await self._send_message({"id": message["id"], **answer})
 
-    def _record_end(self) -> None:
+    def _record_end(self, error_type: type[BaseException] | None, *_error: object) -> None:
         if self._ended.is_set():
             self._stderr.read_available()
             record_end(self.order, self.order.keeper.reap(self._pid), self._stderr.tail_text)
+        elif error_type is not None and issubclass(error_type, anyio.get_cancelled_exc_class()):
+            self._stderr.read_available()
+            record_given_up(self.order, self._stderr.tail_text)
 
     def _close_stdin(self) -> None:
         if self._to >= 0:

@@ -248,7 +248,13 @@ class Command:
                 raise AdapterError(
                     f"{error.filename} could not be started: {error.strerror}\n{_HOW_TO_NAME_AN_EXECUTABLE}"
                 ) from None
-            await _wait_for_end(pid, (told, rest))
+            try:
+                await _wait_for_end(pid, (told, rest))
+            except anyio.get_cancelled_exc_class():
+                # The traceback that explains why a supervisor hangs is often on its stderr.
+                rest.read_available()
+                record_given_up(order, rest.tail_text)
+                raise
             status = keeper.read_status(pid)
             keeper.reap(pid)
             return status, told.data.decode(errors="replace"), rest.tail_text
@@ -360,6 +366,12 @@ def record_end(order: RunRequest, status: int, stderr: str) -> None:
     ended = f"exits with code {status}" if status >= 0 else f"dies of {format_signal_name(-status)}"
     end_of_program = {"program": ended, "status": status, "stderr": stderr}
     order.trace(order.clock.instant(), "m", {"process": "supervisor", **end_of_program})
+
+
+def record_given_up(order: RunRequest, stderr: str) -> None:
+    """Note in the record that the program has not ended, and the end of what it printed on stderr."""
+    given_up = {"program": "is given up", "status": 0, "stderr": stderr}
+    order.trace(order.clock.instant(), "m", {"process": "supervisor", **given_up})
 
 
 def make_run_folder(base: str, prompt: str) -> str:

@@ -11,7 +11,7 @@ import pytest
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import _acp_program, load_command_file
-from pytest_agentproc.verdict import Verdict, judge_play
+from pytest_agentproc.verdict import Verdict, explain_play, judge_play
 from tests.bundled import load_bundled
 
 if TYPE_CHECKING:
@@ -210,3 +210,31 @@ def test_a_program_may_use_all_its_graces_at_the_close(runner: ScenarioRunner, t
     played = runner.play(load_bundled("session-close-kills-an-agent-that-ignores-term[acp]"), load_command_file(file))
     judgement = judge_play(played, is_reference=False)
     assert judgement.verdict is Verdict.PASSED, judgement.rows
+
+
+RUN = """\
+scenario: an agent answers
+agent: raw
+script: [{say: hello}]
+expect: {outcome: completed}
+"""
+
+HANGS = """\
+import sys, threading
+print("no licence", file=sys.stderr, flush=True)
+threading.Event().wait()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sessions", ["", 'sessions = "acp"\n'], ids=["run", "session"])
+def test_the_stderr_of_a_program_that_never_returns_is_shown(
+    sessions: str, runner: ScenarioRunner, tmp_path: Path
+) -> None:
+    """The traceback of a thread or a callback is often why a program hangs."""
+    (tmp_path / "hangs.py").write_text(HANGS)
+    file = tmp_path / "mine.toml"
+    file.write_text(f'command = "{sys.executable} {tmp_path}/hangs.py {{agent}}"\n{sessions}', "utf-8")
+    played = runner.play(loads(CRASH if sessions else RUN), load_command_file(file))
+    text = explain_play(played, judge_play(played).rows)
+    assert "  the program is given up, and on its stderr stands\n    no licence\n" in text
