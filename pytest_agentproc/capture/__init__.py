@@ -15,7 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pytest_agentproc.capture._capture_files import CaptureResult, redact_record, write_capture_files
+    from pytest_agentproc.capture._capture_files import CapturedFiles, redact_record, write_capture_files
     from pytest_agentproc.capture._draft import ScenarioDraft, draft_scenario_from_recording, list_agent_input
     from pytest_agentproc.capture._guesses import normalize_output_line
     from pytest_agentproc.capture._identity import AgentIdentity, identify_agent
@@ -30,7 +30,7 @@ __all__ = [
     "LOG_DIALECTS",
     "AgentIdentity",
     "AgentInput",
-    "CaptureResult",
+    "CapturedFiles",
     "ProgramStartError",
     "RecordedMoment",
     "RedactedSecret",
@@ -61,7 +61,7 @@ _PUBLIC_NAMES_BY_MODULE = {
     "_replay": ("AgentInput", "ReplayStage", "replay_agent"),
     "_identity": ("AgentIdentity", "identify_agent"),
     "_targets": ("check_scenario_output_path", "require_linux"),
-    "_capture_files": ("CaptureResult", "redact_record", "write_capture_files"),
+    "_capture_files": ("CapturedFiles", "redact_record", "write_capture_files"),
 }
 
 

@@ -26,7 +26,7 @@ _STREAM_BY_EVENT_CODE = {"o": "stdout", "e": "stderr", "i": "stdin"}
 
 
 @dataclass(frozen=True)
-class CaptureResult:
+class CapturedFiles:
     """What was written.
 
     Args:
@@ -101,7 +101,7 @@ def write_capture_files(
     dialect: str = "",
     mode: str = "",
     shorten: int | None = None,
-) -> CaptureResult:
+) -> CapturedFiles:
     """Redact a record and write it, and the scenario that does the same.
 
     Args:
@@ -135,7 +135,7 @@ def write_capture_files(
     text += cut
     claim = f"{PurePath(words[0]).name} as it was recorded"
     draft: ScenarioDraft = draft_scenario_from_recording(out, events, identity, text, claim)
-    return CaptureResult(out, kept, redactor.redacted_secrets, redactor.too_short, [*cut, *draft.notes], count)
+    return CapturedFiles(out, kept, redactor.redacted_secrets, redactor.too_short, [*cut, *draft.notes], count)
 
 
 def _format_printable_line(words: str) -> str:

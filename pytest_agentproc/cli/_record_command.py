@@ -53,7 +53,7 @@ def run_command(options: argparse.Namespace) -> int:
     capture.identify_agent(options.program, b"", options.dialect, options.mode)
     env = dict(os.environ)
 
-    def write(record: Record) -> capture.CaptureResult:
+    def write(record: Record) -> capture.CapturedFiles:
         how = {"dialect": options.dialect, "mode": options.mode, "shorten": options.shorten}
         return capture.write_capture_files(record, options.program, out, env=env, **how)
 
@@ -67,7 +67,7 @@ def run_command(options: argparse.Namespace) -> int:
     return code
 
 
-def _describe_capture(result: capture.CaptureResult) -> list[str]:
+def _describe_capture(result: capture.CapturedFiles) -> list[str]:
     """Put into words what was written."""
     lines = [f"wrote {result.scenario} and {result.record}"]
     lines += [f"redacted {secret}" for secret in result.redacted] or ["redacted nothing: no secret was found"]

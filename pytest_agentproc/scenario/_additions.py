@@ -214,7 +214,7 @@ def add_step(language: ScenarioLanguage, step: ScriptStep, origin: str) -> Scena
     """Give the language with one step more; arguments and errors as `add_dialect`."""
     others = {name: entry.kind.origin for name, entry in language.steps.items() if isinstance(entry.kind, _AddedStep)}
     _require_free_name("step", step.name, STEP_ENTRY_BY_NAME, others)
-    kind = _EncodedStepType(step, origin) if step.expand is None else _ExpandedStepType(step, origin)
+    kind = _EncodedStepType(step, origin) if step.expand is None else _ShorthandStepType(step, origin)
     build = kind.build if isinstance(kind, _EncodedStepType) else None
     entry = StepEntry(step.name, kind, f"{step.doc} ({origin})", build=build)
     return replace(language, steps={**language.steps, step.name: entry})
@@ -265,7 +265,7 @@ class _EncodedStepType(_AddedStep):
 
 
 @dataclass(frozen=True)
-class _ExpandedStepType(_AddedStep):
+class _ShorthandStepType(_AddedStep):
     """A step that stands for others, and gives way to them."""
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> tuple[WrittenStep, ...]:

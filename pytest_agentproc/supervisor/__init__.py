@@ -18,8 +18,8 @@ from __future__ import annotations
 from pytest_agentproc.supervisor._agent_lifecycle import (
     RestartCounter,
     SessionDeciders,
+    SessionSettings,
     SessionStatus,
-    SessionTask,
     StatusRules,
 )
 from pytest_agentproc.supervisor._artifact_files import Artifacts, FileStore, FolderStore, RunHeader
@@ -34,7 +34,7 @@ from pytest_agentproc.supervisor._events import (
     SessionEvent,
     TurnResult,
 )
-from pytest_agentproc.supervisor._machine import Deciders, RunMachine, RunTask
+from pytest_agentproc.supervisor._machine import Deciders, RunMachine, RunSettings
 from pytest_agentproc.supervisor._questions import HookTracker, OpenQuestions
 from pytest_agentproc.supervisor._result import Result, report_session, summarize_view
 from pytest_agentproc.supervisor._router import Transcript, TurnRouter
@@ -77,14 +77,14 @@ __all__ = [
     "Result",
     "RunHeader",
     "RunMachine",
-    "RunTask",
+    "RunSettings",
     "SendSignal",
     "Session",
     "SessionDeciders",
     "SessionDriver",
     "SessionEvent",
+    "SessionSettings",
     "SessionStatus",
-    "SessionTask",
     "Setting",
     "StatusRules",
     "StdinFeeder",

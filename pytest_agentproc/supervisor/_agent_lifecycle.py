@@ -136,7 +136,7 @@ class StatusRules:
 
 
 @dataclass(frozen=True, slots=True)
-class SessionTask:
+class SessionSettings:
     """The settings of a session: the agent's command (for messages), its dialect, its beginning, its limits.
 
     `has_handler` says that the caller answers the agent's questions.
@@ -184,7 +184,7 @@ class AgentLifecycle(ProcessMachine):
     feeder: Outbox
     session_id: str | None
 
-    def __init__(self, task: SessionTask, deciders: SessionDeciders | None = None) -> None:
+    def __init__(self, task: SessionSettings, deciders: SessionDeciders | None = None) -> None:
         chosen_deciders = self._made = deciders or SessionDeciders()
         self.task = task
         self.policy = task.policy.adapt_to_session()

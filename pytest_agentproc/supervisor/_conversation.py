@@ -36,7 +36,7 @@ from pytest_agentproc.vocabulary import Outcome
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.supervisor._agent_lifecycle import SessionDeciders, SessionTask
+    from pytest_agentproc.supervisor._agent_lifecycle import SessionDeciders, SessionSettings
     from pytest_agentproc.supervisor._events import CallerIntent, MachineCommand, MachineEvent
     from pytest_agentproc.supervisor.dialects import SessionMeaning, TaskMeaning
 
@@ -48,7 +48,7 @@ _MEANINGS_OF_TOOL_WORK = (Asked, Compaction, Nested, ToolEnded, ToolStarted)
 class Conversation(AgentLifecycle):
     """Supervise one session."""
 
-    def __init__(self, task: SessionTask, deciders: SessionDeciders | None = None) -> None:
+    def __init__(self, task: SessionSettings, deciders: SessionDeciders | None = None) -> None:
         self.state = SessionStatus.STARTING
         self.session_id: str | None = None
         self.noise = 0

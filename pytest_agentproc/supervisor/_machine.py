@@ -61,7 +61,7 @@ _OUTCOME_TOOL_USE = Outcome.TOOL_USE
 
 
 @dataclass(frozen=True, slots=True)
-class RunTask:
+class RunSettings:
     """The settings of a run: its dialect and mode, the bytes for the agent's stdin, its limits.
 
     `argv` is the agent's command, for messages.
@@ -101,7 +101,7 @@ class Deciders:
 class RunMachine(ProcessMachine):
     """Supervise one run."""
 
-    def __init__(self, task: RunTask, deciders: Deciders | None = None) -> None:
+    def __init__(self, task: RunSettings, deciders: Deciders | None = None) -> None:
         chosen_deciders = deciders or Deciders()
         self.state = RunState.STARTING
         self.task = task

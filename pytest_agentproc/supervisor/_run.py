@@ -13,7 +13,7 @@ from pytest_agentproc.clock import SystemClock, current_clock
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.supervisor._artifact_files import Artifacts, FolderStore, RunHeader
 from pytest_agentproc.supervisor._driver import Abandonment, Driver
-from pytest_agentproc.supervisor._machine import Deciders, RunMachine, RunTask
+from pytest_agentproc.supervisor._machine import Deciders, RunMachine, RunSettings
 from pytest_agentproc.supervisor._spawn import check_command, make_spawner
 from pytest_agentproc.vocabulary import Dialect, Policy
 
@@ -74,7 +74,7 @@ async def run_once(
     policy = _make_run_policy(dialect, policy, timeout, chosen_deciders)
     clock = clock or current_clock() or SystemClock()
     data = prompt.encode() if isinstance(prompt, str) else prompt
-    machine = RunMachine(RunTask(dialect, data, policy, mode, argv), chosen_deciders)
+    machine = RunMachine(RunSettings(dialect, data, policy, mode, argv), chosen_deciders)
     kept = None
     if artifacts is not None:
         store = FolderStore(artifacts) if isinstance(artifacts, (str, os.PathLike)) else artifacts

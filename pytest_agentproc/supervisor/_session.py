@@ -15,7 +15,7 @@ import anyio
 from pytest_agentproc.clock import SystemClock, current_clock
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.supervisor import _events as machine_events
-from pytest_agentproc.supervisor._agent_lifecycle import SessionDeciders, SessionTask
+from pytest_agentproc.supervisor._agent_lifecycle import SessionDeciders, SessionSettings
 from pytest_agentproc.supervisor._conversation import Conversation
 from pytest_agentproc.supervisor._events import SessionEvent, TurnResult
 from pytest_agentproc.supervisor._router import MAX_KEPT_EVENT_CHARS, Transcript, count_result_characters
@@ -459,7 +459,7 @@ async def open_session(
     own = uuid.uuid4().hex if key is None else key
     setting = Setting(str(Path.cwd() / (cwd or "")), own, tuple((hooks or {}).items()), continues=continues)
     limits = policy or Policy.for_dialect(name)
-    task = SessionTask(argv, dialect, mode, limits, setting, has_handler=permission is not None)
+    task = SessionSettings(argv, dialect, mode, limits, setting, has_handler=permission is not None)
     chosen_deciders = deciders or SessionDeciders()
     machine = Conversation(task, chosen_deciders)
     session = Session(machine, clock, permission, chosen_deciders.transcript())

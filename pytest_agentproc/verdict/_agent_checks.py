@@ -158,7 +158,7 @@ def _check_cwd(given: Mapping[str, Any], wanted: Mapping[str, str]) -> Finding:
 def _check_stdin(played: PlayResult, wanted: Mapping[str, str]) -> Finding:
     if not was_agent_started(played.record):
         return Finding(Verdict.NOT_EXERCISED, "no agent was started")
-    read = [event.data["bytes"] for event in played.record.events if event.code == "i" and _is_stdin_read(event.data)]
+    read = [event.data["bytes"] for event in played.record.events if event.code == "i" and _is_stdin_event(event.data)]
     if any(isinstance(data, Payload) for data in read):
         size = sum(len(data) for data in read)
         return Finding(Verdict.NOT_EXERCISED, f"{size} bytes, more than the record keeps of one instant")
@@ -167,7 +167,7 @@ def _check_stdin(played: PlayResult, wanted: Mapping[str, str]) -> Finding:
     return Finding.from_comparison(fits=is_text_matching(text, wanted), seen=quote(text), hint=hint)
 
 
-def _is_stdin_read(data: Mapping[str, Any]) -> bool:
+def _is_stdin_event(data: Mapping[str, Any]) -> bool:
     return data["process"] == "agent" and "bytes" in data
 
 

@@ -14,7 +14,7 @@ from pytest_agentproc.supervisor import (
     SessionDeciders,
     SessionDriver,
     SessionEvent,
-    SessionTask,
+    SessionSettings,
 )
 from pytest_agentproc.supervisor import _events as machine_events
 from pytest_agentproc.supervisor.dialects import Setting
@@ -154,7 +154,7 @@ class Stage:
         self.wakeup = _InMemoryWakeup()
         self.is_over = False
         setting = Setting("/work", "key", continues=continues)
-        task = SessionTask(["agent"], dialect, "", policy or Policy(), setting, has_handler=handler)
+        task = SessionSettings(["agent"], dialect, "", policy or Policy(), setting, has_handler=handler)
         self.machine = Conversation(task, deciders)
         self.session = Session(self.machine, SystemClock(), None)
         self.driver = SessionDriver(self.machine, self._spawn, self.wakeup, lambda: self.now, self._receive_event)

@@ -30,7 +30,7 @@ from pytest_agentproc.harness.model._in_memory_model import (
     SessionHost,
 )
 from pytest_agentproc.record import Record, add_session_to_trace
-from pytest_agentproc.supervisor import Conversation, RunHeader, RunMachine, RunTask, SessionTask, Setting
+from pytest_agentproc.supervisor import Conversation, RunHeader, RunMachine, RunSettings, SessionSettings, Setting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -209,7 +209,7 @@ def add_run_to_model(
     prompt = scenario.prompt if scenario.prompt_by == "stdin" else ""
     dialect = scenario.added_dialect or scenario.dialect
     argv = ("agent", *build_command_line(scenario))
-    machine = RunMachine(RunTask(dialect, prompt.encode(), bound.policy, scenario.mode, argv), subject.deciders)
+    machine = RunMachine(RunSettings(dialect, prompt.encode(), bound.policy, scenario.mode, argv), subject.deciders)
     keep = kept.log_event if kept else None
     spawn = _make_spawner(model, bound)
     model.drivers.append(model.driver_type(machine, spawn, model.now, model.record.add, keep))
@@ -227,7 +227,7 @@ def add_sessions_to_model(model: InMemoryModel, bound: BoundScenario, subject: _
 
 def _add_session_to_model(model: InMemoryModel, bound: BoundScenario, subject: _NamedDeciders) -> SessionHost:
     scenario = bound.scenario
-    task = SessionTask(
+    task = SessionSettings(
         ("agent", *build_command_line(scenario)),
         scenario.added_dialect or scenario.dialect,
         scenario.mode,

@@ -55,7 +55,7 @@ def begin_report(config: pytest.Config) -> None:
     except OSError as error:
         raise pytest.UsageError(f"--agentproc-report={name}: {error.strerror}: name a folder to write to") from None
     if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(_IndexWriter(folder), _INDEX_WRITER_PLUGIN_NAME)
+        config.pluginmanager.register(_PageIndexWriter(folder), _INDEX_WRITER_PLUGIN_NAME)
 
 
 def forget_earlier_pages(node: pytest.Item) -> None:
@@ -183,7 +183,7 @@ class _FailureNotes:
         return report
 
 
-class _IndexWriter:
+class _PageIndexWriter:
     """Collects the pages from the reports of all tests, and writes their index."""
 
     def __init__(self, folder: Path) -> None:

@@ -78,7 +78,7 @@ class ClaudePrintDecoder(ObjectDecoder):
         finished = Finished(
             ok,
             final=True,
-            error="" if ok else _find_error(event),
+            error="" if ok else _read_error_message(event),
             model=self._model,
             usage=usage if isinstance(usage, dict) else None,
             text=text or None,
@@ -87,7 +87,7 @@ class ClaudePrintDecoder(ObjectDecoder):
         return [*meanings, finished]
 
 
-def _find_error(event: dict[str, Any]) -> str:
+def _read_error_message(event: dict[str, Any]) -> str:
     errors = event.get("errors")
     text = "; ".join(str(error) for error in errors) if isinstance(errors, list) else ""
     return text or as_text(event.get("result")) or str(event.get("subtype") or "error")

@@ -227,7 +227,7 @@ class ClaudeSessionProtocol(JsonSessionProtocol):
             marks,
             text if isinstance(text, str) else None,
             stop if isinstance(stop, str) else None,
-            "" if ok else _find_error(value),
+            "" if ok else _read_error_message(value),
             usage=usage if isinstance(usage, dict) else None,
         )
         return [*self._begin_unprompted_turn(), *_select_tool_meanings(self._readers.end_messages()), ended]
@@ -237,7 +237,7 @@ def _select_tool_meanings(meanings: list[Meaning]) -> list[SessionMeaning]:
     return [meaning for meaning in meanings if isinstance(meaning, _MEANINGS_OF_TOOLS)]
 
 
-def _find_error(value: dict[str, Any]) -> str:
+def _read_error_message(value: dict[str, Any]) -> str:
     errors = value.get("errors")
     if isinstance(errors, list) and errors:
         return "; ".join(str(error) for error in errors)

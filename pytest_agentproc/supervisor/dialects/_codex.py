@@ -32,7 +32,7 @@ class CodexDecoder(ObjectDecoder):
     def _read_event(self, kind: str, event: dict[str, Any]) -> list[Meaning]:
         if kind == "error":
             self._erred = True
-            return [Failure(_find_error(event))]
+            return [Failure(_read_error_message(event))]
         recovered: list[Meaning] = [Failure("")] if self._erred else []
         self._erred = False
         return [*recovered, self._read_turn_event(kind, event)]
@@ -43,7 +43,7 @@ class CodexDecoder(ObjectDecoder):
             return Finished(True, final=True, usage=usage if isinstance(usage, dict) else None)
         if kind == "turn.failed":
             error = event.get("error")
-            return Finished(False, final=True, error=_find_error(error if isinstance(error, dict) else {}))
+            return Finished(False, final=True, error=_read_error_message(error if isinstance(error, dict) else {}))
         item = event.get("item")
         if kind in ("item.started", "item.completed") and isinstance(item, dict):
             return _read_item(kind, item)
@@ -60,5 +60,5 @@ def _read_item(kind: str, item: dict[str, Any]) -> Meaning:
     return ToolStarted(number, what) if kind == "item.started" else ToolEnded(number)
 
 
-def _find_error(event: dict[str, Any]) -> str:
+def _read_error_message(event: dict[str, Any]) -> str:
     return str(event.get("message") or "error")

@@ -83,7 +83,7 @@ class GeminiStreamDecoder(ObjectDecoder):
         model = _find_model(stats, lambda used: used.get("total_tokens")) or self._model
         if event.get("status") == "success":
             return Finished(True, final=True, model=model, usage=stats)
-        message = _find_error(event.get("error")) or str(event.get("status") or "error")
+        message = _read_error_message(event.get("error")) or str(event.get("status") or "error")
         return Finished(False, final=True, error=message, model=model, usage=stats)
 
 
@@ -140,7 +140,7 @@ def _read_answer(found: dict[str, Any]) -> list[Meaning]:
     if isinstance(response, str):
         stats = stats if isinstance(stats, dict) else None
         meanings.append(Message(response, model=_find_model(stats, _was_used_as_main_model), usage=stats))
-    error = _find_error(found.get("error"))
+    error = _read_error_message(found.get("error"))
     return [*meanings, Failure(error)] if error else meanings
 
 
@@ -158,7 +158,7 @@ def _find_model(stats: dict[str, Any] | None, answered: Any) -> str | None:
     return names[0] if len(names) == 1 else None
 
 
-def _find_error(error: object) -> str:
+def _read_error_message(error: object) -> str:
     if isinstance(error, dict):
         return str(error.get("message") or error.get("type") or "error")
     return str(error) if error else ""

@@ -66,7 +66,7 @@ class JsonRpcSessionProtocol(JsonSessionProtocol):
         number, result = value["id"], value.get("result")
         is_ours = isinstance(number, int) and not isinstance(number, bool)
         return self._read_own_response(
-            number if is_ours else -1, result if isinstance(result, dict) else {}, _find_error(value)
+            number if is_ours else -1, result if isinstance(result, dict) else {}, _read_error_message(value)
         )
 
     @abstractmethod
@@ -78,7 +78,7 @@ class JsonRpcSessionProtocol(JsonSessionProtocol):
         return [ImmediateReply(encode_line({**self.header, "id": value["id"], "error": error}))]
 
 
-def _find_error(value: dict[str, Any]) -> str:
+def _read_error_message(value: dict[str, Any]) -> str:
     if "error" not in value:
         return ""
     error = value["error"]

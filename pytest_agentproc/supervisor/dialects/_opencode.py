@@ -35,7 +35,7 @@ class OpencodeDecoder(ObjectDecoder):
 
     def _read_event(self, kind: str, event: dict[str, Any]) -> list[Meaning]:
         if kind == "error":
-            return [Finished(False, final=False, error=_find_error(event.get("error")))]
+            return [Finished(False, final=False, error=_read_error_message(event.get("error")))]
         part = event.get("part")
         return _read_part(kind, part if isinstance(part, dict) else {})
 
@@ -54,7 +54,7 @@ def _read_part(kind: str, part: dict[str, Any]) -> list[Meaning]:
     return [Other(kind)]
 
 
-def _find_error(error: object) -> str:
+def _read_error_message(error: object) -> str:
     if not isinstance(error, dict):
         return "error"
     data = error.get("data")

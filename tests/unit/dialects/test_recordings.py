@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_agentproc.supervisor import LineSplitter, Outcome, Policy, RunMachine, RunTask
+from pytest_agentproc.supervisor import LineSplitter, Outcome, Policy, RunMachine, RunSettings
 from pytest_agentproc.supervisor import _events as machine_events
 from pytest_agentproc.supervisor.dialects import MalformedLine, Noise, Setting, make_decoder, make_session_protocol
 from tests.architecture.sources import ROOT
@@ -126,7 +126,7 @@ CODEX: dict[str, tuple[Outcome, int, str | None, int | None]] = {
 @pytest.mark.parametrize("name", CODEX)
 def test_a_recorded_run_of_codex_comes_to_what_it_was(name: str) -> None:
     """Outcome, exit code, text and tokens of a run whose lines come at the recorded instants."""
-    machine, status, at = RunMachine(RunTask("codex", policy=Policy())), None, 0
+    machine, status, at = RunMachine(RunSettings("codex", policy=Policy())), None, 0
     machine.feed(machine_events.RunStarted(), 0)
     machine.feed(machine_events.AgentSpawned(7), 0)
     for text in (DATA / "runs" / f"codex-{name}.jsonl").read_text("utf-8").splitlines():

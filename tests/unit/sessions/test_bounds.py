@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from pytest_agentproc.clock import SystemClock
-from pytest_agentproc.supervisor import Conversation, Outcome, Policy, Session, SessionEvent, SessionTask, TurnResult
+from pytest_agentproc.supervisor import (
+    Conversation,
+    Outcome,
+    Policy,
+    Session,
+    SessionEvent,
+    SessionSettings,
+    TurnResult,
+)
 from pytest_agentproc.supervisor import _events as machine_events
 from pytest_agentproc.supervisor._streams import Outbox
 from pytest_agentproc.supervisor._turns import TurnAnswer
@@ -24,7 +32,7 @@ LONG = "x" * 1024**2
 
 def build_session() -> Session:
     """Make a session as its caller has it, without a driver."""
-    return Session(Conversation(SessionTask(["agent"], "pi")), SystemClock(), None)
+    return Session(Conversation(SessionSettings(["agent"], "pi")), SystemClock(), None)
 
 
 def test_events_without_words_fill_the_transcript_too() -> None:

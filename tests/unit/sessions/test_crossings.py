@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from pytest_agentproc.clock import SystemClock
-from pytest_agentproc.supervisor import Conversation, Question, Session, SessionEvent, SessionTask
+from pytest_agentproc.supervisor import Conversation, Question, Session, SessionEvent, SessionSettings
 from pytest_agentproc.supervisor import _events as machine_events
 from tests.unit.session_stage import Stage
 
@@ -107,7 +107,7 @@ def test_a_session_that_is_over_is_closed() -> None:
 
 def test_stop_does_not_wait_for_the_next_agent() -> None:
     """The agent has ended and the next one is there before the caller that stopped it is woken."""
-    machine = Conversation(SessionTask(["agent"], "pi"))
+    machine = Conversation(SessionSettings(["agent"], "pi"))
     machine.has_agent = True
     session, _ = build_session(machine)
 
@@ -131,7 +131,7 @@ def test_a_handler_that_breaks_in_any_way_refuses(broken: Callable[[], type[Base
         raise broken()
 
     async def host() -> None:
-        session = Session(Conversation(SessionTask(["agent"], "acp", has_handler=True)), SystemClock(), handler)
+        session = Session(Conversation(SessionSettings(["agent"], "acp", has_handler=True)), SystemClock(), handler)
         session.set_driver(told)  # type: ignore[arg-type]
         async with anyio.create_task_group() as group:
             group.start_soon(session.answer_agent, group)

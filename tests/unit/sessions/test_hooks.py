@@ -17,7 +17,7 @@ from pytest_agentproc.supervisor import (
     Session,
     SessionDeciders,
     SessionEvent,
-    SessionTask,
+    SessionSettings,
     open_session,
 )
 from pytest_agentproc.supervisor import _events as machine_events
@@ -273,7 +273,7 @@ def decide_with_callback(
     callback: Callable[[Hook], Awaitable[bool | None]], event: str = "PreToolUse", *, withdrawn: bool = False
 ) -> tuple[list[machine_events.CallerIntent], tuple[str, ...]]:
     """Have a callback called; give what the session then says, and its warnings."""
-    session = Session(Conversation(SessionTask(["agent"], "claude")), SystemClock(), None)
+    session = Session(Conversation(SessionSettings(["agent"], "claude")), SystemClock(), None)
     driver = RememberingDriver()
     session.set_driver(driver)  # type: ignore[arg-type]
     hook = Hook("r", "mine", event)

@@ -15,7 +15,7 @@ from pytest_agentproc.supervisor import (
     Question,
     Session,
     SessionEvent,
-    SessionTask,
+    SessionSettings,
     open_session,
     run_once,
 )
@@ -140,7 +140,7 @@ def test_the_handler_of_a_withdrawn_question_is_cancelled(*, begun: bool) -> Non
             seen.append("cancelled")
         return True
 
-    session = Session(Conversation(SessionTask(["agent"], "acp", has_handler=True)), SystemClock(), handler)
+    session = Session(Conversation(SessionSettings(["agent"], "acp", has_handler=True)), SystemClock(), handler)
     session.set_driver(Told())  # type: ignore[arg-type]
     question = Question("q", "rm")
 

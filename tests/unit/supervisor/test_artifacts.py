@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.harness._supervise import MemoryStore
-from pytest_agentproc.supervisor import Artifacts, FileStore, FolderStore, Result, RunHeader, RunMachine, RunTask
+from pytest_agentproc.supervisor import Artifacts, FileStore, FolderStore, Result, RunHeader, RunMachine, RunSettings
 from pytest_agentproc.supervisor import _events as machine_events
 from pytest_agentproc.supervisor.dialects import Failure, Finished, Line, Meaning, Message, Noise, Other, Resumed
 from pytest_agentproc.vocabulary import ARTIFACT_TEXTS, RESULT_FIELD_TEXTS, Policy
@@ -27,7 +27,7 @@ HEADLINE = RunHeader(
 
 def build_artifacts(store: FileStore) -> tuple[Artifacts, RunMachine]:
     """Make a keeper beside a machine whose agent was started."""
-    machine = RunMachine(RunTask("raw", b"", Policy()))
+    machine = RunMachine(RunSettings("raw", b"", Policy()))
     machine.feed(machine_events.RunStarted(), HEADLINE.started)
     machine.feed(machine_events.AgentSpawned(7), HEADLINE.started)
     return Artifacts(store, HEADLINE), machine
@@ -269,7 +269,7 @@ def test_two_stores_in_one_directory_keep_apart(tmp_path: Path) -> None:
 
 def test_a_run_that_its_caller_gave_up_is_stopped_or_what_it_was() -> None:
     """A result that was there before stands; a kill is forced, an exit that was never seen is the agent's own."""
-    stopped = RunMachine(RunTask("raw", b"", Policy()))
+    stopped = RunMachine(RunSettings("raw", b"", Policy()))
     stopped.feed(machine_events.RunStarted(), 0)
     stopped.feed(machine_events.AgentSpawned(7), 0)
     stopped.stop(SECOND, -9, "given up")
@@ -277,7 +277,7 @@ def test_a_run_that_its_caller_gave_up_is_stopped_or_what_it_was() -> None:
     assert (result.outcome, result.exit_code, result.agent_status, result.forced) == ("stopped", 130, -9, True)
     assert (result.error, result.elapsed) == ("given up", SECOND)
 
-    completed = RunMachine(RunTask("pi", b"", Policy()))
+    completed = RunMachine(RunSettings("pi", b"", Policy()))
     completed.feed(machine_events.RunStarted(), 0)
     completed.feed(machine_events.AgentSpawned(7), 0)
     event = {"type": "message_end", "message": {"role": "assistant", "content": "done", "stopReason": "stop"}}
@@ -287,7 +287,7 @@ def test_a_run_that_its_caller_gave_up_is_stopped_or_what_it_was() -> None:
     assert (result.outcome, result.exit_code, result.agent_status, result.forced) == ("completed", 0, 0, False)
     assert (result.error, result.elapsed, result.text) == ("", SECOND, "done")
 
-    unstarted = RunMachine(RunTask("raw", b"", Policy()))
+    unstarted = RunMachine(RunSettings("raw", b"", Policy()))
     unstarted.stop(0, None, "given up")
     result = unstarted.build_result(0)
     assert (result.outcome, result.exit_code, result.agent_status, result.forced) == ("stopped", 130, None, False)

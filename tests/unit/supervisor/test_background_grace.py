@@ -14,7 +14,7 @@ from pytest_agentproc.supervisor import (
     Policy,
     Result,
     RunMachine,
-    RunTask,
+    RunSettings,
     SendSignal,
 )
 from pytest_agentproc.supervisor import _events as machine_events
@@ -27,7 +27,7 @@ RESULT = {"type": "result", "subtype": "success", "result": "done"}
 
 def build_finished_run(*lines: dict[str, Any], grace: float = 60.0, deciders: Deciders | None = None) -> RunMachine:
     """Have an agent print these lines, and its result after a second."""
-    machine = RunMachine(RunTask("claude", b"", Policy(background_grace=grace)), deciders)
+    machine = RunMachine(RunSettings("claude", b"", Policy(background_grace=grace)), deciders)
     machine.feed(machine_events.RunStarted(), 0)
     machine.feed(machine_events.AgentSpawned(7), 0)
     for line in (*lines, RESULT):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_agentproc.supervisor import Outcome, Policy, RunMachine, RunTask
+from pytest_agentproc.supervisor import Outcome, Policy, RunMachine, RunSettings
 from pytest_agentproc.supervisor import _events as machine_events
 from pytest_agentproc.supervisor.dialects import Compaction, Other, TurnProgress, make_decoder, make_session_protocol
 from tests.unit.session_stage import Stage
@@ -28,7 +28,7 @@ def encode_line(event: dict[str, Any]) -> bytes:
 
 def build_running_machine(dialect: str, *events: dict[str, Any], policy: Policy = LIMITS) -> RunMachine:
     """Have an agent print these events, one each second from its start on."""
-    machine = RunMachine(RunTask(dialect, b"", policy))
+    machine = RunMachine(RunSettings(dialect, b"", policy))
     machine.feed(machine_events.RunStarted(), 0)
     machine.feed(machine_events.AgentSpawned(7), 0)
     for number, event in enumerate(events):

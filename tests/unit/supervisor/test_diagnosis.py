@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_agentproc.supervisor import Policy, RunMachine, RunTask
+from pytest_agentproc.supervisor import Policy, RunMachine, RunSettings
 from pytest_agentproc.supervisor import _events as machine_events
 from pytest_agentproc.supervisor._ending import append_stderr, explain_exit, explain_start, prefix_command
 from tests.unit.session_stage import Stage
@@ -14,7 +14,7 @@ SECOND = 1_000_000_000
 
 def find_error(dialect: str, *events: object) -> str:
     """Give the error of a run whose agent starts at 1 s; each further event comes a second after the one before."""
-    machine = RunMachine(RunTask(dialect, b"", Policy()))
+    machine = RunMachine(RunSettings(dialect, b"", Policy()))
     machine.feed(machine_events.RunStarted(), SECOND)
     machine.feed(machine_events.AgentSpawned(7), SECOND)
     for number, event in enumerate(events, 2):
@@ -128,7 +128,7 @@ def test_a_start_without_an_error_number_names_none() -> None:
 
 def test_a_run_that_cannot_start_names_the_command_and_the_error_number() -> None:
     """As a session does (P6)."""
-    machine = RunMachine(RunTask("raw", argv=("pi", "--mode", "json")))
+    machine = RunMachine(RunSettings("raw", argv=("pi", "--mode", "json")))
     machine.feed(machine_events.RunStarted(), 0)
     machine.feed(machine_events.SpawnFailed(2, "pi: No such file or directory"), 0)
     assert machine.error == "pi --mode json: pi: No such file or directory (errno 2)"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.supervisor import Driver, RunMachine, RunTask, SendSignal
+from pytest_agentproc.supervisor import Driver, RunMachine, RunSettings, SendSignal
 from pytest_agentproc.supervisor import _events as machine_events
 from pytest_agentproc.supervisor._machine import RunState
 from pytest_agentproc.vocabulary import Outcome, Policy
@@ -27,7 +27,7 @@ STOP = {"type": "message_end", "message": {"role": "assistant", "content": "done
 
 def build_running_machine(dialect: str = "raw", prompt: bytes = b"") -> RunMachine:
     """Make a machine whose agent was started at zero."""
-    machine = RunMachine(RunTask(dialect, prompt, POLICY))
+    machine = RunMachine(RunSettings(dialect, prompt, POLICY))
     assert machine.feed(machine_events.RunStarted(), 0) == [machine_events.SpawnAgent()]
     stdin: list[MachineCommand] = (
         [machine_events.WatchStream("stdin", True)] if prompt else [machine_events.CloseStdin()]
@@ -209,7 +209,7 @@ def test_an_agent_that_needs_no_prompt_may_leave_it() -> None:
 @pytest.mark.parametrize(("errno", "code"), [(2, 127), (13, 126), (7, 126)])
 def test_an_agent_that_cannot_be_started_ends_the_run(errno: int, code: int) -> None:
     """There is nothing to sweep and nothing to reap (P6)."""
-    machine = RunMachine(RunTask("raw", b"prompt", POLICY))
+    machine = RunMachine(RunSettings("raw", b"prompt", POLICY))
     machine.feed(machine_events.RunStarted(), 5)
     assert machine.feed(machine_events.SpawnFailed(errno, "agent: no"), 5) == [machine_events.FinishRun()]
     assert (machine.state, machine.deadline) == (RunState.DONE, None)
@@ -226,7 +226,7 @@ class Log(RunMachine):
     """A machine with fixed answers, which writes down what it is fed."""
 
     def __init__(self, answers: dict[type[Any], list[MachineCommand]], pages: list[Any]) -> None:
-        super().__init__(RunTask())
+        super().__init__(RunSettings())
         self._fixed = answers
         self._pages = pages
 

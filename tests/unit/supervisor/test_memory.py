@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_agentproc.supervisor import Outcome, Policy, RunMachine, RunTask, _tools
+from pytest_agentproc.supervisor import Outcome, Policy, RunMachine, RunSettings, _tools
 from pytest_agentproc.supervisor import _events as machine_events
 from pytest_agentproc.supervisor._streams import OutputTail, Transcript
 from pytest_agentproc.supervisor.dialects import Line, Message, Noise, _claude_messages, _gemini, make_decoder
@@ -42,7 +42,7 @@ DELTA = b'{"type":"message","role":"assistant","content":"ab","delta":true}\n'
 
 def build_running_machine(dialect: str = "raw", mode: str = "", policy: Policy = SMALL) -> RunMachine:
     """Make a machine whose agent was started."""
-    machine = RunMachine(RunTask(dialect, policy=policy, mode=mode))
+    machine = RunMachine(RunSettings(dialect, policy=policy, mode=mode))
     machine.feed(machine_events.RunStarted(), 0)
     machine.feed(machine_events.AgentSpawned(1), 0)
     return machine

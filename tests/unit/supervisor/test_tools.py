@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.supervisor import Completion, OutcomeRules, RunMachine, RunTask, SendSignal, ToolTracker, Watchdog
+from pytest_agentproc.supervisor import (
+    Completion,
+    OutcomeRules,
+    RunMachine,
+    RunSettings,
+    SendSignal,
+    ToolTracker,
+    Watchdog,
+)
 from pytest_agentproc.supervisor import _events as machine_events
 from pytest_agentproc.supervisor._machine import RunState
 from pytest_agentproc.supervisor.dialects import Asked, Failure, Message, Nested, ToolEnded, ToolStarted
@@ -37,7 +45,9 @@ def build_watchdog(short: float | None, long: float | None) -> Watchdog:
 
 def build_running_machine(**limits: Any) -> RunMachine:
     """Make a machine whose claude was started at zero."""
-    machine = RunMachine(RunTask("claude", b"", Policy(inactivity_timeout=10.0, internal_tool_timeout=60.0, **limits)))
+    machine = RunMachine(
+        RunSettings("claude", b"", Policy(inactivity_timeout=10.0, internal_tool_timeout=60.0, **limits))
+    )
     machine.feed(machine_events.RunStarted(), 0)
     machine.feed(machine_events.AgentSpawned(7), 0)
     return machine
