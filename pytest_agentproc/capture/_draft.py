@@ -417,7 +417,7 @@ def _write_and_check_draft(
     try:
         steps = convert_recording_to_steps(events, identity, draft.add_file)
     except FakeReplyMismatch:
-        draft.notes.append("it answers what it hears with other words")
+        draft.notes.append("it answers its input with other words")
         return draft
     head = [
         *(f"# {line}" for line in comments),

@@ -35,8 +35,12 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Say what the command takes."""
     parser.add_argument("--out", required=True, metavar="FILE", help="the scenario to write: NAME.scenario.yaml")
-    parser.add_argument("--dialect", default="", metavar="DIALECT", help="what it speaks; else its name tells, or raw")
-    parser.add_argument("--mode", default="", metavar="MODE", help="the dialect's variant; else the arguments tell")
+    parser.add_argument(
+        "--dialect", default="", metavar="DIALECT", help="its wire format; by default its name decides, or it is raw"
+    )
+    parser.add_argument(
+        "--mode", default="", metavar="MODE", help="the dialect's variant; by default the arguments decide"
+    )
     parser.add_argument(
         "--terminal", action="store_true", help="run it in a terminal of its own: one stream, no stderr"
     )

@@ -233,7 +233,9 @@ class PlayResult:
             return self.polling.undecided
         is_about_it = any(expectation.value == "input_failed" for expectation in self.bound.scenario.expected)
         if is_about_it and any(event.data.get("kept") == "stdin" for event in self.record.events):
-            return "nobody is told that the agent closed its stdin, a file or one that another program holds"
+            return (
+                "the supervisor cannot see that the agent closed its stdin: it is a file, or another program holds it"
+            )
         return ""
 
     @property

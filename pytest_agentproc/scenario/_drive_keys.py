@@ -55,7 +55,7 @@ class DriveItem:
 def _make_prompt(values: dict[str, Any], node: YamlNode, what: str, check: FileCheck) -> str:
     prompt = read_text_value(values)
     if "\0" in prompt and check.prompt_by == "argv" and not check.is_session:
-        check.report_at(node, f"{what} has a NUL in it, which no argument can carry: tell the agent with prompt: stdin")
+        check.report_at(node, f"{what} has a NUL in it, which no argument can carry: write prompt: stdin under agent")
     return prompt
 
 

@@ -221,10 +221,8 @@ class EnvironmentMappingType:
 def _validate_question(values: dict[str, Any], node: YamlNode, what: str, check: FileCheck) -> dict[str, Any]:
     kind = next(kind for kind in ANSWERS_BY_KIND if kind in values)
     if values.get("answer", "none") not in ANSWERS_BY_KIND[kind]:
-        check.report_at(
-            node,
-            f"{what}: a {kind} is never told {values['answer']}: known are {join_choices(ANSWERS_BY_KIND[kind])}",
-        )
+        known = join_choices(ANSWERS_BY_KIND[kind])
+        check.report_at(node, f"{what}: a {kind} never gets the answer {values['answer']}: known are {known}")
     if values.get("answer") == "none" and "after" in values:
         check.report_at(node, f"what was never answered has no time: leave after out of {what}")
     return values

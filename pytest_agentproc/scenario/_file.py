@@ -121,7 +121,7 @@ def _validate_agent(values: dict[str, Any], node: YamlNode, _what: str, check: F
             lambda dialect, mode: bool(dialect.states) and mode in dialect.session_protocols
         )
         check.report_at(
-            node, f"the dialect {record.name} tells no states in mode {mode}: known by {join_choices(able)}"
+            node, f"the dialect {record.name} reports no states in mode {mode}: known by {join_choices(able)}"
         )
     return {**values, "mode": mode}
 
@@ -289,7 +289,7 @@ AGENT_VALUE_TYPE = EitherType(
                 f"if absent {MAX_WRITE_BYTES} B, and 64 KiB of more than that",
             ),
             Key("partials", FlagType(), "whether claude is asked for partial messages; true if absent"),
-            Key("states", FlagType(), "whether claude is asked to tell its session's state; false if absent"),
+            Key("states", FlagType(), "whether claude is asked to report its session's state; false if absent"),
             Key(
                 "flags",
                 ChoiceType(("any",)),

@@ -411,9 +411,7 @@ def _check_results_of_abandoned_run(expected: tuple[UnboundExpectation, ...], ch
     """Report a value that a supervisor would have to give to a caller that has left."""
     for expectation in expected:
         if expectation.key.partition(".")[0] in _RUN_REPORT_FIELD_NAMES:
-            message = (
-                f"nobody hears the {expectation.key} of a run that is abandoned: leave it out, and say who is left"
-            )
+            message = f"an abandoned run reports no {expectation.key}: leave it out, and expect leaks instead"
             check.report_problem(expectation.line, expectation.column, message)
 
 

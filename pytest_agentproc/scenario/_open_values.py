@@ -40,7 +40,7 @@ DOC_BY_OPEN_WORD = {
     "any_order": "all of these steps, in any order; a plain run takes that of the file",
     "some_of": "any of these steps, in their order; a plain run takes all",
 }
-_PLAIN_DATA_KEYS = frozenset({"event", "input", "told", "params", "usage"})
+_PLAIN_DATA_KEYS = frozenset({"event", "input", "request_fields", "params", "usage"})
 """Keys whose values are data as it stands: a mapping with such a word in it is no open value there."""
 
 MAX_OPEN_VALUE_OPTIONS = 20

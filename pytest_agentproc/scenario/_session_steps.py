@@ -243,9 +243,9 @@ def _validate_ask(values: dict[str, Any], node: YamlNode, what: str, check: File
         if key in values and "permission" in values:
             check.report_at(node, f"only a hook has an {key}: leave {key} out of {what}")
     if "output" in values and "hook" in values and values.get("event") != "PostToolUse":
-        check.report_at(node, f"only PostToolUse tells what a tool gave: leave output out of {what}")
-    if "told" in values and ("hook" in values or not check.has_dialect_key("told")):
-        check.report_at(node, f"only claude's permissions are asked for with more: leave told out of {what}")
+        check.report_at(node, f"only PostToolUse has the output of a tool: leave output out of {what}")
+    if "request_fields" in values and ("hook" in values or not check.has_dialect_key("request_fields")):
+        check.report_at(node, f"only claude's permissions have request_fields: leave request_fields out of {what}")
     if "for" in values and not check.has_dialect_key("for"):
         check.report_at(node, f"the dialect {check.dialect} takes no question back: leave for out of {what}")
     if "unanswered" in values and "for" not in values:
@@ -274,8 +274,8 @@ def compile_ask_step(step: WrittenStep, scope: CompileContext) -> list[ProgramSt
     fields = {"kind": kind, "name": value[kind], "id": value.get("id"), "event": value.get("event", "PreToolUse")}
     if "output" in value:
         fields["output"] = value["output"]
-    if "told" in value:
-        fields["told"] = value["told"]
+    if "request_fields" in value:
+        fields["request_fields"] = value["request_fields"]
     if "for" in value:
         fields["for"] = scope.evaluate_time(value["for"])
     branches = (scope.compile_steps(value.get(name, ())) for name in ("allowed", "denied", "unanswered"))
@@ -302,7 +302,7 @@ ASK_STEP_TYPE = FieldsType(
         Key("hook", TextType("NAME", may_be_empty=False), "the id of the hook that the agent calls (claude)"),
         Key("event", ChoiceType(("PreToolUse", "PostToolUse", "Stop")), "the event of the hook; PreToolUse if absent"),
         Key("output", TextType(), "the output of the tool, for PostToolUse"),
-        Key("told", PlainDataType(), "more fields of the request for a permission (claude)"),
+        Key("request_fields", PlainDataType(), "more fields of the request for a permission (claude)"),
         Key("id", TextType("ID", may_be_empty=False), "the id of the request; one of its own if absent"),
         Key("allowed", ScriptStepsType(), "the steps after an answer that allows it; none if absent"),
         Key("denied", ScriptStepsType(), "the steps after an answer that denies it; none if absent"),
@@ -334,10 +334,10 @@ _WHEN_EVENT_FORMS = "eof, epipe, cancel or {signal: TERM}"
 def _report_unreceivable_event(node: YamlNode, what: str, check: FileCheck) -> None:
     """Report an event that only the agent of a session receives; if the mode itself is wrong, report nothing."""
     if check.depth:
-        check.report_at(node, f"a spawned process hears no {what}: only the agent does")
+        check.report_at(node, f"a spawned process receives no {what}: only the agent does")
     elif check.mode and not check.is_session:
         known = join_choices(check.language.session_modes)
-        check.report_at(node, f"the dialect {check.dialect} hears no {what} in mode {check.mode}: known by {known}")
+        check.report_at(node, f"the dialect {check.dialect} receives no {what} in mode {check.mode}: known by {known}")
 
 
 @dataclass(frozen=True)
@@ -386,7 +386,7 @@ class _AcknowledgedEventWordType(ChoiceType):
             able = check.language.list_dialect_modes_with(
                 lambda record, mode: word in record.keys and mode in record.session_protocols
             )
-            check.report_at(node, f"{who} tells {text}: known by {join_choices(able)}")
+            check.report_at(node, f"{who} reports {text}: known by {join_choices(able)}")
         return word
 
 
@@ -409,7 +409,7 @@ def _validate_handshake(values: dict[str, Any], node: YamlNode, _what: str, chec
         for key, what in _MEANING_BY_HANDSHAKE_KEY.items():
             if key in values and not check.has_dialect_key(key):
                 able = join_choices(name for name, record in check.language.all_dialects.items() if key in record.keys)
-                check.report_at(node, f"the dialect {check.dialect} tells no {what}: only {able} does")
+                check.report_at(node, f"the dialect {check.dialect} reports no {what}: only {able} does")
     return values
 
 
@@ -439,7 +439,7 @@ HANDSHAKE_STEP_TYPE = EitherType(
         (
             Key("after", TimeType(positive=True), "how long its answer takes"),
             Key("error", TextType(may_be_empty=False), "why it is refused"),
-            Key("version", WholeNumberType(0, 65535), "the version of the protocol that it tells; 1 unless told (acp)"),
+            Key("version", WholeNumberType(0, 65535), "the version of the protocol that it reports; 1 if absent (acp)"),
             Key(
                 "history",
                 ListOfType(_HISTORY_ITEM_TYPE),

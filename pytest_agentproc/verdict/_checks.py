@@ -130,7 +130,9 @@ def _check_exit_code(played: PlayResult, observed: int, wanted: int) -> Finding:
     status = _facts.find_end_status(played.record)
     own = status is not None and observed in status.list_exit_codes()
     hint = (
-        f"{observed} is how the agent ended, which agent_status tells; exit_code is the supervisor's own" if own else ""
+        f"{observed} is how the agent ended, which agent_status reports; exit_code is the supervisor's own"
+        if own
+        else ""
     )
     return Finding.from_comparison(fits=observed == wanted, seen=str(observed), hint=hint)
 

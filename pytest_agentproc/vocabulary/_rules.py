@@ -200,7 +200,7 @@ _ALL_RULES = (
         name="B4",
         demands="a hook is called once, even if it fired early; its tool waits, at most hook_timeout",
         why=(
-            "A hook that fires before its callback exists is lost, and the client never hears about the tool. If the "
+            "A hook that fires before its callback exists is lost, and the client never learns about the tool. If the "
             "missing answer counts as consent, a tool runs that the callback would have refused."
         ),
         report="https://github.com/agentclientprotocol/claude-agent-acp/pull/353",

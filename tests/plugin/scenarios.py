@@ -51,7 +51,7 @@ two.scenario.yaml:9: an agent says hello and exits with code 3
   exit_code: failed  two.scenario.yaml:10
     expected  0
     seen      3
-              (3 is how the agent ended, which agent_status tells; exit_code is the supervisor's own)
+              (3 is how the agent ended, which agent_status reports; exit_code is the supervisor's own)
   passed: leaks
   the agent's last step: two.scenario.yaml:7: - exit: 3
 """

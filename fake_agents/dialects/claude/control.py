@@ -105,7 +105,7 @@ def encode_question_request(question: ClientQuestion, call: dict[str, Any], abou
         )
     fields = {"tool_name": call["name"], "display_name": call["name"], "input": call["input"]}
     about_it = {key: call["input"][key] for key in ("description",) if key in call["input"]}
-    more = {"permission_suggestions": [], **question.fields.get("told", {}), "tool_use_id": call["id"]}
+    more = {"permission_suggestions": [], **question.fields.get("request_fields", {}), "tool_use_id": call["id"]}
     return _encode_control_request(question, {"subtype": "can_use_tool", **fields, **about_it, **more})
 
 

@@ -141,7 +141,7 @@ def test_every_kind_of_event_has_words() -> None:
         r"""
 time  supervisor                                             agent and descendants
  0 s                                                         closes stdout
-                                                             nobody is told that its stdin is closed
+                                                             its stdin is closed, and no process sees that
                                                              stderr, 2 B "�\n"  [line 2]
                                                              finds stderr broken
       writes stdin, 2 KiB

@@ -223,7 +223,7 @@ def test_a_session_of_a_contributed_dialect_is_one(package: Callable[..., Dialec
     language = extend_language(package(protocol=PROTOCOL))
     able = "claude session, pi rpc, codex app-server, acp session or toy chat"
     assert list_problems("wait_for: prompt 1", language=language) == [
-        f"4:15: the dialect toy hears no prompt in mode plain: known by {able}"
+        f"4:15: the dialect toy receives no prompt in mode plain: known by {able}"
     ]
     made = load_scenario("wait_for: prompt 1", "answer: hi", agent="{dialect: toy, mode: chat}", language=language)
     assert made.is_session

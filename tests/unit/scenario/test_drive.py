@@ -207,7 +207,7 @@ def test_a_mistake_in_a_handler_is_reported_with_its_place(handler: str, agent: 
 def test_only_claude_can_be_asked_for_its_states() -> None:
     """A dialect that has none would be asked for nothing."""
     (reported,) = list_problems("[{prompt: a}]", agent="{dialect: pi, mode: rpc, states: true}")
-    assert reported == "2:8: the dialect pi tells no states in mode rpc: known by claude session"
+    assert reported == "2:8: the dialect pi reports no states in mode rpc: known by claude session"
 
 
 def test_a_handler_can_be_several() -> None:

@@ -35,7 +35,7 @@ UNSEEN = {
     "abandoned-when": "of two keys beside another one is needed, and that in a run",
     "acp-only": _BY_DIALECT,
     "asks-for-ever": _BY_DIALECT,
-    "asks-told": _BY_DIALECT,
+    "asks-request-fields": _BY_DIALECT,
     "continues": _BY_DIALECT,
     "history-unloaded": _ELSEWHERE,
     "host": "an empty mapping is one of the type",

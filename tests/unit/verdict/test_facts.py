@@ -198,7 +198,7 @@ def test_the_agents_status_is_read_from_its_death(
     assert judge_one_key("agent_status", wanted, events=events)[::2] == (verdict, observed)
 
 
-TOLD = " is how the agent ended, which agent_status tells; exit_code is the supervisor's own"
+TOLD = " is how the agent ended, which agent_status reports; exit_code is the supervisor's own"
 
 
 @pytest.mark.parametrize(
