@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,6 +85,10 @@ class _BrokerProcess(subprocess.Popen[bytes]):
     """The broker: virtual time, in which an async test may make the first fake, does not wait for it."""
 
     serves_host = True
+
+
+_BROKER_END_SECONDS = 10.0
+"""The broker is dead of its KILL by then, on any machine."""
 
 
 class ScenarioRunner:
@@ -339,15 +344,17 @@ class ScenarioRunner:
 
     def close(self) -> None:
         """End the decoys, the broker, and with it every fake that is left, and remove the files."""
-        self._preload.close()
-        self._decoys.close()
-        if self._broker is not None:
-            self._broker.kill()
-            self._broker.wait()
-            self._broker = None
-        if self._workshop is not None:
-            self._workshop.close()
-            self._workshop = None
+        # A Ctrl-C may come in any of these steps. The steps after it run all the same, or the files would be left.
+        with ExitStack() as steps:
+            if self._workshop is not None:
+                steps.callback(self._workshop.close)
+            if self._broker is not None:
+                steps.callback(self._broker.wait, _BROKER_END_SECONDS)
+                for _ in range(2):  # the first kill may be the step that the Ctrl-C keeps from its end
+                    steps.callback(self._broker.kill)
+            steps.callback(self._decoys.close)
+            steps.callback(self._preload.close)
+        self._workshop = self._broker = None
 
     def _forget_clock(self) -> None:
         self._clock = None
