@@ -13,6 +13,12 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.clock import SystemClock, VirtualClock, bind_socket_in, is_debugged, register_debugger_listener
 from pytest_agentproc.errors import AgentprocError, KitError, UsageError
 from pytest_agentproc.harness._faults import map_probe_answers, require_startable_fakes
+from pytest_agentproc.harness._limit_binding import (
+    ReferenceResults,
+    UnstatedLimitResults,
+    bind_to_subject,
+    list_agent_scenarios,
+)
 from pytest_agentproc.harness._pace import (
     NotForRealTime,
     RunForecast,
@@ -36,12 +42,6 @@ from pytest_agentproc.harness._play_result import (
 )
 from pytest_agentproc.harness._preload import PreloadRunner, UnreachableSupervisor
 from pytest_agentproc.harness._signal_guard import Decoys
-from pytest_agentproc.harness._stated_limits import (
-    ReferenceResults,
-    UnstatedLimitResults,
-    bind_to_subject,
-    list_agent_scenarios,
-)
 from pytest_agentproc.harness._supervise import (
     ArtifactDirectory,
     explain_no_virtual_time,
@@ -350,11 +350,11 @@ class ScenarioRunner:
                 steps.callback(self._workshop.close)
             if self._broker is not None:
                 steps.callback(self._broker.wait, _BROKER_END_SECONDS)
-                for _ in range(2):  # the first kill may be the step that the Ctrl-C keeps from its end
+                for _ in range(2):  # the Ctrl-C may come in the first kill, before the signal is sent
                     steps.callback(self._broker.kill)
             steps.callback(self._decoys.close)
             steps.callback(self._preload.close)
-        self._workshop = self._broker = None
+            self._workshop = self._broker = None
 
     def _forget_clock(self) -> None:
         self._clock = None

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import subprocess
-from typing import TYPE_CHECKING
+from operator import attrgetter
 
 import anyio
 import pytest
 
 from pytest_agentproc.clock import _virtual
 from pytest_agentproc.clock._participant import Participant
+from pytest_agentproc.harness import ScenarioRunner
 from tests.process.stand import Stand, is_gone, list_open_descriptors
-
-if TYPE_CHECKING:
-    from pytest_agentproc.harness import ScenarioRunner
 
 
 def leave_two_agents_running(runner: ScenarioRunner) -> tuple[Stand, list[subprocess.Popen[bytes]]]:
@@ -68,3 +66,29 @@ def test_ctrl_c_at_one_agent_s_end_ends_the_others(runner: ScenarioRunner, monke
     first.close()
     assert started[0].wait() == -9
     started[1].wait()
+
+
+@pytest.mark.parametrize("step", ["_preload.close", "_decoys.close", "_broker.kill", "_broker.wait"])
+def test_ctrl_c_while_a_runner_is_closed_leaves_nothing(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The steps of the close after the one that is interrupted run all the same: no folder and no process is left."""
+    runner = ScenarioRunner()
+    stand, started = leave_two_agents_running(runner)
+    stand.close()
+    assert [process.wait() for process in started] == [-9, -9]
+    broker, workshop = runner._broker, runner._workshop  # noqa: SLF001
+    assert broker is not None
+    assert workshop is not None
+    owner, _, name = step.partition(".")
+    part = attrgetter(owner)(runner)
+    real, interrupts = getattr(part, name), [raise_keyboard_interrupt]
+
+    def interrupt_first_call(*args: object) -> object:
+        return interrupts.pop()() if interrupts else real(*args)
+
+    monkeypatch.setattr(part, name, interrupt_first_call)
+    with pytest.raises(KeyboardInterrupt):
+        runner.close()
+    assert not workshop.folder.exists()
+    assert is_gone(broker.pid)
+    broker.wait()
+    runner.close()
