@@ -125,16 +125,16 @@ def write_capture_files(
     printed = b"".join(event.data["bytes"] for event in events if _is_stream_chunk(event, "o"))
     sent = b"".join(event.data["bytes"] for event in events if _is_stream_chunk(event, "i"))
     identity = identify_agent(words, printed, dialect, mode, stdin=sent)
-    text = [
+    comments = [
         f"recorded: {_format_printable_line(' '.join(words))}",
         *(f"redacted: {secret}" for secret in redactor.redacted_secrets),
     ]
     if count:
-        text.append(f"shortened: {count} texts to {shorten} characters")
+        comments.append(f"shortened: {count} texts to {shorten} characters")
     cut = [clean.header["cut"]] if "cut" in clean.header else []
-    text += cut
+    comments += cut
     claim = f"{PurePath(words[0]).name} as it was recorded"
-    draft: ScenarioDraft = draft_scenario_from_recording(out, events, identity, text, claim)
+    draft: ScenarioDraft = draft_scenario_from_recording(out, events, identity, comments, claim)
     return CapturedFiles(out, kept, redactor.redacted_secrets, redactor.too_short, [*cut, *draft.notes], count)
 
 

@@ -86,7 +86,7 @@ def generate_step_candidates(
     Args:
         lines: what was printed, from here on.
         meanings: what the decoder says of each.
-        printed_text: the pieces of the text in hand that were told already.
+        printed_text: the pieces of the current text that were printed already.
     """
     ahead = [meaning for some in meanings[:_MAX_LINES_TO_LOOK_AHEAD] for meaning in some]
     texts = _list_unique_texts(getattr(meaning, "text", None) for meaning in ahead)[:4]

@@ -90,7 +90,7 @@ def identify_agent(
     words = list(argv[1:])
     if not mode:
         mode = next(
-            (mode for mode, reported in record.told_by.items() if _has_command_line_option(reported, words)),
+            (mode for mode, expected in record.identifying_words.items() if _has_command_line_option(expected, words)),
             record.default_mode,
         )
     if mode not in record.modes:
@@ -110,9 +110,9 @@ def identify_agent(
     )
 
 
-def _has_command_line_option(reported: str, words: list[str]) -> bool:
+def _has_command_line_option(expected: str, words: list[str]) -> bool:
     """Say whether a command line has a word, or an option and its value, in either form."""
-    option, _, value = reported.partition(" ")
+    option, _, value = expected.partition(" ")
     if not value:
         return option in words
     return f"{option}={value}" in words or (option, value) in itertools.pairwise(words)

@@ -438,7 +438,7 @@ class Redactor:
             covered.mask_ranges(ranges, secret)
         for source, target, size in find_continued_texts(data):
             covered.copy_mask_to_text(source, target, size)
-        for secret in covered.told.values():
+        for secret in covered.secret_by_place.values():
             secret.places[place] += 1
         return bytes(covered.data)
 
@@ -512,7 +512,7 @@ class _RedactionMask:
 
     def __init__(self, data: bytes) -> None:
         self.data = bytearray(data)
-        self.told: dict[int, RedactedSecret] = {}
+        self.secret_by_place: dict[int, RedactedSecret] = {}
         """Of which secret the placeholder is that begins at a place."""
         self._mask = bytearray(len(data))
 
@@ -527,7 +527,7 @@ class _RedactionMask:
         ]
         if not places:
             return
-        self.told[places[0]] = secret
+        self.secret_by_place[places[0]] = secret
         filling = secret.placeholder.encode()[: len(places)].ljust(len(places), b"x")
         for place, byte in zip(places, filling, strict=True):
             self.data[place] = byte
@@ -537,12 +537,12 @@ class _RedactionMask:
         """Put on a text what stands on the text that continues it."""
         for run in _MASKED_RUN_PATTERN.finditer(self._mask, source, source + size):
             start, end = run.start() - source + target, run.end() - source + target
-            for place in [at for at in range(start, end) if at in self.told]:
-                del self.told[place]
-            self.told[start] = self.told.get(run.start()) or self._find_secret_at(run.start())
+            for place in [at for at in range(start, end) if at in self.secret_by_place]:
+                del self.secret_by_place[place]
+            self.secret_by_place[start] = self.secret_by_place.get(run.start()) or self._find_secret_at(run.start())
             self.data[start:end] = self.data[run.start() : run.end()]
             self._mask[start:end] = run[0]
 
     def _find_secret_at(self, place: int) -> RedactedSecret:
         """Give the secret of the placeholder that covers a place, which began before it."""
-        return self.told[next(at for at in range(place, -1, -1) if at in self.told)]
+        return self.secret_by_place[next(at for at in range(place, -1, -1) if at in self.secret_by_place)]

@@ -50,11 +50,11 @@ def run_command(options: argparse.Namespace) -> int:
     files = [file for path in options.paths for file in _list_scenario_files(path)]
     problems = [problem for file in dict.fromkeys(files) for problem in _find_problems(file)]
     if options.json:
-        lines = [
+        rows = [
             {"file": problem.file, "line": problem.line, "column": problem.column, "message": problem.message}
             for problem in problems
         ]
-        sys.stdout.write(f"{json.dumps({'files': len(set(files)), 'problems': lines}, indent=2)}\n")
+        sys.stdout.write(f"{json.dumps({'files': len(set(files)), 'problems': rows}, indent=2)}\n")
     else:
         sys.stdout.writelines(f"{problem}\n" for problem in problems)
         if any(map(is_unknown_word_problem, problems)):

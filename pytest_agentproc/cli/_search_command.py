@@ -197,7 +197,7 @@ def _write_found_scenario(
     scenario: Scenario,
     subject: Subject,
     options: argparse.Namespace,
-    reported: str,
+    heading: str,
 ) -> int:
     assert result.find is not None
     name = "".join(letter if letter.isalnum() else "-" for letter in subject.name)
@@ -218,7 +218,7 @@ def _write_found_scenario(
         explored=options.explore,
     )
     file.write_text(text, "utf-8")
-    _print_lines_now(f"{reported}: setting {result.first} breaks a promise, three times of three with real processes")
+    _print_lines_now(f"{heading}: setting {result.first} breaks a promise, three times of three with real processes")
     _print_lines_now(f"  {result.find.reason}\n  {replay}")
     return 1
 

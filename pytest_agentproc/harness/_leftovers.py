@@ -136,18 +136,18 @@ class SideProcesses:
         def is_fake(_pid: int, command: str) -> bool:
             return any(is_fake_command(command, launcher) for launcher in launchers)
 
-        self._custody = LeakTracker(adopts=adopts, excuses=is_fake)
+        self._leak_tracker = LeakTracker(adopts=adopts, excuses=is_fake)
 
     def __enter__(self) -> SideProcesses:  # noqa: PYI034  # it has no subclass
-        self._custody.begin()
+        self._leak_tracker.begin()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._custody.close()
+        self._leak_tracker.close()
 
     def has_started_process(self, pid: int) -> bool:
         """Say whether this process started a process while the block ran; an orphan that it adopted it did not."""
-        return self._custody.has_started_process(pid)
+        return self._leak_tracker.has_started_process(pid)
 
     def record_leftovers(self, record: Record, at: int) -> None:
         """Note every process that was left, and end it; processes of unknown origin are noted and left alone.
@@ -156,7 +156,7 @@ class SideProcesses:
             record: receives each one as a leak, under the name of its command and the line that started it.
             at: the instant, in nanoseconds of the run's clock.
         """
-        found = self._custody.wait_until_none_left(round(_END_TIMEOUT_SECONDS * NANOSECONDS_PER_SECOND))
+        found = self._leak_tracker.wait_until_none_left(round(_END_TIMEOUT_SECONDS * NANOSECONDS_PER_SECOND))
         if not found.mine:
             return
         own = read_command_line(os.getpid())
@@ -168,4 +168,4 @@ class SideProcesses:
         for stranger in found.unknown:
             name = " ".join(stranger.command.split())[:_MAX_COMMAND_CHARS]
             record.add(at, "m", {"process": name, "origin": "unknown", "pid": stranger.pid})
-        self._custody.end_owned_processes(found.mine)
+        self._leak_tracker.end_owned_processes(found.mine)

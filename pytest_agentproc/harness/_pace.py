@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.clock import LONGEST_POLLING_PERIOD_NS, WAKE_GAP_TOLERANCE_NS, NextMove
 from pytest_agentproc.errors import Spin
 from pytest_agentproc.fake_agents.player import WAIT_FOR_INSTANT, WAIT_FOREVER, ScriptPlayer
+from pytest_agentproc.harness._limit_binding import StepLimitedJumpRule
 from pytest_agentproc.harness._play_result import RealTimePace
-from pytest_agentproc.harness._stated_limits import StepLimitedJumpRule
 from pytest_agentproc.harness.model._actors import InMemoryProcess
 from pytest_agentproc.harness.model._in_memory_model import DEFAULT_REFERENCE_SUBJECT, InMemoryModel
 from pytest_agentproc.harness.model._play import play_bound_scenario

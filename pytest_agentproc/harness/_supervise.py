@@ -182,12 +182,12 @@ _EXTRA_AFTERMATH_SECONDS = 1.0
 
 
 async def run_until_caller_leaves(
-    deed: CallerAction, ask: AskSubject, leave: Callable[[], None], scale: float, backend: str
+    action: CallerAction, ask: AskSubject, leave: Callable[[], None], scale: float, backend: str
 ) -> SubjectResult:
     """Let a supervisor work, and cancel it at the instant of the caller's action if it is not done.
 
     Args:
-        deed: the instant at which the caller leaves, counted from now.
+        action: the instant at which the caller leaves, counted from now.
         ask: starts the supervisor.
         leave: called when the caller leaves.
         scale: the factor by which the event loop's time is faster than its own clock.
@@ -196,14 +196,14 @@ async def run_until_caller_leaves(
     Returns:
         The supervisor's answer, if it gave one. Its exception on cancellation is dropped.
     """
-    seconds = compute_leave_instant(deed) / NANOSECONDS_PER_SECOND / scale
-    cancel_task = backend == "asyncio" and deed.value == "task"
+    seconds = compute_leave_instant(action) / NANOSECONDS_PER_SECOND / scale
+    cancel_task = backend == "asyncio" and action.value == "task"
     return await (_run_and_cancel_task if cancel_task else _run_and_cancel_scope)(seconds, ask, leave)
 
 
-def compute_leave_instant(deed: CallerAction) -> int:
+def compute_leave_instant(action: CallerAction) -> int:
     """Give the nanoseconds from the beginning to an action that is the first after the prompt."""
-    return deed.at if deed.at is not None else deed.after or 0
+    return action.at if action.at is not None else action.after or 0
 
 
 def compute_aftermath_seconds(bound: BoundScenario, subject: Subject) -> float:

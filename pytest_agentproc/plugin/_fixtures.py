@@ -127,7 +127,7 @@ def agent_run(request: pytest.FixtureRequest) -> Runner:
 
 @pytest.fixture
 def agent_session(request: pytest.FixtureRequest) -> Iterator[Sessions]:
-    """SessionProtocol to an agent through the reference supervisor in virtual time, one word after the other.
+    """Talk to an agent through the reference supervisor in virtual time, one word after the other.
 
     `agent_session(scenario, permission=True, prompt_timeout=60, backend="asyncio")` takes what `agent_run` takes; steps
     alone are those of a pi. `prompt(text)` waits for the turn and gives its `outcome`, `text` and `elapsed`.

@@ -65,14 +65,14 @@ class ProcessTree:
         self._config = request.config
         self._pids: set[int] = set()
         self._patterns: list[str] = []
-        self._custody = LeakTracker(
+        self._leak_tracker = LeakTracker(
             home=str(request.path), counts=_is_frame_called_by_test, excuses=self._is_allowed_to_live
         )
         try:
-            self._custody.begin()
+            self._leak_tracker.begin()
         except UsageError as error:
             raise pytest.fail.Exception(str(error), pytrace=False) from None
-        _get_trackers(self._config).append(self._custody)
+        _get_trackers(self._config).append(self._leak_tracker)
 
     @property
     def processes(self) -> tuple[LeftProcess, ...]:
@@ -85,7 +85,7 @@ class ProcessTree:
                 owned.snapshot.state,
                 owned.start.places if owned.start is not None else (),
             )
-            for owned in self._custody.find_owned().mine
+            for owned in self._leak_tracker.find_owned().mine
             if owned.snapshot.state != "zombie"
         )
 
@@ -102,7 +102,7 @@ class ProcessTree:
             Whether they are gone.
         """
         # No second look: a fake that is just exiting has no command line any more, by which it would be excused.
-        left = self._custody.wait_until_none_left(round(timeout * 1e9), zombies=False)
+        left = self._leak_tracker.wait_until_none_left(round(timeout * 1e9), zombies=False)
         return all(process.snapshot.state == "zombie" for process in left.mine)
 
     def allow(self, what: Any) -> None:
@@ -135,11 +135,11 @@ class ProcessTree:
     def finish(self) -> None:
         """End every process that is left, and fail the test for it."""
         try:
-            found = self._custody.wait_until_none_left(_END_TIMEOUT_NS)
-            refused = self._custody.end_owned_processes(found.mine) if found.mine else []
+            found = self._leak_tracker.wait_until_none_left(_END_TIMEOUT_NS)
+            refused = self._leak_tracker.end_owned_processes(found.mine) if found.mine else []
         finally:
-            self._custody.close()
-            _get_trackers(self._config).remove(self._custody)
+            self._leak_tracker.close()
+            _get_trackers(self._config).remove(self._leak_tracker)
         if found.mine:
             pytest.fail(_explain_left_processes(found, refused), pytrace=False)
 

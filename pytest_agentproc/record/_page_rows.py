@@ -97,14 +97,14 @@ class DiagramDrawing:
         Args:
             pair: what happened; None: a row in which time passes and nothing happens.
         """
-        births = ended = ""
+        born_name = ended = ""
         names = {place: timer for timer, place in self._slots.taken.items()}
         bars = {place: ["t"] for place in names}
         if pair is not None:
-            births, ended = self._update_living_processes(pair.cell.subject[1], pair.cell.data)
+            born_name, ended = self._update_living_processes(pair.cell.subject[1], pair.cell.data)
             self._update_timer_slot(pair.cell.data, bars)
         names.update((place, timer) for timer, place in self._slots.taken.items())
-        drawn = [*self._draw_life_lines(births, ended)]
+        drawn = [*self._draw_life_lines(born_name, ended)]
         for place, kinds in sorted(bars.items()):
             drawn += [
                 _draw_mark(kind, self._lanes.get_timer_slot_center(place), " ".join(filter(None, names[place])))
@@ -139,10 +139,10 @@ class DiagramDrawing:
         elif (place := self._slots.release_slot(timer)) is not None:
             bars[place] = ["t e fired", "d fired"] if "fired" in data else ["t e"]
 
-    def _draw_life_lines(self, births: str, ended: str) -> Iterator[str]:
+    def _draw_life_lines(self, born_name: str, ended: str) -> Iterator[str]:
         """Draw the life-lines; several processes may share one."""
         homes = self._lanes.homes
-        before = {homes[name].x for name in self._living if name != births}
+        before = {homes[name].x for name in self._living if name != born_name}
         after = {homes[name].x for name in self._living if name != ended}
         for lane in self._lanes.all:
             kind = f"l {lane.left}".rstrip()

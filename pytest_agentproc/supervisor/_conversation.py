@@ -55,7 +55,7 @@ class Conversation(AgentLifecycle):
         self._news: list[machine_events.SessionEvent] = []
         self._now = 0
         super().__init__(task, deciders)
-        self._standing = self._made.status_rules()
+        self._status_rules = self._made.status_rules()
         self._wishes: dict[type[Any], Callable[[Any, int], list[MachineCommand]]] = {
             machine_events.QueuePrompt: self._handle_prompt,
             machine_events.CancelTurn: lambda wish, now: self.feeder.put(self.turns.cancel_turn(wish.number, now)),
@@ -137,7 +137,7 @@ class Conversation(AgentLifecycle):
         return [*map(machine_events.PublishSessionEvent, reported), *commands]
 
     def _update_status(self) -> None:
-        status = self._standing.judge_status(
+        status = self._status_rules.judge_status(
             is_closing=self._is_closing,
             has_failed=self.failure is not None,
             is_asking=self.turns.flight is not None,

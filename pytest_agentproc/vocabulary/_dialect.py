@@ -20,7 +20,7 @@ _MEMBERS_OF_SESSION_PROTOCOLS = (
     *("is_marked", "begins_at_once", "answers_cancel"),
     *("encode_greeting", "encode_prompt", "encode_cancel", "encode_answer", "encode_hook_answer", "decode"),
 )
-_FIELDS_BY_MODE = ("options", "encoders", "task_encoders", "told_by", "steps")
+_FIELDS_BY_MODE = ("options", "encoders", "task_encoders", "identifying_words", "steps")
 _DOTTED_NAME_PATTERN = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*"
 
 
@@ -48,7 +48,7 @@ class Dialect:
         model: the model that these arguments ask for; "" if none.
         partials: further arguments that ask for partial messages; empty if there are none of these.
         states: the environment that asks a session's agent to tell its state; empty if it cannot.
-        told_by: by mode, the words of a command line from which a recording is known to be of that mode.
+        identifying_words: by mode, the words of a command line from which a recording is known to be of that mode.
         probes: what the CLI prints for certain arguments, such as `--version`, without starting the agent.
         tells_on_stderr: whether it prints that on stderr if its stdin is no terminal.
         nameless: its modes that never tell which model answers.
@@ -78,7 +78,7 @@ class Dialect:
     model: str = ""
     partials: Sequence[str] = ()
     states: Mapping[str, str] = field(default_factory=dict)
-    told_by: Mapping[str, str] = field(default_factory=dict)
+    identifying_words: Mapping[str, str] = field(default_factory=dict)
     probes: Mapping[str, str] = field(default_factory=dict)
     tells_on_stderr: bool = False
     nameless: Sequence[str] = ()

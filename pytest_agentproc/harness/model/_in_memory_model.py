@@ -414,29 +414,29 @@ class SessionHost:
     def _read_viewer_events(self, name: str) -> None:
         self._seen[name] += self._viewers[name].take()
 
-    def do_action(self, deed: CallerAction) -> None:
+    def do_action(self, action: CallerAction) -> None:
         """Do what the caller wants."""
-        value, session = deed.value, self._session
-        if deed.kind == "prompt":
+        value, session = action.value, self._session
+        if action.kind == "prompt":
             self._turns.append(session.prompt(value))
-        elif deed.kind == "cancel":
+        elif action.kind == "cancel":
             (session if value is None else self._turns[value - 1]).cancel()
-        elif deed.kind == "answer":
+        elif action.kind == "answer":
             handler, question = self.role.handler, self._questions[value - 1]
             assert handler is not None
             if question is not None:
                 self.driver.queue_intent(AnswerQuestion(question.id, handler.allowed is True))
-        elif deed.kind == "register":
+        elif action.kind == "register":
             self._registered.add(value)
             session.on_hook(value, _ignore_hook)
-        elif deed.kind == "attach":
+        elif action.kind == "attach":
             self._viewers[value] = session.attach()
             self._seen[value] = []
-        elif deed.kind == "detach":
+        elif action.kind == "detach":
             self._read_viewer_events(value)
             del self._viewers[value]
         else:
-            (session.stop() if deed.kind == "stop" else session.close()).close()  # no task waits for it
+            (session.stop() if action.kind == "stop" else session.close()).close()  # no task waits for it
 
 
 class CallerHost:

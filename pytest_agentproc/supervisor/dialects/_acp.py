@@ -37,7 +37,7 @@ _CLIENT_CAPABILITIES = {"fs": {"readTextFile": False, "writeTextFile": False}, "
 
 
 class AcpSessionProtocol(JsonRpcSessionProtocol):
-    """SessionProtocol to an ACP agent over its stdin and stdout."""
+    """Talk to an ACP agent over its stdin and stdout."""
 
     is_marked = True
     begins_at_once = True

@@ -1,4 +1,4 @@
-"""The speakers of claude's lines (the agent and its sub-agents) and their messages. Knows no turn and no result.
+"""The messages of claude's lines, of the agent and of its sub-agents, each read by itself. Knows no turn and no result.
 
 A message ends at `message_stop`; without partial messages nothing marks its end but a line with another message id. A
 tool is in flight from its block until its result. A line with a parent_tool_use_id is a sub-agent's, given as `Nested`.
@@ -32,7 +32,7 @@ _MODEL_NAME_OF_CLI_MESSAGES = "<synthetic>"
 
 
 class MessageReaders:
-    """Follow everybody's messages.
+    """Read the messages of the agent and of its sub-agents.
 
     Args:
         limit: how many bytes of a message are kept, the last ones; None: all.
@@ -50,10 +50,10 @@ class MessageReaders:
         return [Nested(meaning) for meaning in self._find_reader(str(parent)).read_line(kind, event) or [Other(kind)]]
 
     def end_messages(self) -> list[Meaning]:
-        """End every speaker's message, the agent's own last."""
+        """End every message, the agent's own last."""
         own = self._readers.pop(None, _MessageReader(self.limit))
         meanings: list[Meaning] = [
-            Nested(meaning) for speaker in self._readers.values() for meaning in speaker.end_message()
+            Nested(meaning) for reader in self._readers.values() for meaning in reader.end_message()
         ]
         self.forget_messages()
         return [*meanings, *own.end_message()]
@@ -67,14 +67,14 @@ class MessageReaders:
         parent = None if parent is None else parent[:MAX_ID_CHARS]
         if parent not in self._readers:
             if len(self._readers) >= _MAX_FOLLOWED_MESSAGES:
-                self._readers.pop(next(speaker for speaker in self._readers if speaker is not None))
+                self._readers.pop(next(parent_id for parent_id in self._readers if parent_id is not None))
             nested = min(_MAX_SUBAGENT_MESSAGE_BYTES, self.limit or _MAX_SUBAGENT_MESSAGE_BYTES)
             self._readers[parent] = _MessageReader(self.limit if parent is None else nested)
         return self._readers[parent]
 
 
 class _MessageReader:
-    """A speaker, the agent itself or a sub-agent, and its unfinished message.
+    """Reads the lines of the agent itself or of a sub-agent, and keeps its unfinished message.
 
     Args:
         limit: how many bytes of its text are kept, the last ones; None: all.

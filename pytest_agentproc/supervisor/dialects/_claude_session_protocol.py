@@ -54,7 +54,7 @@ _UUID_NAMESPACE_OF_PROMPTS = uuid.UUID("6ee23b1c-53d0-4c12-9e0a-0c8f2f8f5f0e")
 
 
 class ClaudeSessionProtocol(JsonSessionProtocol):
-    """SessionProtocol to `claude --input-format stream-json --output-format stream-json`."""
+    """Talk to `claude --input-format stream-json --output-format stream-json`."""
 
     is_marked = False
     answers_cancel = False

@@ -52,7 +52,7 @@ _ITEM_TYPES_OF_THOUGHTS = frozenset({"reasoning", "plan"})
 
 
 class CodexSessionProtocol(JsonRpcSessionProtocol):
-    """SessionProtocol to `codex app-server` over its stdin and stdout."""
+    """Talk to `codex app-server` over its stdin and stdout."""
 
     is_marked = True
     begins_at_once = False

@@ -39,7 +39,7 @@ _UI_REQUESTS_THAT_NEED_ANSWER = frozenset({"select", "confirm", "input", "editor
 
 
 class PiSessionProtocol(JsonSessionProtocol):
-    """SessionProtocol to `pi --mode rpc`."""
+    """Talk to `pi --mode rpc`."""
 
     is_marked = True
     begins_at_once = False

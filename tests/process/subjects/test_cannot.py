@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.harness._stated_limits import bind_to_subject
+from pytest_agentproc.harness._limit_binding import bind_to_subject
 from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import Client, Command, Driven, Function, as_subject, load_command_file
 from pytest_agentproc.vocabulary import TEXTS_OF_OTHER_NEEDS, LimitsRequest, Policy, RunReport

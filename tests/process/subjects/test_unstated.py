@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from pytest_agentproc.harness._stated_limits import UnstatedLimitResults
+from pytest_agentproc.harness._limit_binding import UnstatedLimitResults
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import Command, Driven, Function, as_subject, reference_supervisor
 from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations

@@ -1,4 +1,4 @@
-"""The effects of a custody on this process, adoption and patches, end with it; and the way it looks at processes."""
+"""A leak tracker leaves nothing in this process, no adoption and no patch; and how it looks at processes."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_everything_is_as_it_was_afterwards() -> None:
 
 
 def test_a_class_that_somebody_put_in_place_of_another_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A class patched for one custody is patched again for the next only if it is still the class in use."""
+    """A class patched for one tracker is patched again for the next only if it is still the class in use."""
 
     class Other(threading.Thread):
         """Starts as threads do."""

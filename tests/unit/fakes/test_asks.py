@@ -31,7 +31,7 @@ def list_kinds(events: list[dict[str, Any]]) -> list[str]:
 
 
 def begin_turn_with_tool(**program: Any) -> Conversation:
-    """SessionProtocol to a claude that has a prompt in hand and a tool that runs."""
+    """Talk to a claude that has a prompt in hand and a tool that runs."""
     talk = Conversation("claude", "session", **program)
     talk.send_requests(PROMPT)
     talk.tell("begin_prompt", 1)

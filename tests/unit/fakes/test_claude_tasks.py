@@ -19,7 +19,7 @@ def build_prompt(uuid: str = "") -> bytes:
 
 
 def begin_turn_with_tasks(*numbers: str) -> Conversation:
-    """SessionProtocol to a claude that has tasks, in a turn that continues."""
+    """Talk to a claude that has tasks, in a turn that continues."""
     talk = Conversation("claude", "session", **READS)
     talk.send_requests(build_prompt())
     talk.tell("begin_prompt", 1)

@@ -60,7 +60,7 @@ def test_the_end_of_stdin_ends_the_wait_too() -> None:
 
 
 def begin_turn_with_question() -> Conversation:
-    """SessionProtocol to a claude whose tool is asked about."""
+    """Talk to a claude whose tool is asked about."""
     talk = Conversation("claude", "session")
     talk.send_requests(PROMPT)
     talk.tell("begin_prompt", 1)

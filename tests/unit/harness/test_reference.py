@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.errors import Spin
-from pytest_agentproc.harness import _stated_limits as _reference
-from pytest_agentproc.harness import forecast_run
-from pytest_agentproc.harness._stated_limits import ReferenceResults
+from pytest_agentproc.harness import _limit_binding, forecast_run
+from pytest_agentproc.harness._limit_binding import ReferenceResults
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import Function, reference_supervisor
 from tests.bundled import load_bundled
@@ -57,7 +56,7 @@ def test_a_file_that_needs_a_limit_of_the_subjects_own_has_none() -> None:
 
 def test_a_run_that_no_limit_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """An agent that drips on for days is ended by the file's longest run, and the subject has none."""
-    monkeypatch.setattr(_reference, "_MAX_MOVES_WITHOUT_LIMIT", 1000)
+    monkeypatch.setattr(_limit_binding, "_MAX_MOVES_WITHOUT_LIMIT", 1000)
     script = 'script: [{drip: {stdout: ., every: 1s, for: 200h}}]\nexpect: {text: ""}\n'
     scenario = loads(f"scenario: a\nagent: raw\npolicy: {{max_runtime: 60s}}\n{script}")
     reference = ReferenceResults.for_play(scenario, Function(_supervise_nothing))
