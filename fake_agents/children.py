@@ -52,6 +52,9 @@ class ChildProgram:
         ValueError: an argument or a variable has a character that none can have.
     """
 
+    is_awaited = False
+    """The fake goes on meanwhile."""
+
     def __init__(self, command: list[bytes], environ: Mapping[bytes, bytes]) -> None:
         stdin, self._input = map(_move_descriptor_up, posix.pipe())
         self.output, stdout = map(_move_descriptor_up, posix.pipe())
@@ -134,6 +137,9 @@ class _ShellCommand:
     Args:
         pid: the shell.
     """
+
+    is_awaited = True
+    """Whether the fake does nothing else until it has ended."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     """The kind of a track's wait, and its value."""
 
     class Encoder(Protocol):
-        """A dialect's bytes for what a program says."""
+        """A dialect's bytes for what a program says.
+
+        If `error_is_exit`, an error result makes the exit code `error_code`, or 1 if the encoder has none.
+        """
 
         error_is_exit: bool
         error_stream: str
@@ -40,6 +43,12 @@ if TYPE_CHECKING:
 
         def keep_tool_answer(self, number: str, call: Any) -> bool:
             """Keep the answer of a call for the end of the tool; say whether it is a result."""
+
+    class LastWordsEncoder(Encoder, Protocol):
+        """A dialect whose CLI still prints something when a signal ends it (claude)."""
+
+        def encode_last_words(self, what: str, now: int) -> bytes:
+            """Give the ends of the tools that run ("tools"), or the end of the turn, too ("turn")."""
 
     class SessionEncoder(Encoder, Protocol):
         """A dialect in a mode that hears requests, and asks.
@@ -116,14 +125,17 @@ if TYPE_CHECKING:
         def write_chunk(self, stream: str, data: bytes) -> bool:
             """Write one chunk; False: there is no reader."""
 
+        def write_file(self, path: str, data: bytes) -> None:
+            """Write a file below the working directory; raises `OSError` if it cannot be written there."""
+
         def read_stdin(self, size: int) -> bytes | None:
             """Take what stdin has."""
 
         def close_stream(self, stream: str) -> None:
             """Close a stream."""
 
-        def catch_signal(self, signum: int) -> None:
-            """Hear a signal."""
+        def catch_signal(self, signum: int, exit_code: int | None = None) -> None:
+            """Hear a signal; exit with a code at once while the encoder waits for another program."""
 
         def stop_catching_signal(self, signum: int) -> None:
             """Die of a signal again."""

@@ -17,7 +17,7 @@ from pytest_agentproc.fake_agents.requests import parse_json_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
+    from collections.abc import Callable, Container, Sequence
     from typing import Any
 
     from pytest_agentproc.fake_agents.program import Program, Step
@@ -84,6 +84,7 @@ def adapt_program_to_arguments(program: Program, table: CommandLineTable, known:
         if given.is_foreign:
             return program, ""
         mode, form = _find_mode_and_output_form(table, given)
+        _check_option_values(table, given)
         servers, errors = _read_server_configs(given.options.get(table["servers"], ()))
         settings = _read_settings_option(given.options.get(table["settings"], [""])[-1])
         named = (
@@ -101,7 +102,8 @@ def adapt_program_to_arguments(program: Program, table: CommandLineTable, known:
     if kind != other:
         raise WrongModeArguments(
             f"its arguments ask for mode {mode}, which is a {kind}, but its script is for mode {program['mode']}, "
-            f"which is a {other}: say `mode: {mode}` or `flags: any` under agent"
+            f"which is a {other}: write `agent: {{dialect: {program['dialect']}, mode: {mode}}}` above `script:`, "
+            "or `flags: any` in place of the mode"
         )
     own = {**program, "mode": mode}
     if isinstance(settings.get("hooks"), dict):
@@ -132,10 +134,17 @@ def _add_prompt_from_arguments(program: Program, table: CommandLineTable, given:
     if prompt and prompt != "-":
         return {**program, "prompt": prompt[: table["prompt_shown"]]}
     if table["kinds"][program["mode"]] == "session" or table["prompt_by"] == "stdin":
-        return program
+        steps = [
+            (line, op, (args[0], b"", *args[2:]) if op == "read_stdin" and prompt else args)
+            for line, op, args in program["steps"]
+        ]
+        return {**program, "steps": steps}
     error, code = table["no_prompt"], table["no_prompt_code"] if table["no_prompt"] else 0
-    first: Step = (0, "await_prompt_text", (f"{error}\n".encode() if error else b"", code))
-    return _put_steps_first(program, [first], keep=True)
+    patience, _, warning = table["stdin"]
+    own = {**program, "steps": [step for step in program["steps"] if step[1] != "read_stdin"]}
+    notice = b"" if prompt else table["prompt_notice"]  # who asks for stdin by `-` is not told of it
+    texts = (notice, warning, f"{error}\n".encode() if error else b"")
+    return _put_steps_first(own, [(0, "read_stdin", (patience, *texts, code))], keep=True)
 
 
 def _find_mode_and_output_form(table: CommandLineTable, given: _ParsedCommandLine) -> tuple[str, str]:
@@ -155,18 +164,94 @@ def _find_mode_and_output_form(table: CommandLineTable, given: _ParsedCommandLin
     return mode, form
 
 
+def _check_option_values(table: CommandLineTable, given: _ParsedCommandLine) -> None:
+    """Refuse a value that the real CLI looks at before it asks its model."""
+    for option, kind, words, *code in table["values"]:
+        long, _, shown, _ = table["options"][given.command].get(option, (option, "", option, ()))
+        for value in given.options.get(long, ()):
+            name, *named = kind.split()
+            if not _FITTING_VALUES[name](value, named):
+                parts = {"shown": shown, "value": value, "path": _find_path(value), "set": value.partition("=")[2]}
+                raise _CommandLineExit(code[0] if code else 1, _fill_message_template(words, **parts))
+    needed = table["repository"]
+    if needed and given.meets_condition(needed[0]) and not any(map(given.meets_condition, needed[1].split())):
+        folder = _find_path(given.options.get(needed[2], [posix.getcwd()])[-1])
+        while not _is_there(f"{folder}/.git"):
+            folder, sign, _ = folder.rpartition("/")
+            if not sign:
+                raise _CommandLineExit(1, needed[3])
+
+
+def _is_number(value: str, low: float = float("-inf")) -> bool:
+    try:
+        return float(value) > low
+    except ValueError:
+        return False
+
+
+def _is_there(path: str) -> bool:
+    try:
+        posix.stat(path)
+    except OSError:
+        return False
+    return True
+
+
+def _find_path(name: str) -> str:
+    """Give the absolute path of a file."""
+    return name if name.startswith("/") else f"{posix.getcwd().rstrip('/')}/{name}"
+
+
+def _is_object(text: bytes) -> bool:
+    return parse_json_object(text) is not None
+
+
+def _has_object(name: str) -> bool:
+    with open(name, "rb") as file:
+        return _is_object(file.read())
+
+
+def _is_text_in_json(value: str) -> bool:
+    return value[:1] in ("{", "[")
+
+
+_FITTING_VALUES: dict[str, Callable[[str, Sequence[str]], bool]] = {
+    "number": lambda value, _: _is_number(value),
+    "positive": lambda value, _: _is_number(value, 0),
+    "existing": lambda value, _: _is_there(value) or ":" in value,
+    "assignment": lambda value, _: "=" in value,
+    "named": lambda value, _: not value.startswith("="),
+    "set": lambda value, named: (
+        not value.startswith(f"{named[0]}=") or value.partition("=")[2].strip("\"'") in named[1:]
+    ),
+    "listed": lambda value, named: all(part.strip() in named for part in value.split(",") if value),
+    "closed": lambda value, _: not value.startswith("{") or _is_object(value.encode()),
+    "object": lambda value, _: _is_object(value.encode()),
+    "object-or-file": lambda value, _: _is_text_in_json(value) or _is_there(value),
+    "object-if-text": lambda value, _: not _is_text_in_json(value) or _is_object(value.encode()),
+    "file": lambda value, _: _has_object(value),
+}
+"""By the kind of a value of `vocabulary.CommandLine.values`: whether it fits."""
+
+
 def _check_session_options(
     program: Program, table: CommandLineTable, given: _ParsedCommandLine, known: Container[str], *, is_stream: bool
 ) -> str:
     """Refuse a session that there is not, and a new one that there is; give the new one's name."""
-    own = next(filter(None, map(_find_module_session_id, program["encoder"])))
+    # The model may not have loaded an encoder yet. It plays only sessions that the agent lacks.
+    own = next(filter(None, map(_find_module_session_id, program["encoder"])), "")
     values = [value for option in table["options"] for value in given.options.get(option, [])]
     if given.command == table["command"] != "":
         values += given.words[:1]
     if table["unless"] and given.meets_condition(table["unless"]):
         values = []
     for value in values:
-        fits = value in (own, table["latest"]) or value in known or (table["prefix"] and own.startswith(value))
+        fits = (
+            value in (own, table["latest"], program.get("knows"))
+            or value in known
+            or (table["prefix"] and own.startswith(value))
+        )
+        fits = fits and value != program.get("lacks")
         words = table["missing"] if _is_uuid(value) else table["odd"]
         if not fits and words:
             stdout = _fill_message_template(table["stdout"], value=value) if is_stream and _is_uuid(value) else ""
@@ -259,8 +344,7 @@ def _read_json_file(name: str, what: str) -> dict[str, Any] | None:
         with open(name, "rb") as file:
             return parse_json_object(file.read())
     except OSError:
-        path = name if name.startswith("/") else f"{posix.getcwd().rstrip('/')}/{name}"
-        raise _CommandLineExit(1, f"{what} not found: {path}") from None
+        raise _CommandLineExit(1, f"{what} not found: {_find_path(name)}") from None
 
 
 def _find_module_session_id(module: str) -> str:

@@ -16,7 +16,7 @@ import sys
 
 from pytest_agentproc.fake_agents import birth, wire
 from pytest_agentproc.fake_agents.dialects import make_encoder
-from pytest_agentproc.fake_agents.player import EndlessStep, ScriptPlayer, UnplayableScript
+from pytest_agentproc.fake_agents.player import FAULT_EXIT_CODE, EndlessStep, ScriptPlayer, UnplayableScript
 from pytest_agentproc.fake_agents.program import make_invocation_program
 from pytest_agentproc.fake_agents.stage import (
     STARTED_PROGRAMS,
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     """Parent pid and child index (0 and -1: a root agent), what the spawn step says, and the program."""
 
 _F_SETSIG = 10
-_FAULT_EXIT_CODE = 70
-"""The exit code of a fake that failed by itself, or that has nobody to live for."""
 _FIRST_OWN_DESCRIPTOR = 200
 """Our own descriptors live up here, out of the way of what a scenario or a client does with low numbers."""
 
@@ -65,7 +63,7 @@ def play_baked_program(baked: dict[str, Any], path: str) -> None:
             _set_up_descendant(baked, *born)
     except Exception as error:  # noqa: BLE001  # whatever it is, the agent of the scenario did not do it
         _report_own_fault(baked, error)
-        posix._exit(_FAULT_EXIT_CODE)
+        posix._exit(FAULT_EXIT_CODE)
 
 
 def _report_own_fault(baked: dict[str, Any], error: Exception) -> str:
@@ -73,20 +71,21 @@ def _report_own_fault(baked: dict[str, Any], error: Exception) -> str:
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    is_endless = isinstance(error, EndlessStep)
+    kind = "endless" if isinstance(error, EndlessStep) else "script" if isinstance(error, UnplayableScript) else "own"
     words = str(error)
-    if not isinstance(error, UnplayableScript) and trace is not None:
+    if kind == "own" and trace is not None:
         file = trace.tb_frame.f_code.co_filename.rpartition("/")[2]
         words = f"{type(error).__name__}: {error} ({file}:{trace.tb_lineno})"
     line, step = vars(error).get("step", (0, ""))
     if "faults" in baked:
         number = posix.open(baked["faults"], posix.O_WRONLY | posix.O_CREAT | posix.O_APPEND | posix.O_CLOEXEC, 0o600)
-        entry = f"{line}\t{step}\t{is_endless:d}\t{' '.join(words.split())}\n"
+        entry = f"{line}\t{step}\t{kind}\t{' '.join(words.split())}\n"
         posix.write(number, entry.encode("utf-8", "replace"))
         posix.close(number)
     text = f"line {line}, step {step}: {words}" if line else words
     if "faults" not in baked:
-        posix.write(2, f"agentproc: the fake agent itself failed: {text}\n".encode("utf-8", "replace"))
+        what = "the fake agent itself failed" if kind == "own" else "this fake agent cannot play its script"
+        posix.write(2, f"agentproc: {what}: {text}\n".encode("utf-8", "replace"))
     return text
 
 
@@ -106,6 +105,8 @@ def _begin_root_agent(baked: dict[str, Any], path: str) -> ProcessOrigin:
     program = {**baked["program"], "argv": sys.argv[1:], "environ": posix.environ}
     if "then" in program:
         program = make_invocation_program(program, _count_invocation(path + ".count"))
+    if posix.isatty(0):  # no CLI takes the words of a terminal for more of a prompt
+        program["steps"] = [step for step in program["steps"] if step[1] != "read_stdin"]
     table = baked.get("flags")
     if table is not None and sys.argv[1:] != table["own"]:
         program = _adapt_program_to_arguments(program, table, path + ".sessions")
@@ -230,7 +231,7 @@ def _play_program_on_its_clock(
     if baked["hub"]:
         _play_program_in_virtual_time(baked, parent, index, fields, program)
         if index >= 0 or not baked.get("log"):
-            posix._exit(_FAULT_EXIT_CODE)
+            posix._exit(FAULT_EXIT_CODE)
         baked["hub"] = b""
     if not baked["hub"]:
         from pytest_agentproc.fake_agents import realtime
@@ -275,7 +276,7 @@ def _play_program_in_virtual_time(
     except Exception as error:  # noqa: BLE001  # see `play_baked_program`; the hub hears of it at once
         broken = ("q", {"broken": _report_own_fault(baked, error)})
         link.send(wire.encode_notes_message("B", [*stage.take_unsent_notes(), broken]))
-        posix._exit(_FAULT_EXIT_CODE)
+        posix._exit(FAULT_EXIT_CODE)
 
 
 def _make_virtual_stage(
@@ -312,7 +313,7 @@ def _play_program_by_hub_grants(player: ScriptPlayer, stage: SideEffectStage, li
             message = b""
         if not message:
             if player.grants:
-                posix._exit(_FAULT_EXIT_CODE)
+                posix._exit(FAULT_EXIT_CODE)
             return
         now, ready = load(message)
         events = stage.epoll.poll(0) if ready else []

@@ -13,10 +13,12 @@ from __future__ import annotations
 
 from pytest_agentproc.fake_agents.glob import matches_glob
 from pytest_agentproc.fake_agents.program import (
+    GROUP_LEADING_SPAWN_WAYS,
     MAX_STDIN_READ_BYTES,
     MAX_WRITE_BYTES,
     POLITE_SIGNALS,
     SESSION_ONLY_OPS,
+    SIGKILL,
     SIGPIPE,
     count_chunks_per_grant,
     make_descendant_program,
@@ -27,7 +29,13 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
     from typing import Any
 
-    from pytest_agentproc.fake_agents.contracts import Encoder, SideEffectStage, ToolCallingEncoder, TrackWait
+    from pytest_agentproc.fake_agents.contracts import (
+        Encoder,
+        LastWordsEncoder,
+        SideEffectStage,
+        ToolCallingEncoder,
+        TrackWait,
+    )
     from pytest_agentproc.fake_agents.program import Program, Step
     from pytest_agentproc.fake_agents.session import SessionHandler
 
@@ -44,6 +52,7 @@ if TYPE_CHECKING:
     WAIT_FOR_CONDITION,
 ) = range(8)  # the first two end at an instant
 _EPIPE_REACTION_KEY = ("epipe", None)
+_END_KEY = ("end", None)
 
 MAX_DRIPS_PER_PROCESS = 25_000
 """So often the drips of one process print: more is an agent that nothing will ever end."""
@@ -53,6 +62,10 @@ MAX_ROOM_WAITS_PER_PROCESS = 100_000
 
 MAX_SELF_FORKS = 2_000
 """So many times a process is followed by a fork of itself in virtual time."""
+
+
+FAULT_EXIT_CODE = 70
+"""The exit code of a fake that failed by itself, or whose session has ended."""
 
 
 class UnplayableScript(Exception):
@@ -99,15 +112,23 @@ class ScriptPlayer:
         self.heard = 0
         self.acting: ReactionKey | None = None
         self.reactions: dict[ReactionKey, Sequence[Step]] = {}
+        self.default_reactions: dict[int, tuple[int | None, bool, str]] = program.get("signals", {})
+        """What the real CLI does on a signal to which the script does not react."""
+        self.open_tools: set[tuple[str, str]] = set()
+        self.tool_children: list[str] = []
+        """The children that were started while a tool ran, as long as one runs."""
         self.children = self.line = self.drips = self.waits = 0
         self.most_hops = MAX_SELF_FORKS
         """In real time there is no such number: a process without a pause forks itself as often as the machine can."""
+        self.held: list[bytes] | None = None
+        """What is written on stdout while a step collects it for one write; None: each write goes out."""
         self.session: SessionHandler | None = None
         self.main = ScriptTrack(self._play_main_track(program["steps"]))
         self.tracks = [self.main]
-        if program.get("ignores_signals"):
-            for signum in POLITE_SIGNALS:
-                stage.catch_signal(signum)
+        for signum in POLITE_SIGNALS if program.get("ignores_signals") else ():
+            stage.catch_signal(signum)
+        for signum, (code, _, _) in self.default_reactions.items():
+            stage.catch_signal(signum, code)
         if program.get("serves"):
             self._open_session()
 
@@ -198,7 +219,25 @@ class ScriptPlayer:
     def _handle_signal(self, signum: int) -> None:
         self.stage.add_note("s", signum)
         self.heard += 1
-        self._start_reaction(("signal", signum))
+        if self._start_reaction(("signal", signum)) or signum not in self.default_reactions:
+            return
+        if not any(track.kind == WAIT_FOR_SIGNAL for track in self.tracks):
+            self._react_as_real_cli(*self.default_reactions[signum])
+
+    def _react_as_real_cli(self, code: int | None, kills_tools: bool, last_words: str) -> None:  # noqa: FBT001  # data
+        """Do what the real CLI does on a signal: nothing (no code), or end; then nothing else is done any more."""
+        if code is not None:
+            desk = self.tracks[:1] if self.session is not None else []
+            self.tracks = [*desk, ScriptTrack(self._end_as_real_cli(code, kills_tools, last_words), _END_KEY)]
+
+    def _end_as_real_cli(self, code: int, kills_tools: bool, last_words: str) -> Iterator[TrackWait]:  # noqa: FBT001
+        for name in self.tool_children if kills_tools else ():
+            self.stage.signal_process(name, SIGKILL)
+        if last_words:
+            speaker: LastWordsEncoder = self.encoder  # type: ignore[assignment]
+            self.held = None
+            yield from self._write_stream("stdout", speaker.encode_last_words(last_words, self.now))
+        self.stage.exit_process(code)
 
     def _read_stdin(self) -> None:
         data = self.stage.read_stdin(MAX_STDIN_READ_BYTES)
@@ -267,7 +306,7 @@ class ScriptPlayer:
 
     def _play_result_step(self, fields: dict[str, Any]) -> Iterator[TrackWait]:
         if fields["is_error"] and self.encoder.error_is_exit:
-            self.code = 1
+            self.code = getattr(self.encoder, "error_code", 1)
         stream = self.encoder.error_stream if fields["is_error"] else "stdout"
         return self._write_stream(stream, self.encoder.encode_result(fields, self.now))
 
@@ -296,7 +335,16 @@ class ScriptPlayer:
             at += every
 
     def _play_event_step(self, kind: str, value: Any) -> Iterator[TrackWait]:
+        self._note_tool(kind, value)
         return self._write_stream("stdout", self.encoder.events[kind](value, self.now))
+
+    def _note_tool(self, kind: str, value: Any) -> None:
+        """Keep the tools and the background commands that run: what is started meanwhile belongs to them."""
+        if kind in ("tool", "task"):
+            self.open_tools.add((kind, value["id"]))
+        elif kind in ("tool_done", "task_done"):
+            self.open_tools.discard((kind.removesuffix("_done"), value["id"]))
+            self.tool_children = self.tool_children if self.open_tools else []
 
     def _play_call_step(
         self, tool: str, answered: Sequence[Step], refused: Sequence[Step]
@@ -328,18 +376,39 @@ class ScriptPlayer:
             self.stage.catch_signal(signum)
         yield (WAIT_FOR_SIGNAL, None)
         for signum in POLITE_SIGNALS:
-            if ("signal", signum) not in self.reactions:
+            if ("signal", signum) in self.reactions:
+                continue
+            if signum in self.default_reactions:
+                self.stage.catch_signal(signum, self.default_reactions[signum][0])
+            else:
                 self.stage.stop_catching_signal(signum)
 
     def _play_await_eof_step(self) -> Iterator[TrackWait]:
         yield (WAIT_FOR_EOF, None)
 
-    def _play_await_prompt_text_step(self, error: bytes, code: int) -> Iterator[TrackWait]:
-        """Wait for a prompt on stdin, as a CLI does that has none among its arguments; without one it ends."""
-        yield (WAIT_FOR_EOF, None)
-        if not self._split_stdin_lines():
+    def _play_read_stdin_step(
+        self, patience: int | None, notice: bytes, warning: bytes, error: bytes, code: int | None
+    ) -> Iterator[TrackWait]:
+        """Read stdin to its end before the start, as a CLI does; one without a prompt ends (`code`) if it is empty."""
+        yield from self._write_stream("stderr", notice)
+        if patience is not None:
+            deadline = self.now + patience
+            timer = ScriptTrack(iter(()))
+            timer.value = deadline
+            self.tracks.append(timer)
+            yield (WAIT_FOR_CONDITION, lambda: self.at_eof or self._has_stdin_data() or self.now >= deadline)
+            if timer in self.tracks:
+                self.tracks.remove(timer)
+        if patience is None or self._has_stdin_data():
+            yield (WAIT_FOR_EOF, None)
+        elif not self.at_eof:
+            yield from self._write_stream("stderr", warning)
+        if code is not None and not self._has_stdin_data():
             yield from self._write_stream("stderr", error)
             self.stage.exit_process(code)
+
+    def _has_stdin_data(self) -> bool:
+        return bool(self.lines) or any(self.uncut)
 
     def _play_await_stdin_step(self, pattern: str) -> Iterator[TrackWait]:
         while not (
@@ -360,6 +429,12 @@ class ScriptPlayer:
             self.reading = False
         self.stage.close_stream(stream)
 
+    def _play_write_file_step(self, path: str, data: bytes) -> None:
+        try:
+            self.stage.write_file(path, data)
+        except OSError as error:
+            raise UnplayableScript(f"{path} cannot be written in the folder of the agent: {error}") from None
+
     def _play_when_step(self, kind: str, value: int | None, steps: Sequence[Step]) -> None:
         self.reactions[(kind, value)] = steps
         if value is not None:
@@ -367,6 +442,14 @@ class ScriptPlayer:
 
     def _play_meanwhile_step(self, steps: Sequence[Step]) -> None:
         self.tracks.append(ScriptTrack(self.play_steps(steps)))
+
+    def _play_one_write_step(self, steps: Sequence[Step]) -> Iterator[TrackWait]:
+        """Write at once what steps print that take no time."""
+        self.held = []
+        for _ in ScriptPlayer.play_steps(self, steps):  # a subclass may pause between steps, which are one here
+            raise AssertionError("a step of one write waits")
+        data, self.held = b"".join(self.held), None
+        return self._write_stream("stdout", data)
 
     def _play_spawn_step(self, fields: dict[str, Any], steps: Sequence[Step] | None) -> None:
         fields = {**fields, "line": self.line}
@@ -390,6 +473,8 @@ class ScriptPlayer:
     def _spawn_child(self, fields: dict[str, Any], steps: Sequence[Step] | None) -> None:
         self.stage.spawn_descendant(self.children, fields, make_descendant_program(self.program, fields, steps))
         self.children += 1
+        if self.open_tools and fields["how"] in ("same_group", *GROUP_LEADING_SPAWN_WAYS):
+            self.tool_children.append(fields["id"])
 
     def _play_kill_step(self, name: str, signum: int) -> None:
         self.stage.signal_process(name, signum)
@@ -412,6 +497,9 @@ class ScriptPlayer:
         return self._write_stream("stdout", data)
 
     def _write_stream(self, stream: str, data: bytes) -> Iterator[TrackWait]:
+        if self.held is not None and stream == "stdout":
+            self.held.append(data)
+            return iter(())
         piece = self.program.get("chunk")
         size = piece or MAX_WRITE_BYTES
         chunks = (data[start : start + size] for start in range(0, len(data), size))

@@ -12,7 +12,8 @@ for a descendant that ignores the polite signals from its birth on, `tasks` for 
 if it prints no parts of messages that its arguments do not ask for, `chunk` if no write of it is to have more bytes,
 `hops` for a process that is a fork of itself: how often that happened before, `servers` for an agent whose arguments
 name MCP servers that are programs: the configuration of each, `server_errors` for those with mistakes: the error of
-each, `hooks` for the hooks that they name, by event. `then` is there only if invocations differ: the steps of the
+each, `hooks` for the hooks that they name, by event, `signals` for what the real CLI does on a signal by itself: by
+number, the fields of `vocabulary`'s `SignalReaction`. `then` is there only if invocations differ: the steps of the
 second one and of each that follows, the last for all further ones. Then `number` counts the invocations, and is there
 from the second one on.
 """
@@ -63,7 +64,7 @@ ARGUMENT_NAMES_BY_OP = {
     "await_signal": (),
     "await_eof": (),
     "await_stdin": ("pattern",),
-    "await_prompt_text": ("error", "code"),
+    "read_stdin": ("patience", "notice", "warning", "error", "code"),
     "await_exit": ("name",),
     "handshake": ("kind", "value"),
     "await_prompt": ("number",),
@@ -75,8 +76,10 @@ ARGUMENT_NAMES_BY_OP = {
     "call": ("tool", "answered", "refused"),
     "stdin": ("what",),
     "close": ("stream",),
+    "write_file": ("path", "data"),
     "when": ("kind", "value", "steps"),
     "meanwhile": ("steps",),
+    "one_write": ("steps",),
     "spawn": ("fields", "steps"),
     "kill": ("name", "signum"),
     "refork": ("fields",),
@@ -94,9 +97,9 @@ PARENT_NAME = "parent"
 GROUP_LEADING_SPAWN_WAYS = ("own_group", "new_session")
 """The ways of being born that keep the parent and lead a group: a signal to such a child is for the whole group."""
 
-SIGTERM, SIGINT, SIGHUP, SIGPIPE = 15, 2, 1, 13
+SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGKILL = 15, 2, 1, 13, 9
 POLITE_SIGNALS = (SIGTERM, SIGINT, SIGHUP)
-"""The signals that `linger: until signal` waits for and that a deaf process catches and ignores."""
+"""The signals that `wait_for: signal` waits for and that a deaf process catches and ignores."""
 
 FATAL_SIGNALS = (1, 2, 3, 10, 12, 15)
 """The signals whose default is death and that a descendant tells of as it dies: its parent is not the supervisor."""
@@ -133,7 +136,7 @@ def make_descendant_program(program: Program, fields: dict[str, Any], steps: Seq
         play = [(line, "sleep", (fields["for"],))] if steps is None else list(steps)
     own = {"name": fields["id"], "code": 0, "reads": "stdin" in fields["inherits"], "serves": False}
     own["ignores_signals"] = fields["ignores_signals"]
-    own |= {name: {} for name in ("servers", "server_errors", "hooks") if name in program}
+    own |= {name: {} for name in ("servers", "server_errors", "hooks", "signals") if name in program}
     if fields.get("clear_env"):
         own["environ"] = {}
     return {**program, **own, "steps": deaf + play}

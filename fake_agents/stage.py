@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from pytest_agentproc.fake_agents.program import Program
 
 _STREAM_DESCRIPTORS = {"stdin": 0, "stdout": 1, "stderr": 2}
+_FOLDER_FLAGS = posix.O_RDONLY | posix.O_DIRECTORY | posix.O_NOFOLLOW | posix.O_CLOEXEC
+_NEW_FILE_FLAGS = posix.O_WRONLY | posix.O_CREAT | posix.O_TRUNC | posix.O_NOFOLLOW | posix.O_NONBLOCK | posix.O_CLOEXEC
 _OUTPUT_NOTE_CODES = {"stdout": "o", "stderr": "e"}
 _READABLE_EVENT, _WRITABLE_EVENT = select.EPOLLIN, select.EPOLLOUT
 
@@ -85,6 +87,7 @@ class SideEffectStage:
         self._tell_death = tell_death
         self._armed = [False, False, False]
         self._caught: set[int] = set()
+        self._exit_codes: dict[int, int | None] = {}
         self._unreaped: set[int] = set()
         self._parent = parent
         self._children: dict[str, tuple[int, bool]] = {}
@@ -184,6 +187,27 @@ class SideEffectStage:
             except BlockingIOError:
                 continue
 
+    def write_file(self, path: str, data: bytes) -> None:
+        """Write a file below the working directory, and the folders on its way; follow no link out of it."""
+        folder = posix.open(".", _FOLDER_FLAGS)
+        try:
+            if posix.getcwdb() == b"/":
+                raise OSError("its folder is /, and a fake writes nothing there")
+            *parents, name = path.split("/")
+            for parent in parents:
+                inner = _open_subfolder(parent, folder)
+                posix.close(folder)
+                folder = inner
+            number = posix.open(name, _NEW_FILE_FLAGS, 0o666, dir_fd=folder)
+            try:
+                left = memoryview(data)
+                while left:
+                    left = left[posix.write(number, left) :]
+            finally:
+                posix.close(number)
+        finally:
+            posix.close(folder)
+
     def read_stdin(self, size: int) -> bytes | None:
         """Take what stdin has; b"" is EOF."""
         try:
@@ -208,8 +232,9 @@ class SideEffectStage:
             self.epoll.unregister(number)
             self._armed[number] = False
 
-    def catch_signal(self, signum: int) -> None:
-        """Hear a signal from now on instead of dying of it."""
+    def catch_signal(self, signum: int, exit_code: int | None = None) -> None:
+        """Hear a signal from now on instead of dying of it; exit with a code at once while a hook is awaited."""
+        self._exit_codes[signum] = exit_code
         if signum not in self._caught:
             self._caught.add(signum)
             signal(signum, self._record_signal)
@@ -231,6 +256,9 @@ class SideEffectStage:
 
     def _record_signal(self, signum: int, frame: object) -> None:
         self.signals.append(signum)
+        code = self._exit_codes[signum]
+        if code is not None and any(child.is_awaited for child in STARTED_PROGRAMS):
+            self.exit_process(code)  # the player does not come back before the hook has ended
 
     def take_caught_signals(self) -> list[int]:
         """Give the signals caught so far, once."""
@@ -328,6 +356,15 @@ _SIGKILL_NUMBER, _SIGSTOP_NUMBER = 9, 19
 def _end_started_programs() -> None:
     for child in STARTED_PROGRAMS:
         child.end_by_signals()
+
+
+def _open_subfolder(name: str, folder: int) -> int:
+    """Open a folder of a folder, which is made if it is missing."""
+    try:
+        return posix.open(name, _FOLDER_FLAGS, dir_fd=folder)
+    except FileNotFoundError:
+        posix.mkdir(name, dir_fd=folder)
+        return posix.open(name, _FOLDER_FLAGS, dir_fd=folder)
 
 
 def _read_file_identity(number: int) -> tuple[int, int]:

@@ -33,11 +33,14 @@ _INITIALIZE_RESULT = {
         "sessionCapabilities": {"resume": {}, "close": {}},
     },
 }
-_PERMISSION_OPTIONS = [
-    {"optionId": "allow-once", "name": "Allow", "kind": "allow_once"},
-    {"optionId": "reject-once", "name": "Reject", "kind": "reject_once"},
-]
+_OPTION_NAMES = {
+    "allow_once": "Allow",
+    "allow_always": "Always allow",
+    "reject_once": "Reject",
+    "reject_always": "Always reject",
+}
 _HISTORY_CHUNK_KINDS = {"prompt": "user_message_chunk", "think": "agent_thought_chunk", "answer": "agent_message_chunk"}
+_RESOURCE_NOT_FOUND_CODE = -32002
 _SESSION_LOADING_METHODS = ("session/load", "session/resume")
 _METHODS_WITH_EMPTY_RESULT = ("authenticate", "logout", "session/set_model", "session/close")
 _SETTING_METHODS = ("session/set_mode", "session/set_config_option")
@@ -52,6 +55,7 @@ class Encoder(JsonRpcEncoder):
         # Real agents never use the name of a session twice. So the second agent of `scripts` uses other names than the
         # first one, and a client that still uses the old name gets an error.
         self._prefix = "sess_" if number == 1 else f"sess_{number}_"
+        self._lacked = program.get("lacks")
         self._sessions: list[str] = []
         self._open: list[int] = []
         self._hand = ""
@@ -110,7 +114,7 @@ class Encoder(JsonRpcEncoder):
         call = {"toolCallId": tool, "title": fields["name"], "kind": self._kinds.get(tool, "other")}
         call = {**call, "status": "pending", "rawInput": {}}
         asked = self._encode_request(
-            key, "session/request_permission", {**session, "toolCall": call, "options": _PERMISSION_OPTIONS}
+            key, "session/request_permission", {**session, "toolCall": call, "options": _list_options(fields)}
         )
         return self.questions.open_question(key, fields, tool), self._join_lines([asked])
 
@@ -184,6 +188,9 @@ class Encoder(JsonRpcEncoder):
 
     def _open_session(self, number: Any, method: str, params: dict[str, Any]) -> list[bytes]:
         """Give the response with a session, after its past if it is loaded."""
+        if self._lacked is not None and params.get("sessionId") == self._lacked:
+            words = f"Resource not found: {self._lacked}"
+            return [self._encode_error_response(number, _RESOURCE_NOT_FOUND_CODE, words, {"uri": self._lacked})]
         is_new = method == "session/new"
         session = f"{self._prefix}{len(self._sessions) + 1}" if is_new else str(params["sessionId"])
         self._sessions.append(session)
@@ -235,9 +242,8 @@ class Encoder(JsonRpcEncoder):
         if choice.get("outcome") == "cancelled":
             self._dismiss_question(question)
         else:
-            is_allowed = (
-                choice.get("outcome") == "selected" and choice.get("optionId") == _PERMISSION_OPTIONS[0]["optionId"]
-            )
+            allowing = [option["optionId"] for option in _list_options(question.fields) if "allow" in option["kind"]]
+            is_allowed = choice.get("outcome") == "selected" and choice.get("optionId") in allowing
             self.questions.settle_question(question, ANSWER_ALLOW if is_allowed else ANSWER_DENY)
 
     def _has_open_prompt(self, session: Any) -> bool:
@@ -273,3 +279,13 @@ class Encoder(JsonRpcEncoder):
 
 def _build_text_chunk(kind: str, text: str) -> dict[str, Any]:
     return {"sessionUpdate": kind, "content": {"type": "text", "text": text}}
+
+
+def _list_options(fields: dict[str, Any]) -> list[dict[str, str]]:
+    """Give the options of a question. The ids of options that the script lists say nothing: only their kinds do."""
+    kinds = fields.get("offers")
+    numbered = {kind: f"option-{place}" for place, kind in enumerate(kinds or (), 1)}
+    return [
+        {"optionId": numbered.get(kind, kind.replace("_", "-")), "name": _OPTION_NAMES[kind], "kind": kind}
+        for kind in kinds or ("allow_once", "reject_once")
+    ]

@@ -47,6 +47,12 @@ _METHODS_IN_THREAD = ("thread/resume", *_TURN_METHODS)
 _FIRST_COMPACTION_TURN_NUMBER = 1_000_000
 """The number of the first turn that no prompt began."""
 _LIST_METHODS = ("model/list", "thread/list", "skills/list")
+_DECISION_BY_OPTION_KIND = {
+    "allow_once": "accept",
+    "allow_always": "acceptForSession",
+    "reject_once": "decline",
+    "reject_always": "cancel",
+}
 _ACCEPTING_DECISIONS = ("accept", "acceptForSession")
 
 
@@ -58,6 +64,8 @@ class Encoder(JsonRpcEncoder):
     def __init__(self, program: Program) -> None:
         super().__init__(program)
         self._model = program.get("model") or "m1"
+        self._known = program.get("knows", SESSION_ID)
+        self._lacked = program.get("lacks")
         self._threads: list[str] = []
         self._is_greeted = False
         self._open: dict[str, str] = {}
@@ -177,7 +185,8 @@ class Encoder(JsonRpcEncoder):
 
     def _answer_client_request(self, number: Any, method: str, params: dict[str, Any], now: int) -> list[bytes]:
         name = params.get("threadId")
-        if method == "thread/start" or (method == "thread/resume" and name in (SESSION_ID, *self._threads)):
+        is_known = name != self._lacked and name in (SESSION_ID, self._known, *self._threads)
+        if method == "thread/start" or (method == "thread/resume" and is_known):
             count = len(self._threads)
             thread = str(name) if name else f"{SESSION_ID[:-12]}{count:012}" if count else SESSION_ID
             self._threads.append(thread)
@@ -426,13 +435,18 @@ class Encoder(JsonRpcEncoder):
         return self._join_lines([self._encode_item_event("completed", {**item, **end}, now), *usage])
 
     def encode_raw_event(self, value: dict[str, Any], now: int) -> bytes:
-        """Give a message as it stands, but for the id of a prompt; an item and an error get the ids of their turn."""
+        """Give a message as it stands, but for the id of a prompt; an item and an error get the ids of their turn.
+
+        An error that is not tried again is the end of its turn, so a later prompt joins that turn no more.
+        """
         if str(value.get("id")).startswith("prompt "):
             self._open.pop(self._hand, None)
         kind = str(value.get("method"))
         if kind.startswith(("item/", "error")):
             at = {f"{kind[5:]}AtMs": _convert_to_unix_ms(now)} if kind in ("item/started", "item/completed") else {}
             value = {**value, "params": self._add_turn_id({**at, **(value.get("params") or {})})}
+        if kind == "error" and value["params"].get("willRetry") is False:
+            self._open.pop(self._hand, None)
         return self._join_lines([self._encode_script_message(value)])
 
     # Requests of the agent.
@@ -455,7 +469,7 @@ class Encoder(JsonRpcEncoder):
         }
         rule = name.split()
         about |= {"commandActions": [{"type": "unknown", "command": name}], "proposedExecpolicyAmendment": rule}
-        about["availableDecisions"] = [
+        about["availableDecisions"] = [_DECISION_BY_OPTION_KIND[kind] for kind in fields.get("offers", ())] or [
             "accept",
             {"acceptWithExecpolicyAmendment": {"execpolicy_amendment": rule}},
             "cancel",

@@ -58,6 +58,10 @@ class Encoder:
         """Keep the answer of a call as the events' encoder does."""
         return self._events.keep_tool_answer(number, call)
 
+    def encode_last_words(self, what: str, now: int) -> bytes:
+        """Give nothing: a CLI that is ended prints no text."""
+        return b""
+
     def _encode_final_output(self, events: bytes, text: str) -> bytes:
         if self._form == "text":
             return f"{text}\n".encode()

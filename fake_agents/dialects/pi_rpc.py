@@ -112,7 +112,7 @@ class Encoder(pi.Encoder):
     def ask_client(self, fields: dict[str, Any], now: int) -> tuple[ClientQuestion, bytes]:
         """Open a question; give what an extension sends that wants a yes or a no."""
         name, own = fields["name"], f"00000000-0000-4000-8000-{len(self.questions.asked) + 1:012}"
-        question = self.questions.open_question(own if fields["id"] is None else fields["id"], fields)
+        question = self.questions.open_question(own if fields["id"] is None else str(fields["id"]), fields)
         details = {"type": "extension_ui_request", "id": question.key, "method": "confirm"}
         return question, self._lines.join([encode_json_line({**details, "title": name, "message": f"Allow {name}?"})])
 

@@ -20,5 +20,6 @@ class Encoder(session_mode.Encoder):
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
+        self.events = {"begin": self.encode_run_opening, **self.events}
         self._begin_turn([self._prompts.queue_prompt({}, 0)], None)
         self._prompts.waiting.clear()

@@ -128,6 +128,14 @@ FAILED_MESSAGE_FIELDS = {
 }
 """The message that claude writes itself, but for its id and its text."""
 
+ABORTED_TURN_ERROR_PREFIX = "[ede_diagnostic] result_type=user last_content_type=n/a stop_reason="
+"""What the result of an interrupted turn says, with its stop reason behind it."""
+REJECTED_TOOL_TEXT = (
+    "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the "
+    "new_string was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed."
+)
+KILLED_TOOL_TEXT = "Exit code 137"
+
 _SUBAGENT_TOOL_NAMES = ("Task", "Agent")
 _PERMISSION_REASON_TYPES = {"subcommands": "subcommandResults"}
 

@@ -12,11 +12,14 @@ import time
 
 from pytest_agentproc.fake_agents.dialects.claude.forms import (
     ABANDONED_MESSAGE_USAGE,
+    ABORTED_TURN_ERROR_PREFIX,
     EMPTY_STOP_FIELDS,
     FAILED_MESSAGE_FIELDS,
     INIT_LINE_FIELDS,
+    KILLED_TOOL_TEXT,
     MESSAGE_TOKEN_USAGE,
     MODEL_TOKEN_USAGE,
+    REJECTED_TOOL_TEXT,
     RESULT_TOKEN_USAGE,
     TERMINAL_REASONS_BY_SUBTYPE,
     UNFINISHED_MESSAGE_FIELDS,
@@ -76,9 +79,12 @@ class Encoder:
         self._subagents: dict[str, Any] = {}
         self._stop: str | None = None
         self._pieces: str | None = None
+        self._running: list[str] = []
+        self._is_aborting = self._has_result = False
         self._said = ""
         self._turns = 1
         self.events: EventEncoders = {
+            "begin": self.encode_run_opening,
             "nested": self.encode_subagent_text,
             "delta": self.encode_text_delta,
             "think": self.encode_thought,
@@ -108,6 +114,7 @@ class Encoder:
             *self._end_open_text(now),
             *self._encode_message_end(None, "end_turn"),
         ]
+        self._has_result = True
         subtype, text = fields.get("subtype", "success"), fields["text"]
         if subtype != "success":
             details: dict[str, Any] = {"errors": [text or subtype]}
@@ -122,6 +129,11 @@ class Encoder:
             details = {"api_error_status": None, "result": self._said if text is None else text, "ttft_ms": 1}
         events.append(self._encode_result_line(details, reason, {**fields, "subtype": subtype}, now))
         return self._lines.join(events)
+
+    def encode_run_opening(self, what: str, now: int) -> bytes:
+        """Give init, if it is still to come."""
+        events = self._encode_opening_events()
+        return self._lines.join(events) if events else b""
 
     def encode_text_delta(self, text: str, now: int) -> bytes:
         """Give a piece of a text that the next text ends, or whatever else does."""
@@ -150,6 +162,8 @@ class Encoder:
         """Give the block that asks for a tool; it closes its message unless more are to come."""
         parent, number = fields.get("parent"), fields["id"]
         self._tools[number] = fields
+        if parent is None:
+            self._running.append(number)
         block = {"type": "tool_use", "id": number, "name": fields["name"], "input": fields["input"]}
         deltas = [{"type": "input_json_delta", "partial_json": encode_spaced_json(fields["input"])}]
         events = [*self._encode_opening_events(), *self._encode_whole_block(parent, block, {"input": {}}, deltas, now)]
@@ -171,6 +185,8 @@ class Encoder:
         number, failed = fields["id"], fields["error"] is not None
         output = fields["error"] if failed else fields["output"]
         tool = self._tools.get(number, {})
+        if number in self._running:
+            self._running.remove(number)
         self._turns += tool.get("parent") is None
         more = self._describe_tool_outcome(number, output, failed=failed)
         if fields.get("refused"):
@@ -249,6 +265,9 @@ class Encoder:
 
     def _describe_tool_outcome(self, number: str, output: Any, *, failed: bool) -> dict[str, Any]:
         """Give what the end of a tool has beside its message."""
+        if self._is_aborting:
+            meta = {"id": number, "non_execution_kind": "user-rejected"}
+            return {"tool_use_result": "User rejected tool use", "tool_result_meta": [meta]}
         fields = {
             "stdout": output,
             "stderr": "",
@@ -280,6 +299,45 @@ class Encoder:
     def _encode_line_with_ids(self, value: dict[str, Any]) -> bytes:
         """Give a line with the ids that it has from the session."""
         return encode_json_line({**value, "uuid": self._make_uuid(), "session_id": self._session})
+
+    def encode_last_words(self, what: str, now: int) -> bytes:
+        """Give what is still printed when a signal ends the process.
+
+        The tools that run are killed. INT interrupts the turn, too. While the model is asked, the turn has no result.
+        """
+        if not self._is_turn_open() or not (self._running or what == "turn"):
+            return b""
+        if what == "turn":
+            has_result = bool(self._running) or self._pieces is not None or None in self._open
+            return self._lines.join(self._abort_turn(now, has_result=has_result))
+        killed = {"output": "", "error": KILLED_TOOL_TEXT}
+        return b"".join(self.encode_tool_end({"id": number, **killed}, now) for number in self._running[:])
+
+    def _is_turn_open(self) -> bool:
+        return not self._has_result
+
+    def _abort_turn(
+        self, now: int, rejections: dict[str, str] | None = None, *, has_result: bool = True
+    ) -> list[bytes]:
+        """End the tools that run, with these words, the open message and the turn."""
+        tools, (before, behind) = self._running[:], self._abandon_open_message(now)
+        events = [*self._encode_opening_events(), *before]
+        self._is_aborting = True  # an interrupt leaves in the queue what is there
+        for number in tools:
+            ended = {"id": number, "output": "", "error": (rejections or {}).get(number, REJECTED_TOOL_TEXT)}
+            events.append(self.encode_tool_end(ended, now).rstrip(b"\r\n"))
+        self._is_aborting = False
+        text = "[Request interrupted by user" + (" for tool use]" if tools else "]")
+        block = {"type": "text", "text": text}
+        events.append(self._encode_message_line("user", {"role": "user", "content": [block]}, None, now, {}))
+        events += behind
+        if not tools:
+            self._stop = None
+        self.code, self._turns = 1, self._turns + 1
+        details = {"errors": [ABORTED_TURN_ERROR_PREFIX + ("tool_use" if tools else "null")]}
+        fields = {"is_error": True, "subtype": "error_during_execution", "usage": None}
+        reason = "aborted_tools" if tools else "aborted_streaming"
+        return [*events, *([self._encode_result_line(details, reason, fields, now)] if has_result else [])]
 
     def _encode_opening_events(self) -> list[bytes]:
         if self._begun:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pytest_agentproc.fake_agents.dialects.claude.forms import REJECTED_TOOL_TEXT
 from pytest_agentproc.fake_agents.questions import ANSWER_CANCELLED
 
 TYPE_CHECKING = False
@@ -11,13 +12,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.fake_agents.questions import ClientQuestion, ClientQuestions
 
 
-ABORTED_TURN_ERROR_PREFIX = "[ede_diagnostic] result_type=user last_content_type=n/a stop_reason="
-"""What the result of an interrupted turn says, with its stop reason behind it."""
-
-REJECTED_TOOL_TEXT = (
-    "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the "
-    "new_string was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed."
-)
 _STOPPED_TOOL_TEXT = (
     " Correction to the text above: this call was stopped while running, not refused before it ran. It may have run in "
     "part or in full, and its changes may have been written. No permission prompt was involved. Work it started "
@@ -44,13 +38,8 @@ def explain_tool_rejection(call: str, questions: ClientQuestions) -> str:
     )
 
 
-def describe_failed_tool(
-    call: str, error: str, questions: ClientQuestions, *, is_interrupted: bool
-) -> dict[str, Any] | None:
+def describe_failed_tool(call: str, error: str, questions: ClientQuestions) -> dict[str, Any] | None:
     """Give the extra fields at the end of a failed tool; None: only the fields of any failure."""
-    if is_interrupted:
-        meta = {"id": call, "non_execution_kind": "user-rejected"}
-        return {"tool_use_result": "User rejected tool use", "tool_result_meta": [meta]}
     question = _find_last_question_before_tool(call, questions)
     if question is None or question.answer not in ("", ANSWER_CANCELLED):
         return None

@@ -17,8 +17,6 @@ from pytest_agentproc.fake_agents.dialects.claude.control import (
     read_question_answer,
 )
 from pytest_agentproc.fake_agents.dialects.claude.refusals import (
-    ABORTED_TURN_ERROR_PREFIX,
-    REJECTED_TOOL_TEXT,
     describe_failed_tool,
     explain_tool_rejection,
 )
@@ -128,7 +126,8 @@ class Encoder(TurnEncoder):
         events = self._encode_owed_interrupt_responses()
         self._interrupts, self._receipts = [], 0
         if self._cut == self._ends and self._is_in_turn:  # else the turn ended before, by itself
-            events += [*self._replay_new_prompts(), *self._abort_turn(now), *self._end_turn()]
+            rejections = {number: explain_tool_rejection(number, self.questions) for number in self._running}
+            events += [*self._replay_new_prompts(), *self._abort_turn(now, rejections), *self._end_turn()]
         return opening + self._join_lines(events)
 
     def encode_result(self, fields: dict[str, Any], now: int) -> bytes:
@@ -141,7 +140,7 @@ class Encoder(TurnEncoder):
         """Give the rest of the turn after a signal, and its error result; after that claude exits silently."""
         if not self._is_in_turn:
             return b""
-        events = [*self._replay_new_prompts(), *self._abort_turn(now, by_signal=True)]
+        events = [*self._replay_new_prompts(), *self._abort_turn(now)]
         self._end_turn()
         return self._join_lines(events)
 
@@ -152,7 +151,7 @@ class Encoder(TurnEncoder):
         call = find_asked_tool(fields, self._calls, self.questions)
         if fields["event"] == "Stop":
             call = {"id": self._make_uuid()}
-        key = self._make_uuid() if fields["id"] is None else fields["id"]
+        key = self._make_uuid() if fields["id"] is None else str(fields["id"])
         question = self.questions.open_question(key, fields, call["id"], in_turn=self._is_in_turn)
         state = self._encode_session_state("requires_action") if fields["kind"] == "permission" else []
         started = self._tasks.find_task_started_by(call["id"])
@@ -169,7 +168,7 @@ class Encoder(TurnEncoder):
 
     def _call_server_tool(self, fields: dict[str, Any]) -> tuple[ClientQuestion, bytes]:
         """Call the tool of a server that a tool of the script names."""
-        call, key = self._calls[fields["tool"]], fields["id"] or self._make_uuid()
+        call, key = self._calls[fields["tool"]], str(fields["id"]) if fields["id"] is not None else self._make_uuid()
         server_call = None if fields["tool"] in self._blocked else self._servers.encode_tool_call(key, call)
         about = {"name": call["name"], "event": "", "message": server_call[0] if server_call else 0}
         question = self.questions.open_question(key, {**fields, **about}, call["id"], in_turn=self._is_in_turn)
@@ -197,8 +196,6 @@ class Encoder(TurnEncoder):
     def encode_tool_start(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the block that asks for a tool."""
         self._calls[fields["id"]] = fields
-        if fields.get("parent") is None:
-            self._running.append(fields["id"])
         return super().encode_tool_start(fields, now)
 
     def encode_tool_end(self, fields: dict[str, Any], now: int) -> bytes:
@@ -209,11 +206,11 @@ class Encoder(TurnEncoder):
         started = self._tasks.find_task_started_by(fields["id"])
         if started and not fields["output"]:
             fields = {**fields, "output": self._tasks.describe_launch_output(started)}
+        is_own = fields["id"] in self._running
         encoded = super().encode_tool_end(fields, now)
         self._calls.pop(fields["id"], None)
-        if fields["id"] not in self._running:
+        if not is_own:
             return encoded
-        self._running.remove(fields["id"])
         carried, self._folded = self._folded, []
         encoded += self._join_lines([event for line in carried for event in self._encode_prompt_replay(line)])
         if not self._prompts.hand or self._run:
@@ -323,39 +320,21 @@ class Encoder(TurnEncoder):
         queued = self._prompts.list_queued_uuids()
         return [encode_success_response(request, {"still_queued": queued}) for request in owed]
 
-    def _abort_turn(self, now: int, *, by_signal: bool = False) -> list[bytes]:
-        tools, (before, behind) = self._running[:], self._abandon_open_message(now)
-        events = [*self._encode_opening_events(), *before]
-        self._is_aborting = True  # an interrupt leaves in the queue what is there
-        for number in tools:
-            ended = {
-                "id": number,
-                "output": "",
-                "error": REJECTED_TOOL_TEXT if by_signal else explain_tool_rejection(number, self.questions),
-            }
-            events.append(self.encode_tool_end(ended, now).rstrip(b"\r\n"))
-        self._is_aborting = False
-        text = "[Request interrupted by user" + (" for tool use]" if tools else "]")
-        block = {"type": "text", "text": text}
-        events.append(self._encode_message_line("user", {"role": "user", "content": [block]}, None, now, {}))
-        events += behind
-        if not tools:
-            self._stop = None
-        self.code, self._turns = 1, self._turns + 1
-        details = {"errors": [ABORTED_TURN_ERROR_PREFIX + ("tool_use" if tools else "null")]}
-        fields = {"is_error": True, "subtype": "error_during_execution", "usage": None}
-        return [
-            *events,
-            self._encode_result_line(details, "aborted_tools" if tools else "aborted_streaming", fields, now),
-        ]
+    def _is_turn_open(self) -> bool:
+        return self._is_in_turn
+
+    def encode_last_words(self, what: str, now: int) -> bytes:
+        """Give what is still printed when a signal ends the process: the ends of background commands, too."""
+        stopped = {"status": "stopped", "signalled": True, "in_same_turn": False}
+        ended = [{"id": number, **stopped} for number in self._tasks.list_running_tasks()] if what == "tools" else []
+        return super().encode_last_words(what, now) + b"".join(self.encode_task_end(task, now) for task in ended)
 
     def _find_subagent_id(self, parent: str) -> str:
         return self._tasks.find_task_started_by(parent) or super()._find_subagent_id(parent)
 
     def _describe_tool_outcome(self, number: str, output: Any, *, failed: bool) -> dict[str, Any]:
-        more = (
-            describe_failed_tool(number, output, self.questions, is_interrupted=self._is_aborting) if failed else None
-        )
+        is_refused = failed and not self._is_aborting
+        more = describe_failed_tool(number, output, self.questions) if is_refused else None
         if more is not None:
             return more
         encoded = super()._describe_tool_outcome(number, output, failed=failed)

@@ -94,6 +94,10 @@ class SessionTasks:
         """Say whether it runs in the background."""
         return number in self._running
 
+    def list_running_tasks(self) -> list[str]:
+        """Name those that run in the background."""
+        return self._running[:]
+
     @property
     def has_owed_turns(self) -> bool:
         """Whether one is over whose turn has not begun."""

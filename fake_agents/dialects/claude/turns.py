@@ -35,18 +35,18 @@ class TurnEncoder(print_mode.Encoder):
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
+        self.events = {name: encode for name, encode in self.events.items() if name != "begin"}  # a prompt begins it
         environ = program.get("environ", {})
         self._has_states = _READS_STATE_VARIABLE in environ or _EMITS_STATE_VARIABLE in environ
         self._state_more = {"sdk_host_only": True} if _READS_STATE_VARIABLE in environ else {}
         self._replays = "--replay-user-messages" in program.get("argv", ())
         self._begun = True
         self._is_idle = True
-        self._is_asked = self._is_aborting = self._is_ended = False
+        self._is_asked = self._is_ended = False
         self._ends = 0
         self._prompts = PromptQueue()
         self._tasks = SessionTasks()
         self._run: str | None = None
-        self._running: list[str] = []
 
     def has_received_prompt(self, number: int) -> bool:
         """Say whether the prompt has, or had, a turn of its own: a swallowed prompt never has."""
