@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
 __all__ = [
     "PACKAGE_FOLDER",
     "SCENARIO_FILE_SUFFIX",
+    "YAML_FILE_SUFFIXES",
+    "describe_wrong_file_name",
     "find_corpus_folder",
     "index_corpus_files",
     "list_corpus_files",
@@ -15,7 +18,17 @@ __all__ = [
 ]
 
 SCENARIO_FILE_SUFFIX = ".scenario.yaml"
+YAML_FILE_SUFFIXES = (".yaml", ".yml")
 PACKAGE_FOLDER = Path(__file__).resolve().parent
+
+
+def describe_wrong_file_name(path: str | os.PathLike[str]) -> str:
+    """Say that pytest does not collect a YAML file because of its name; "" if its name is right, or it is no YAML."""
+    name = os.path.basename(path)  # noqa: PTH119  # a name alone
+    if name.endswith(SCENARIO_FILE_SUFFIX) or not name.endswith(YAML_FILE_SUFFIXES):
+        return ""
+    stem = name.rpartition(".")[0].removesuffix(".scenario")
+    return f"pytest collects only *{SCENARIO_FILE_SUFFIX}: call the file {stem}{SCENARIO_FILE_SUFFIX}"
 
 
 def find_corpus_folder() -> Path | None:

@@ -10,12 +10,14 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import UsageError
+from pytest_agentproc.foreign import is_exit_of_pytest
 from pytest_agentproc.scenario._expressions import Expression
 from pytest_agentproc.scenario._fields import (
     ChoiceType,
@@ -36,15 +38,17 @@ from pytest_agentproc.scenario._file_check import (
     WrittenStep,
     is_step_supported,
 )
+from pytest_agentproc.scenario._python_data import DataNodeBuilder
 from pytest_agentproc.scenario._script import ScriptStepsType
 from pytest_agentproc.scenario._steps import STEP_ENTRY_BY_NAME
-from pytest_agentproc.scenario._yaml import YamlMapping, YamlNode, YamlScalar, YamlSequence
+from pytest_agentproc.scenario._yaml import StopReading
 from pytest_agentproc.vocabulary import DIALECTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pytest_agentproc.scenario._file_check import FileCheck, ValueType
+    from pytest_agentproc.scenario._yaml import YamlNode
     from pytest_agentproc.vocabulary import Dialect, ScriptStep
 
 
@@ -280,16 +284,22 @@ class _ShorthandStepType(_AddedStep):
             return ()
         assert self.step.expand is not None
         try:
-            expanded = _build_yaml_node(list(self.step.expand(self._prepare_for_expand(value))), node)
-        except Exception as error:  # noqa: BLE001  # it is theirs, whatever it is
+            given = [*self.step.expand(self._prepare_for_expand(value))]
+        except Exception as error:  # it is theirs, whatever it is
+            if is_exit_of_pytest(error):
+                raise
             check.report_at(node, f"{about}raised {type(error).__name__}: {error}")
             return ()
+        builder = DataNodeBuilder(check.report_problem, lambda *_: (node.line, node.column))
         outside, check.expanding = check.expanding, (*check.expanding, what)
-        steps = ScriptStepsType().read_node(expanded, what, check)
+        steps: tuple[WrittenStep, ...] = ()
+        with suppress(StopReading):
+            expanded = builder.build_node(given, "", node.line)
+            steps = () if len(check.problems) > before else ScriptStepsType().read_node(expanded, what, check)
         check.expanding = outside
-        for index, problem in enumerate(check.problems[before:], before):
-            text = f"{about}is wrong: {problem.message}"
-            check.problems[index] = replace(problem, line=node.line, column=node.column, message=text)
+        wrong, check.problems[before:] = check.problems[before:], []
+        for problem in wrong:
+            check.report_at(node, f"{about}is wrong: {problem.message}")
         return steps
 
     def _prepare_for_expand(self, value: Any) -> Any:
@@ -310,25 +320,3 @@ def _evaluate_times_in_value(value: Any, scope: CompileContext) -> Any:
     if isinstance(value, dict):
         return {name: _evaluate_times_in_value(given, scope) for name, given in value.items()}
     return scope.evaluate_expression(value) if isinstance(value, Expression) else value
-
-
-def _build_yaml_node(data: Any, place: YamlNode) -> YamlNode:
-    """Make the node that a file would have for some data, at the place of another."""
-    if isinstance(data, Mapping):
-        pairs = tuple(
-            (_build_scalar_node(str(key), place), _build_yaml_node(value, place)) for key, value in data.items()
-        )
-        return YamlMapping(place.line, place.column, pairs)
-    if isinstance(data, list | tuple):
-        return YamlSequence(place.line, place.column, tuple(_build_yaml_node(item, place) for item in data))
-    if isinstance(data, bool):
-        return _build_scalar_node(str(data).lower(), place, is_plain=True)
-    if isinstance(data, int | float):
-        return _build_scalar_node(str(data), place, is_plain=True)
-    if isinstance(data, str):
-        return _build_scalar_node(data, place)
-    raise TypeError(f"{data!r} can stand in no scenario")
-
-
-def _build_scalar_node(text: str, place: YamlNode, *, is_plain: bool = False) -> YamlScalar:
-    return YamlScalar(place.line, place.column, text, is_plain, is_one_line=False)

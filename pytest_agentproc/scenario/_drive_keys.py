@@ -22,10 +22,17 @@ from pytest_agentproc.scenario._fields import (
     WholeNumberType,
     read_text_value,
 )
-from pytest_agentproc.scenario._file_check import Key
+from pytest_agentproc.scenario._file_check import Key, describe_session_remedy
 from pytest_agentproc.scenario._suggestions import describe_unknown_word, join_choices, shorten_text
 from pytest_agentproc.scenario._yaml import YamlMapping, YamlNode, YamlScalar, YamlSequence, format_node_inline
-from pytest_agentproc.vocabulary import CallerAction, ContinuedSession, Handler, HookReaction
+from pytest_agentproc.vocabulary import (
+    REPORTED_EVENT_TEXTS,
+    WAYS_TO_END_A_PROGRAM,
+    CallerAction,
+    ContinuedSession,
+    Handler,
+    HookReaction,
+)
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._expressions import Expression
@@ -36,7 +43,7 @@ SESSION_STATUSES = ("starting", "ready", "prompting", "restarting", "failed", "c
 """Where a session can stand."""
 
 _AWAITED_EVENT_PATTERN = re.compile(r"(turn|background) ([1-9][0-9]{0,8})|status (.*)", re.ASCII | re.DOTALL)
-_AWAITED_EVENT_FORMS = "turn N, background N or status S"
+_AWAITED_EVENT_FORMS = f"turn N, background N, status S, {join_choices([*REPORTED_EVENT_TEXTS], 'or')}"
 
 
 @dataclass(frozen=True)
@@ -66,14 +73,16 @@ PROMPT_VALUE_TYPE = EitherType(TextType(), FieldsType(LONG_TEXT_TYPE.mapping.key
 class _AwaitedEventType:
     """The event that the caller waits for."""
 
-    label: str = "turn N / background N / status S"
+    label: str = "turn N / background N / status S / question / tool / message"
     shape = TextPattern(
-        f"(turn|background) [1-9][0-9]*|status ({'|'.join(SESSION_STATUSES)})",
-        ("turn 1", "background 1", "status ready"),
+        f"(turn|background) [1-9][0-9]*|status ({'|'.join(SESSION_STATUSES)})|{'|'.join(REPORTED_EVENT_TEXTS)}",
+        ("turn 1", "background 1", "status ready", *REPORTED_EVENT_TEXTS),
     )
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> tuple[str, Any]:
         """Take the words apart."""
+        if isinstance(node, YamlScalar) and node.text in REPORTED_EVENT_TEXTS:
+            return node.text, None
         found = _AWAITED_EVENT_PATTERN.fullmatch(node.text) if isinstance(node, YamlScalar) else None
         if found is None:
             check.report_wrong_value(
@@ -112,8 +121,9 @@ _ABANDON_VALUE_TYPE = FieldsType(
     (
         Key(
             "by",
-            ChoiceType(("task", "scope")),
-            "how: its task, once, or an anyio scope, at every await; task if absent",
+            ChoiceType(("task", "scope", *WAYS_TO_END_A_PROGRAM)),
+            "how: its task is cancelled once, or an anyio scope at every await; hangup: the terminal of its program "
+            "closes: its process group gets HUP, and its stdin ends; kill: its program is killed; task if absent",
         ),
     ),
     finish=_make_abandon_mode,
@@ -125,17 +135,26 @@ _DRIVE_ITEM_KEYS = (
     Key(
         "wait_for",
         _AwaitedEventType(),
-        "waits until the turn has its outcome, this many background turns are over, or the session has this status",
+        "waits until the turn has its outcome, this many background turns are over, the session has this status, or "
+        "the agent asks, begins a tool or says something, counted from the item before; the end of the turn ends a "
+        "wait for these three",
     ),
     Key("wait", TimeType(), "waits for this time"),
     Key(
         "cancel",
-        FieldsType((Key("turn", WholeNumberType(1, 10**6), "which turn; the turn in work if absent"),)),
+        FieldsType(
+            (Key("turn", WholeNumberType(1, 10**6), "which turn; the turn in work if absent"),),
+            example="write cancel: {}",
+        ),
         "cancels a turn, and the agent lives on",
     ),
     Key("stop", _EmptyValueType(), "forces the agent to stop; a new agent follows"),
     Key("close", _EmptyValueType(), "ends the session"),
-    Key("abandon", _ABANDON_VALUE_TYPE, "cancels the supervisor of a run, as a caller does that goes away"),
+    Key(
+        "abandon",
+        _ABANDON_VALUE_TYPE,
+        "cancels the supervisor of a run or a session, or ends its program, as a caller does that goes away",
+    ),
     Key("attach", NameType("VIEWER"), "attaches a viewer, which sees everything from the beginning"),
     Key("detach", NameType("VIEWER"), "detaches a viewer"),
     Key("at", TimeType(), "beside another key: not before this instant"),
@@ -156,7 +175,7 @@ class _DriveItemsType:
     """The caller's actions: gives the items of a session, or a run's prompt and whether it is abandoned."""
 
     label = "[{prompt: TEXT or {repeat, size}}, ...]"
-    form = FieldsType(_DRIVE_ITEM_KEYS, one_of=_DRIVE_ACTION_NAMES)
+    form = FieldsType(_DRIVE_ITEM_KEYS, one_of=_DRIVE_ACTION_NAMES, synonyms="drive item")
     shape = ListOfType(form)
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> tuple[DriveItem, ...]:
@@ -173,6 +192,9 @@ class _DriveItemsType:
             )
             return ()
         is_left = [_has_mapping_key(item, "abandon") for item in node.items[1:]] == [True]
+        if not is_session and (misplaced := _find_session_action(node)) is not None:
+            check.report_at(misplaced, f"{what}: {misplaced.text} is for a session: {describe_session_remedy(check)}")
+            return ()
         if not is_session and len(node.items) != 1 + is_left:
             few = f"one item, the prompt, or that and abandon, not a list of {len(node.items)} items"
             check.report_at(node, f"{what} must have {few}")
@@ -188,17 +210,16 @@ class _DriveItemsType:
             about = f"the dialect {check.dialect} in mode {check.mode} is one run"
             check.report_at(node, f"{what} must be {_RUN_DRIVE_EXAMPLE}: {about}")
         for left in (item for item in items if item.kind == "abandon"):
-            if is_session:
-                check.report_problem(left.line, left.column, f"{what} of a session has no abandon: it ends with close")
-            elif not (left.at or left.after):
-                check.report_problem(
-                    left.line, left.column, f"{what}.abandon needs its instant: write {_ABANDONED_RUN_DRIVE_EXAMPLE}"
-                )
+            if problem := _describe_wrong_abandon(left, items[-1], check, is_session=is_session):
+                check.report_problem(left.line, left.column, f"{what}{problem}")
         if len(check.problems) == before:
             _check_drive_order(items, check)
         return tuple(items)
 
     def _read_drive_item(self, node: YamlNode, what: str, check: FileCheck) -> DriveItem | None:
+        if (inner := _find_time_inside_action(node)) is not None:
+            check.report_at(inner[0], f"{what}: {inner[0].text} stands beside the action, not in it: write {inner[1]}")
+            return None
         values = self.form.read_node(node, what, check)
         if values is None:
             return None
@@ -215,6 +236,42 @@ class _DriveItemsType:
         return DriveItem(
             node.line, kind, value, values.get("at"), values.get("after"), node.column, values.get("session", "")
         )
+
+
+def _describe_wrong_abandon(left: DriveItem, last: DriveItem, check: FileCheck, *, is_session: bool) -> str:
+    """Say what is wrong with the item by which the caller leaves; nothing if it is right."""
+    if check.sessions:
+        return " of several sessions has no abandon: write it for one session"
+    if is_session and left is not last:
+        return ".abandon must be the last item: nothing follows a caller that has left"
+    if is_session and left.after:
+        return ".abandon of a session needs an instant, not after: write at: T, counted from the start"
+    return "" if left.at or left.after else f".abandon needs its instant: write {_ABANDONED_RUN_DRIVE_EXAMPLE}"
+
+
+_ACTIONS_THAT_TAKE_NO_TIME = ("cancel", "stop", "close", "abandon")
+_ACTIONS_OF_SESSIONS = ("wait_for", "wait", "cancel", "stop", "close", "attach", "detach")
+
+
+def _find_session_action(node: YamlSequence) -> YamlScalar | None:
+    """Find the key of the first item that only the caller of a session can do."""
+    pairs = [pair for item in node.items if isinstance(item, YamlMapping) for pair in item.pairs]
+    return next((key for key, _ in pairs if key.text in _ACTIONS_OF_SESSIONS), None)
+
+
+def _find_time_inside_action(node: YamlNode) -> tuple[YamlScalar, str] | None:
+    """Find a time that stands within an action: its key, and the item as it must be written."""
+    for action, value in node.pairs if isinstance(node, YamlMapping) else []:
+        if action.text not in _ACTIONS_THAT_TAKE_NO_TIME or not isinstance(value, YamlMapping):
+            continue
+        times = [(key, format_node_inline(time)) for key, time in value.pairs if key.text in ("at", "after")]
+        if times:
+            rest = [
+                f"{key.text}: {format_node_inline(it)}" for key, it in value.pairs if key.text not in ("at", "after")
+            ]
+            beside = ", ".join(f"{key.text}: {time}" for key, time in times)
+            return times[0][0], f"{{{action.text}: {{{', '.join(rest)}}}, {beside}}}"
+    return None
 
 
 def _has_mapping_key(node: YamlNode, name: str) -> bool:
@@ -290,24 +347,39 @@ def find_history_without_load(script: tuple[WrittenStep, ...]) -> int:
     return next((step.line for step in script if step.name == "handshake" and "history" in step.value), 0)
 
 
-def _make_continued_session(values: dict[str, Any], node: YamlNode, what: str, check: FileCheck) -> ContinuedSession:
-    if check.mode and not check.has_dialect_key("continues"):
-        able = check.language.list_dialect_modes_with(
-            lambda record, mode: "continues" in record.keys and mode in record.session_protocols
-        )
-        check.report_at(
-            node, f"the dialect {check.dialect} names no session in its handshake: {what} is for {join_choices(able)}"
-        )
-    [(how, name)] = values.items()
-    return ContinuedSession(how, name)
+def _make_continued_session(values: dict[str, Any], node: YamlNode, what: str, check: FileCheck) -> dict[str, Any]:
+    is_missing = values.pop("missing", False)
+    [(how, name)] = values.items() or [("resume", "")]
+    record = check.dialect_record
+    if record is not None and check.mode:
+        if not check.has_dialect_key("continues"):
+            able = check.language.list_dialect_modes_with(lambda record, _mode: "continues" in record.keys)
+            check.report_at(
+                node, f"the dialect {check.dialect} continues no session: {what} is for {join_choices(able)}"
+            )
+        elif how == "load" and not check.has_dialect_key("history"):
+            check.report_at(
+                node, f"{what}.load is for acp, which replays the history: write {what}: {{resume: {name}}}"
+            )
+        elif record.command_line is not None and name and not _UUID_PATTERN.fullmatch(name):
+            given = f'{what}.resume must be a UUID, not "{shorten_text(name)}"'
+            check.report_at(node, f"{given}: {check.dialect} names its sessions so: write {_EXAMPLE_OF_A_UUID}")
+    return {"continues": ContinuedSession(how, name), "lacks_session": is_missing}
+
+
+_UUID_PATTERN = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
+_EXAMPLE_OF_A_UUID = "7f6b1c1e-0000-4000-8000-000000000001"
 
 
 CONTINUES_VALUE_TYPE = FieldsType(
     (
         Key(
-            "load", TextType("ID", may_be_empty=False), "the session that the agent loads, and whose history it replays"
+            "load",
+            TextType("ID", may_be_empty=False),
+            "the session that the agent loads, and whose history it replays (acp)",
         ),
         Key("resume", TextType("ID", may_be_empty=False), "the session that the agent resumes, without its history"),
+        Key("missing", FlagType(), "whether the agent has no such session, and refuses it as the real CLI does"),
     ),
     one_of=("load", "resume"),
     finish=_make_continued_session,
@@ -375,7 +447,7 @@ HANDLERS_VALUE_TYPE = _HandlersType()
 
 
 def bind_caller_action(item: DriveItem, scope: CompileContext) -> CallerAction:
-    """Give an action of a caller, or of other code in its program; raises as `Scope.evaluate_expression`."""
+    """Give an action of a caller, or of other code in its program; raises as `CompileContext.evaluate_expression`."""
     return CallerAction(
         item.line,
         item.kind,
@@ -387,7 +459,7 @@ def bind_caller_action(item: DriveItem, scope: CompileContext) -> CallerAction:
 
 
 def bind_permission_handler(handlers: tuple[dict[str, Any], ...], scope: CompileContext) -> Handler | None:
-    """Give how the caller answers questions; raises as `Scope.evaluate_expression`."""
+    """Give how the caller answers questions; raises as `CompileContext.evaluate_expression`."""
     for handler in handlers:
         if "permission" in handler:
             after = handler.get("after")
@@ -397,7 +469,7 @@ def bind_permission_handler(handlers: tuple[dict[str, Any], ...], scope: Compile
 
 
 def bind_hooks(handlers: tuple[dict[str, Any], ...], scope: CompileContext) -> tuple[HookReaction, ...]:
-    """Give what the caller has hooks do; raises as `Scope.evaluate_expression`."""
+    """Give what the caller has hooks do; raises as `CompileContext.evaluate_expression`."""
     return tuple(
         HookReaction(
             handler["hook"],

@@ -28,6 +28,7 @@ from pytest_agentproc.scenario._expect_keys import (
     strip_block_name,
 )
 from pytest_agentproc.scenario._fields import (
+    AnyOfType,
     ChoiceType,
     EitherType,
     FieldsType,
@@ -42,10 +43,10 @@ from pytest_agentproc.scenario._fields import (
     TimeType,
     WholeNumberType,
 )
-from pytest_agentproc.scenario._file_check import Key
+from pytest_agentproc.scenario._file_check import Key, describe_session_remedy
 from pytest_agentproc.scenario._suggestions import describe_unknown_word, map_words_to_remedy
 from pytest_agentproc.scenario._yaml import YamlMapping, YamlNode, YamlScalar, YamlSequence
-from pytest_agentproc.vocabulary import LEVELS, SIGNAL_NUMBER_BY_NAME
+from pytest_agentproc.vocabulary import LEVELS
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._expressions import Expression
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
 
 
 def bind_expected_value(expected: UnboundExpectation, scope: CompileContext) -> Any:
-    """Give the normal form; raises as `Scope.evaluate_expression`. The key is one of a file with one session."""
+    """Give the normal form; raises as `evaluate_expression`. The key is one of a file with one session."""
     head, _, rest = expected.key.partition(".")
     if head == "artifacts":
         wanted = ARTIFACT_EXPECT_KEY_BY_NAME.get(rest) or RESULT_EXPECT_KEY_BY_FIELD.get(rest.rpartition(".")[2])
@@ -72,11 +73,6 @@ def _make_end_status(values: dict[str, Any], node: YamlNode, what: str, check: F
     elif not values:
         check.report_at(node, f"{what} says nothing: give code, signal or forced")
     code, signal, forced = values.get("code"), values.get("signal"), values.get("forced")
-    if code is not None and code < 0:
-        name = next((name for name, number in SIGNAL_NUMBER_BY_NAME.items() if number == -code), None)
-        if name is None:
-            check.report_at(node, f"{what} {code} stands for no signal that a scenario can name")
-        code, signal = None, name
     return {"code": code, "signal": signal, "forced": forced}
 
 
@@ -102,7 +98,7 @@ _NUMBERED_PROCESS_PATTERN = re.compile(r"([A-Za-z][A-Za-z0-9_-]*)(?: ([1-9][0-9]
 
 
 _END_STATUS_VALUE_TYPE = EitherType(
-    WholeNumberType(-64, 255, "CODE", of_signal="{{signal: {}}}"),
+    WholeNumberType(0, 255, "CODE", of_signal="{{signal: {}}}"),
     FieldsType(
         (
             Key("code", WholeNumberType(0, 255, "CODE"), "its exit code"),
@@ -117,6 +113,29 @@ _SIGNAL_TIMES_VALUE_TYPE = NamedTimesType(
     "[{SIGNAL: T}, ...]", SignalType(), "a signal with its time, such as {TERM: 10s}"
 )
 
+
+class _ArgumentsType:
+    """All arguments as a list, or some of them in a mapping."""
+
+    label = "[TEXT, ...] or {contains: [TEXT, ...]}"
+    _all = ListOfType(TextType())
+    _some = FieldsType(
+        (
+            Key(
+                "contains",
+                ListOfType(TextType(), may_be_empty=False),
+                "arguments that stand one after the other",
+                required=True,
+            ),
+        )
+    )
+    shape = AnyOfType((_all, _some))
+
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> Any:
+        """Read the form that is there."""
+        return (self._some if isinstance(node, YamlMapping) else self._all).read_node(node, what, check)
+
+
 _PROCESS_EXPECT_KEYS = (
     ExpectKey(
         "signals",
@@ -127,16 +146,37 @@ _PROCESS_EXPECT_KEYS = (
     ExpectKey("status", _END_STATUS_VALUE_TYPE, "how the process ended, in the form of agent_status"),
     ExpectKey("gone_at", TimeType(), "the instant at which the process was gone", bind=evaluate_time_value),
     ExpectKey("alive_at", TimeType(), "an instant at which the process was alive", bind=evaluate_time_value),
+    ExpectKey("argv", _ArgumentsType(), "the arguments of this start of the agent, without the command itself"),
+    ExpectKey("env", EnvironmentMappingType(), "variables of the environment of this start; others are not checked"),
 )
 PROCESS_EXPECT_KEY_BY_NAME = {key.name: key for key in _PROCESS_EXPECT_KEYS}
 
 
-_PROCESSES_VALUE_TYPE = ChecksByNameType(
-    "{ID: {signals, status, gone_at, alive_at}}", _ProcessNameType(), FieldsType(_PROCESS_EXPECT_KEYS)
+class _ProcessChecksType(ChecksByNameType):
+    """Checks on single processes; those of arguments are for starts of the agent."""
+
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> list[UnboundExpectation]:
+        """Read them, and refuse what only an agent is given."""
+        for name, value in node.pairs if isinstance(node, YamlMapping) else []:
+            for key, _ in value.pairs if isinstance(value, YamlMapping) else []:
+                if key.text not in ("argv", "env"):
+                    continue
+                if check.sessions:
+                    remedy = f"write sessions: {{NAME: {{received: {{{key.text}: ...}}}}}}"
+                    check.report_at(key, f"{what} of several sessions has no {key.text}: {remedy}")
+                elif name.text.partition(" ")[0] != "agent":
+                    check.report_at(key, f"{key.text} is for agents, and {name.text} is a process of the script")
+        return super().read_node(node, what, check)
+
+
+_PROCESSES_VALUE_TYPE = _ProcessChecksType(
+    "{ID: {signals, status, gone_at, alive_at, argv, env}}",
+    _ProcessNameType(),
+    FieldsType(_PROCESS_EXPECT_KEYS, synonyms="process check"),
 )
 
 _RECEIVED_EXPECT_KEYS = (
-    ExpectKey("argv", ListOfType(TextType()), "the arguments of the agent, without the command itself"),
+    ExpectKey("argv", _ArgumentsType(), "the arguments of the agent, without the command itself"),
     ExpectKey("env", EnvironmentMappingType(), "variables of its environment; other variables are not checked"),
     ExpectKey("cwd", TEXT_MATCHER_TYPE, "the folder in which the agent was started"),
     ExpectKey("stdin", TEXT_MATCHER_TYPE, "all that the agent read from stdin"),
@@ -147,7 +187,7 @@ RECEIVED_EXPECT_KEY_BY_NAME = {key.name: key for key in _RECEIVED_EXPECT_KEYS}
 class _ReceivedChecksType:
     """Checks on what the agent was given."""
 
-    form = shape = FieldsType(_RECEIVED_EXPECT_KEYS)
+    form = shape = FieldsType(_RECEIVED_EXPECT_KEYS, synonyms="received check")
     label = form.label
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> list[UnboundExpectation]:
@@ -187,7 +227,7 @@ _EXPECT_KEYS_WITHOUT_SESSIONS = (
     ExpectKey(
         "agent_status",
         _END_STATUS_VALUE_TYPE,
-        "how the agent ended, or the last of several agents; -9 is the same as {signal: KILL}",
+        "how the agent ended, or the last of several agents",
     ),
     ExpectKey(
         "signals",
@@ -223,9 +263,12 @@ _EXPECT_KEYS_WITHOUT_SESSIONS = (
     ExpectKey("noise", WholeNumberType(0, 10**9), "the number of lines on stdout that were no events"),
     ExpectKey("stderr_tail", TEXT_MATCHER_TYPE, "the end of what the agent printed on stderr"),
     *SESSION_ONLY_EXPECT_KEYS,
-    ExpectKey("artifacts", ArtifactChecksType(), "the files that the supervisor kept; none for no file at all"),
+    ExpectKey("artifacts", ArtifactChecksType(), "the files that the supervisor kept; [] for no file at all"),
     ExpectKey(
-        "leaks", ListOfType(_ProcessNameType(), unique=True), "the processes that outlived the run; [] if absent"
+        "leaks",
+        ListOfType(_ProcessNameType(), unique=True),
+        "the processes that outlived the run; [] if absent. After the end of its agent, a child in a session of its "
+        "own is found with containment subreaper or keeper only",
     ),
     ExpectKey(
         "pipes_left",
@@ -267,6 +310,7 @@ class _SessionChecksType:
                 (name for name in RUN_ONLY_EXPECT_KEYS if name != "artifacts"),
             ),
         },
+        synonyms="expect key",
     )
     shape = MapOfType(form)
 
@@ -323,16 +367,18 @@ def _check_key_applies(name: YamlScalar, check: FileCheck) -> None:
     if check.sessions and not check.session:
         if key not in _EXPECT_KEYS_BESIDE_SESSIONS:
             check.report_at(
-                name, f"expect.{key} is about one agent, and this file has several: {_suggest_session_key(key)}"
+                name, f"expect.{key} is about one agent, and this scenario has several: {_suggest_session_key(key)}"
             )
     elif not check.mode:
         return
     elif key == "sessions":
         remedy = "write its keys themselves"
-        check.report_at(name, f"expect.sessions is about several sessions, and this file has one agent: {remedy}")
+        check.report_at(name, f"expect.sessions is about several sessions, and this scenario has one agent: {remedy}")
     elif not check.is_session:
         if key in _SESSION_ONLY_EXPECT_KEYS:
-            check.report_at(name, f"expect.{key} is about a session, and this agent is a run's")
+            check.report_at(
+                name, f"expect.{key} is about a session, and this agent is a run's: {describe_session_remedy(check)}"
+            )
     elif key in RUN_ONLY_EXPECT_KEYS:
         remedy = "leave it out" if key == "artifacts" else f"write turns: [{{{key}: ...}}]"
         check.report_at(name, f"expect.{key} is about a run, and this agent is a session's: {remedy}")
@@ -355,7 +401,7 @@ class _ExpectBlockType:
 
     level: str = ""
     label = "{outcome: ..., elapsed: ..., ...}"
-    form = shape = FieldsType(_TOP_LEVEL_EXPECT_KEYS)
+    form = shape = FieldsType(_TOP_LEVEL_EXPECT_KEYS, synonyms="expect key")
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> tuple[UnboundExpectation, ...]:
         """Read every key that is there."""

@@ -10,6 +10,7 @@ from pytest_agentproc.scenario._fields import (
     AnyOfType,
     ChoiceType,
     EitherType,
+    EmptyListType,
     FieldsType,
     FlagType,
     ListOfType,
@@ -24,7 +25,7 @@ from pytest_agentproc.scenario._fields import (
 from pytest_agentproc.scenario._file_check import Key
 from pytest_agentproc.scenario._session_steps import ANSWERS_BY_KIND
 from pytest_agentproc.scenario._suggestions import join_choices
-from pytest_agentproc.scenario._yaml import YamlMapping, YamlNode, YamlScalar, YamlSequence
+from pytest_agentproc.scenario._yaml import YamlMapping, YamlNode, YamlScalar, YamlSequence, is_nothing
 from pytest_agentproc.vocabulary import ARTIFACT_TEXTS, RESULT_FIELD_TEXTS, Outcome
 
 if TYPE_CHECKING:
@@ -165,11 +166,10 @@ class ChecksByNameType:
 
 
 TEXT_MATCHER_KEYS = (
-    Key("exact", TextType(), "all of it; the short form"),
     Key("contains", TextType(may_be_empty=False), "a part of it"),
     Key("matches", RegexType(), "a regular expression that fits somewhere in it"),
 )
-_OUTCOME_NAME_TYPE = ChoiceType(tuple(str(outcome) for outcome in Outcome))
+_OUTCOME_NAME_TYPE = ChoiceType(tuple(str(outcome) for outcome in Outcome), "outcome")
 
 
 def _make_wanted_outcome(values: dict[str, Any], _node: YamlNode, _what: str, _check: FileCheck) -> Any:
@@ -194,7 +194,9 @@ OUTCOME_MATCHER_TYPE = EitherType(
 )
 """The name of an outcome, or `{not: NAME}` or `{any_of: [NAME, ...]}` where more than one is right."""
 TEXT_MATCHER_TYPE = EitherType(
-    TextType(), FieldsType(TEXT_MATCHER_KEYS, one_of=("exact", "contains", "matches")), key="exact"
+    TextType(),
+    FieldsType(TEXT_MATCHER_KEYS, one_of=("contains", "matches"), synonyms="text check"),
+    key="exact",
 )
 
 
@@ -213,7 +215,7 @@ class EnvironmentMappingType:
         for name, value in node.pairs:
             if not name.text or "=" in name.text or "\0" in name.text:
                 check.report_at(name, f'{what} has no variable "{name.text}": a name is text without "="')
-            is_unset = isinstance(value, YamlScalar) and value.plain and value.text == "unset"
+            is_unset = is_nothing(value, "unset")
             found[name.text] = None if is_unset else TextType().read_node(value, f"{what}.{name.text}", check)
         return found
 
@@ -296,7 +298,7 @@ class _TurnChecksType:
     """Checks on turns, in their order; of background turns also how many there are."""
 
     is_counted: bool = False
-    form = FieldsType(_TURN_EXPECT_KEYS)
+    form = FieldsType(_TURN_EXPECT_KEYS, synonyms="expect key")
     label: str = "[{outcome, text, ...}, ...]"
     shape = ListOfType(form)
 
@@ -368,8 +370,7 @@ class _ValueOrNoneType:
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> Any:
         """Take None for the word; in quotes it is a value."""
-        is_none = isinstance(node, YamlScalar) and node.plain and node.text == "none"
-        return None if is_none else self.kind.read_node(node, what, check)
+        return None if is_nothing(node, "none") else self.kind.read_node(node, what, check)
 
 
 class _HexDigitsType(TextType):
@@ -377,6 +378,8 @@ class _HexDigitsType(TextType):
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the digits without blanks, in small letters."""
+        if isinstance(node, YamlScalar) and isinstance(node.value, bytes):
+            return node.value.hex()
         text = super().read_node(node, what, check)
         try:
             return bytes.fromhex(text).hex()
@@ -400,7 +403,7 @@ _VALUE_TYPE_BY_RESULT_FIELD: dict[str, ValueType] = {
     "ended_at": TEXT_MATCHER_TYPE,
     "elapsed": TimeType(),
     "returned": TimeType(),
-    "outcome": _OutcomeNameType(tuple(str(outcome) for outcome in Outcome)),
+    "outcome": _OutcomeNameType(tuple(str(outcome) for outcome in Outcome), "outcome"),
     "exit_code": WholeNumberType(0, 255, "CODE"),
     "agent_status": _ValueOrNoneType(WholeNumberType(-64, 255, "CODE")),
     "forced": FlagType(),
@@ -431,7 +434,8 @@ _FILE_CONTENT_VALUE_TYPE = EitherType(
             *TEXT_MATCHER_KEYS,
             Key("hex", _HexDigitsType("HEX"), "all of its bytes, as pairs of hexadecimal digits"),
         ),
-        one_of=("exact", "contains", "matches", "hex"),
+        one_of=("contains", "matches", "hex"),
+        synonyms="text check",
     ),
     key="exact",
 )
@@ -458,17 +462,20 @@ ARTIFACT_EXPECT_KEY_BY_NAME = {key.name: key for key in _ARTIFACT_EXPECT_KEYS}
 
 
 class ArtifactChecksType:
-    """Checks on the files of a run; `none` for no file at all."""
+    """Checks on the files of a run; `[]` for no file at all."""
 
     form = FieldsType(_ARTIFACT_EXPECT_KEYS)
-    shape = AnyOfType((ChoiceType(("none",)), form))
-    label = "none or {FILE: ...}"
+    shape = AnyOfType((EmptyListType(), form))
+    label = "[] or {FILE: ...}"
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> list[UnboundExpectation] | None:
-        """Read into one expectation per leaf; None for none."""
-        if isinstance(node, YamlScalar):
-            if node.text != "none":
-                check.report_wrong_value(node, what, "none, or a mapping such as {result.json: {outcome: completed}}")
+        """Read into one expectation per leaf; None for no file."""
+        if not isinstance(node, YamlMapping):
+            if not isinstance(node, YamlSequence) or node.items:
+                remedy = "write [] for none" if isinstance(node, YamlScalar) and node.text == "none" else ""
+                check.report_wrong_value(
+                    node, what, "[], or a mapping such as {result.json: {outcome: completed}}", remedy
+                )
             return None
         found: list[UnboundExpectation] = []
         for leaf in _read_nested_keys(self.form, node, what, check):
@@ -479,7 +486,7 @@ class ArtifactChecksType:
 def _read_nested_keys(form: FieldsType, node: YamlNode, what: str, check: FileCheck) -> list[UnboundExpectation]:
     found: list[UnboundExpectation] = []
     if isinstance(node, YamlMapping) and not node.pairs:
-        check.report_at(node, f"{what} says nothing: give a key of it, or none")
+        check.report_at(node, f"{what} says nothing: give a key of it")
     for key, place, leaf in form.match_keys(node, what, check):
         path = f"{what}.{key.name}"
         value = key.kind.read_node(leaf, path, check)

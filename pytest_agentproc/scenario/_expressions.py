@@ -257,6 +257,12 @@ class _ExpressionParser:
             raise ExpressionError(
                 offset, f"a number begins with a digit: write {self._text[:offset]}0{self._text[offset:].strip()}"
             )
+        rest = self._text[offset + 1 :].strip(" =")
+        if value in ("-", "+") and self._at == 0 and rest:
+            trouble = "cannot be negative" if value == "-" else "has no sign"
+            raise ExpressionError(offset, f"a {self._noun} {trouble}: write {shorten_text(rest)}")
+        if value in ("<", ">", "=", "~") and self._at == 0:
+            raise ExpressionError(offset, f'a {self._noun} is exact and has no "{value}": write {shorten_text(rest)}')
         place = "at the end" if kind == "end" else f'before "{value}"'
         raise ExpressionError(offset, f"a {self._noun} is missing {place}")
 
@@ -297,7 +303,8 @@ def _split_tokens(text: str, words: tuple[str, ...], measure: ValueMeasure) -> l
 
 def _describe_unknown_name(name: str, text: str, words: tuple[str, ...], measure: ValueMeasure) -> str:
     is_word = find_nearest_option(text, words) is not None
-    return describe_unknown_word("name", text if is_word else name, words if is_word else measure.names)
+    kind = "limit" if measure is TIME_MEASURE and not is_word else ""
+    return describe_unknown_word("name", text if is_word else name, words if is_word else measure.names, kind=kind)
 
 
 def _read_number(number: str, unit: str | None, offset: int, measure: ValueMeasure) -> tuple[str, Fraction]:

@@ -9,18 +9,29 @@ import re
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import cached_property, lru_cache
 from typing import Any
 
 from pytest_agentproc.scenario._expressions import SIZE_MEASURE
 from pytest_agentproc.scenario._file_check import FileCheck, Key, ValueType
+from pytest_agentproc.scenario._python_data import MAX_TEXT_BYTES
 from pytest_agentproc.scenario._suggestions import (
     describe_unknown_word,
-    find_nearest_option,
+    find_meant_option,
     join_choices,
     shorten_text,
 )
-from pytest_agentproc.scenario._yaml import YamlMapping, YamlNode, YamlScalar, YamlSequence, format_node_inline
+from pytest_agentproc.scenario._yaml import (
+    AS_WRITTEN,
+    YamlMapping,
+    YamlNode,
+    YamlScalar,
+    YamlSequence,
+    describe_node,
+    format_node_inline,
+    quote_for_message,
+)
 from pytest_agentproc.vocabulary import SIGNAL_NUMBER_BY_NAME
 
 
@@ -58,7 +69,13 @@ class AnyOfType:
         return " / ".join(shape.label for shape in self.shapes)
 
 
+_MAX_DIGITS_OF_REQUEST_ID = 15
 _SIZE_PATTERN = re.compile(r"([0-9]{1,15})\s*([A-Za-z]*)")
+
+
+def _is_null_of_yaml(node: YamlScalar) -> bool:
+    """Tell whether every other reader of YAML sees nothing where a text is written."""
+    return node.plain and node.text in ("null", "Null", "NULL", "~")
 
 
 @dataclass(frozen=True)
@@ -70,15 +87,44 @@ class TextType:
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the text; an empty one must be quoted."""
-        if not isinstance(node, YamlScalar):
-            check.report_wrong_value(node, what, "text")
+        if not isinstance(node, YamlScalar) or isinstance(node.value, bool | timedelta):
+            remedy = f"write {quote_for_message(str(node.value))}" if isinstance(node, YamlScalar) else ""
+            check.report_wrong_value(node, what, "text", remedy)
+        elif isinstance(node.value, bytes):
+            check.report_wrong_value(node, what, "text", "write bytes in a raw step, or .decode() after them")
         elif node.plain and not node.text:
             check.report_wrong_value(node, what, "text", 'write "" for empty text' if self.may_be_empty else "")
+        elif _is_null_of_yaml(node):
+            check.report_wrong_value(node, what, "text", f"write {quote_for_message(node.text)}")
         elif not node.text and not self.may_be_empty:
             check.report_at(node, f"{what} must not be empty")
         else:
             return node.text
         return ""
+
+
+@dataclass(frozen=True)
+class RequestIdType(TextType):
+    """The id of a request: a number that is written as one, which only JSON-RPC sends as one, or a text."""
+
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> Any:
+        """Take the number or the text."""
+        text = super().read_node(node, what, check)
+        is_number = isinstance(node, YamlScalar) and node.plain and text.isdecimal() and text.isascii()
+        return int(text) if is_number and len(text) <= _MAX_DIGITS_OF_REQUEST_ID and str(int(text)) == text else text
+
+
+@dataclass(frozen=True)
+class OutputType(TextType):
+    """What a program writes: text, which is written in UTF-8, or in Python data bytes."""
+
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> Any:
+        """Take the bytes."""
+        if isinstance(node, YamlScalar) and isinstance(node.value, bytes):
+            if not node.value and not self.may_be_empty:
+                check.report_at(node, f"{what} must not be empty")
+            return node.value
+        return super().read_node(node, what, check).encode()
 
 
 @dataclass(frozen=True)
@@ -89,7 +135,8 @@ class NameType:
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the name."""
-        if isinstance(node, YamlScalar) and re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", node.text):
+        is_null = isinstance(node, YamlScalar) and _is_null_of_yaml(node)
+        if isinstance(node, YamlScalar) and not is_null and re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", node.text):
             return node.text
         check.report_wrong_value(node, what, 'a name of letters, digits, "-" and "_"')
         return ""
@@ -97,9 +144,17 @@ class NameType:
 
 @dataclass(frozen=True)
 class ChoiceType:
-    """One word of a closed set."""
+    """One word of a closed set.
+
+    Args:
+        options: the words.
+        synonyms: their kind in the table of synonyms.
+        meanings: what each word means, for the reference; empty: the words say it.
+    """
 
     options: tuple[str, ...]
+    synonyms: str = ""
+    meanings: tuple[tuple[str, str], ...] = ()
 
     @property
     def label(self) -> str:
@@ -113,7 +168,7 @@ class ChoiceType:
         elif node.text not in self.options and len(self.options) == 1:
             check.report_wrong_value(node, what, self.options[0])
         elif node.text not in self.options:
-            check.report_at(node, describe_unknown_word(what, node.text, self.options))
+            check.report_at(node, describe_unknown_word(what, node.text, self.options, kind=self.synonyms))
         else:
             return node.text
         return ""
@@ -168,6 +223,9 @@ def _suggest_signal_name(text: str) -> str | None:
     return name if name in SIGNAL_NUMBER_BY_NAME else None
 
 
+_WORDS_BY_TRUTH_VALUE = {"true": ("yes", "y", "on", "1", "true"), "false": ("no", "n", "off", "0", "false", "none")}
+
+
 @dataclass(frozen=True)
 class FlagType:
     """Yes or no."""
@@ -178,7 +236,9 @@ class FlagType:
         """Take the truth value."""
         if isinstance(node, YamlScalar) and node.text in ("true", "false"):
             return node.text == "true"
-        check.report_wrong_value(node, what, "true or false")
+        text = node.text.lower() if isinstance(node, YamlScalar) else ""
+        meant = next((value for value, words in _WORDS_BY_TRUTH_VALUE.items() if text in words), "")
+        check.report_wrong_value(node, what, "true or false", f"write {meant}" if meant else "")
         return False
 
 
@@ -202,6 +262,26 @@ class TimeType:
         if node.text in self.words:
             return node.text
         return check.read_time(node, self.words, positive=self.positive)
+
+
+@dataclass(frozen=True)
+class DurationType(TimeType):
+    """How long something lasts that has no end without this key."""
+
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> Any:
+        """Parse the time; a word for no end has nothing to say here."""
+        if isinstance(node, YamlScalar) and node.text in ("ever", "for ever"):
+            key = what.rpartition(".")[2]
+            check.report_wrong_value(node, what, "a time such as 10s", f'remove "{key}": without it there is no end')
+            return None
+        return super().read_node(node, what, check)
+
+
+@dataclass(frozen=True)
+class EmptyListType:
+    """The empty list, where the other form of the field is a mapping."""
+
+    label: str = "[]"
 
 
 @dataclass(frozen=True)
@@ -323,24 +403,29 @@ class PlainDataType:
         if not isinstance(node, YamlMapping):
             check.report_wrong_value(node, what, f"a mapping such as {self.label}")
             return {}
-        return self._convert_node(node)
+        return self._convert_node(node, what, check)
 
-    def _convert_node(self, node: YamlNode) -> Any:
+    def _convert_node(self, node: YamlNode, what: str, check: FileCheck) -> Any:
         if isinstance(node, YamlMapping):
-            return {key.text: self._convert_node(value) for key, value in node.pairs}
+            return {key.text: self._convert_node(value, what, check) for key, value in node.pairs}
         if isinstance(node, YamlSequence):
-            return [self._convert_node(item) for item in node.items]
+            return [self._convert_node(item, what, check) for item in node.items]
+        if isinstance(node.value, bytes | timedelta):
+            check.report_at(node, f"{what} must be data as JSON has it, which {describe_node(node)} is not: write text")
+        if node.value is not AS_WRITTEN:
+            return node.value
+        return self._convert_text(node.text) if node.plain else node.text
+
+    def _convert_text(self, text: str) -> Any:
         words: dict[str, Any] = {"true": True, "false": False, "null": None, "": None}
-        if not node.plain:
-            return node.text
-        if node.text in words:
-            return words[node.text]
-        if re.fullmatch(r"-?[0-9]{1,18}", node.text, re.ASCII):
-            return int(node.text)
-        return float(node.text) if re.fullmatch(r"-?[0-9]{1,18}\.[0-9]{1,18}", node.text, re.ASCII) else node.text
+        if text in words:
+            return words[text]
+        if re.fullmatch(r"-?[0-9]{1,18}", text, re.ASCII):
+            return int(text)
+        return float(text) if re.fullmatch(r"-?[0-9]{1,18}\.[0-9]{1,18}", text, re.ASCII) else text
 
 
-WHOLE_FILE_NAME = "the file"
+WHOLE_SCENARIO_NAME = "the scenario"
 
 FieldsFinisher = Callable[[dict[str, Any], YamlNode, str, FileCheck], Any]
 
@@ -354,12 +439,16 @@ class FieldsType:
         one_of: of these keys exactly one must be there.
         finish: looks at the values together, and makes the result of them; not called if one of them is wrong.
         elsewhere: keys that are none here, with what to do instead.
+        synonyms: the kind of these keys in the table of synonyms.
+        example: what to write in place of a value that is no mapping.
     """
 
     keys: tuple[Key, ...]
     one_of: tuple[str, ...] = ()
     finish: FieldsFinisher | None = None
     elsewhere: Mapping[str, str] = field(default_factory=dict)
+    synonyms: str = ""
+    example: str = ""
 
     @cached_property
     def _keys_by_name(self) -> dict[str, Key]:
@@ -378,7 +467,7 @@ class FieldsType:
         """Read a mapping into a dict of the values that are there."""
         before = len(check.problems)
         pairs = self.match_keys(node, what, check)
-        path = "" if what == WHOLE_FILE_NAME else f"{what}."
+        path = "" if what == WHOLE_SCENARIO_NAME else f"{what}."
         values = {key.name: key.kind.read_node(value, f"{path}{key.name}", check) for key, _, value in pairs}
         if len(check.problems) > before:
             return None
@@ -387,7 +476,7 @@ class FieldsType:
     def match_keys(self, node: YamlNode, what: str, check: FileCheck) -> list[tuple[Key, YamlScalar, YamlNode]]:
         """Match each key of a mapping with its entry, in the order of the table; report all that is wrong."""
         if not isinstance(node, YamlMapping):
-            check.report_wrong_value(node, what, f"a mapping such as {self.label}")
+            check.report_wrong_value(node, what, f"a mapping such as {self.label}", self.example)
             return []
         table = self._keys_by_name
         misspelt: list[str | None] = []
@@ -397,8 +486,9 @@ class FieldsType:
             if entry is not None:
                 given[name.text] = entry, name, value
             else:
-                check.report_at(name, describe_unknown_word(f"key in {what}", name.text, table, self.elsewhere))
-                misspelt.append(find_nearest_option(name.text, table))
+                message = describe_unknown_word(f"key in {what}", name.text, table, self.elsewhere, self.synonyms)
+                check.report_at(name, message)
+                misspelt.append(find_meant_option(name.text, table, self.synonyms))
         for key in self._required_keys:
             stands_in = key.unless and (key.unless in given or key.unless in misspelt)
             if key.name not in given and key.name not in misspelt and not stands_in:
@@ -455,7 +545,7 @@ LONG_TEXT_TYPE = EitherType(
     FieldsType(
         (
             Key("repeat", TextType(may_be_empty=False), "a text that is repeated", required=True),
-            Key("size", SizeType(high=64 * 1024**2), "until it is that long", required=True),
+            Key("size", SizeType(high=MAX_TEXT_BYTES), "until it is that long", required=True),
         ),
         finish=read_text_value,
     ),

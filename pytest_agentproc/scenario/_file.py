@@ -33,18 +33,17 @@ from pytest_agentproc.scenario._fields import (
     TimeType,
     WholeNumberType,
 )
-from pytest_agentproc.scenario._file_check import Key, WrittenStep
+from pytest_agentproc.scenario._file_check import Key, WrittenStep, split_dialect_and_mode
 from pytest_agentproc.scenario._script import ScriptStepsType, check_child_references, check_inherited_streams
 from pytest_agentproc.scenario._steps import STEP_ENTRY_BY_NAME
 from pytest_agentproc.scenario._suggestions import (
-    REMEDY_BY_COMMAND_WORD,
     describe_unknown_word,
-    find_nearest_option,
+    find_meant_option,
     join_choices,
     map_words_to_remedy,
     shorten_text,
 )
-from pytest_agentproc.scenario._yaml import YamlMapping, YamlNode, YamlScalar, YamlSequence
+from pytest_agentproc.scenario._yaml import YamlMapping, YamlNode, YamlScalar, YamlSequence, is_nothing
 from pytest_agentproc.vocabulary import (
     ALL_LIMIT_NAMES,
     CONTAINMENT_NAMES,
@@ -55,7 +54,6 @@ from pytest_agentproc.vocabulary import (
     LIMITS_IN_BYTES,
     LIMITS_THAT_ARE_LISTS,
     LIMITS_THAT_ARE_WORDS,
-    LIMITS_THAT_MAY_BE_OFF,
     NANOSECONDS_PER_SECOND,
     RULES,
     Policy,
@@ -73,6 +71,10 @@ class _DialectNameType(ChoiceType):
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the name, of one of the kit's or of one that was added, if that can be used."""
         added = check.language.dialects
+        found = split_dialect_and_mode(node, check)
+        if found:
+            check.report_at(node, f"dialect is one word: write {{dialect: {found[0]}, mode: {found[1]}}}")
+            return ""
         check.dialect = ChoiceType((*self.options, *added)).read_node(node, "dialect", check)
         fault = added[check.dialect].unusable_reason if check.dialect in added else ""
         if fault:
@@ -80,19 +82,34 @@ class _DialectNameType(ChoiceType):
         return check.dialect
 
 
+class _AgentNameType(_DialectNameType):
+    """A dialect, or a dialect and its mode, as in a list of agents."""
+
+    shape = ChoiceType((*DIALECTS, *(f"{name} {mode}" for name, dialect in DIALECTS.items() for mode in dialect.modes)))
+
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
+        """Take the name; the values of the agent are made of both words."""
+        words = split_dialect_and_mode(node, check)
+        if not words or not isinstance(node, YamlScalar):
+            return super().read_node(node, what, check)
+        return f"{super().read_node(node._replace(text=words[0]), what, check)} {words[1]}"
+
+
 class _EachAgentType:
     """The agents that a file runs with; the loader takes one of them in its place before it reads the file."""
 
     label = "[DIALECT, DIALECT MODE, ...]"
-    shape = ListOfType(TextType("DIALECT", may_be_empty=False), unique=True)
+    shape = ListOfType(_AgentNameType(()), unique=True)
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> None:
         """Refuse it: the loader has left it where a file has several agents at a time."""
-        check.report_at(node, f"{what} is for a file with one agent at a time: leave sessions out")
+        check.report_at(node, f"{what} is for a scenario with one agent at a time: leave sessions out")
 
 
 def _validate_agent(values: dict[str, Any], node: YamlNode, _what: str, check: FileCheck) -> dict[str, Any]:
-    record = check.language.all_dialects[values["dialect"]]
+    dialect, _, mode = values["dialect"].partition(" ")
+    values = {**values, "dialect": dialect, **({"mode": mode} if mode else {})}
+    record = check.language.all_dialects[dialect]
     mode = values.get("mode", record.default_mode)
     if mode not in record.modes and mode in check.language.all_dialects:
         check.report_at(node, f'the dialect {record.name} has no mode "{mode}": write agent: {mode}')
@@ -136,7 +153,7 @@ def _split_refused_starts(values: dict[str, Any], node: YamlNode, what: str, che
     return {"refused_start": (values["start"], values["reason"])}
 
 
-_SPAWN_ERROR_TYPE = ChoiceType(tuple(ERRNO_BY_SPAWN_ERROR))
+_SPAWN_ERROR_TYPE = ChoiceType(tuple(ERRNO_BY_SPAWN_ERROR), "spawn error")
 CANNOT_SPAWN_VALUE_TYPE = EitherType(
     _SPAWN_ERROR_TYPE,
     FieldsType(
@@ -157,23 +174,22 @@ CANNOT_SPAWN_VALUE_TYPE = EitherType(
 def _make_limit_key(name: str) -> Key:
     """Show one limit as a key."""
     default = getattr(Policy(), name)
-    may_be_off = name in LIMITS_THAT_MAY_BE_OFF
-    kind: Any = TimeType(("off",) if may_be_off else ())
+    kind: Any = TimeType(("none",))
     if name in LIMITS_THAT_ARE_LISTS:
-        kind, text = ListOfType(TextType("NAME", may_be_empty=False), unique=True), "none"
+        kind, text = ListOfType(TextType("NAME", may_be_empty=False), unique=True), "[]"
     elif name in LIMITS_THAT_ARE_WORDS:
         kind, text = ChoiceType(CONTAINMENT_NAMES), default
     elif name in LIMITS_IN_BYTES:
-        kind, text = AnyOfType((SizeType(low=1), *([ChoiceType(("off",))] if may_be_off else []))), f"{default} B"
+        kind, text = AnyOfType((SizeType(low=1), ChoiceType(("none",)))), f"{default} B"
     else:
-        text = "off" if default is None else f"{default:g} s"
+        text = "none" if default is None else f"{default:g} s"
     return Key(name, kind, f"a limit; of most dialects the reference supervisor's is {text}")
 
 
 class PolicyLimitsType:
-    """Limits for the supervisor, in seconds or bytes, `off` switches one off; names of tools; how a tree is held."""
+    """Limits for the supervisor, in seconds or bytes, `none` switches one off; names of tools; how a tree is held."""
 
-    label = "{NAME: T / SIZE / [NAME, ...] / WORD / off}"
+    label = "{NAME: T / SIZE / [NAME, ...] / WORD / none}"
     shape = FieldsType(tuple(_make_limit_key(name) for name in ALL_LIMIT_NAMES))
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> dict[str, Any]:
@@ -184,7 +200,7 @@ class PolicyLimitsType:
         limits: dict[str, Any] = {}
         for name, given in node.pairs:
             if name.text not in ALL_LIMIT_NAMES:
-                check.report_at(name, describe_unknown_word("limit", name.text, ALL_LIMIT_NAMES))
+                check.report_at(name, describe_unknown_word("limit", name.text, ALL_LIMIT_NAMES, kind="limit"))
                 continue
             before = len(check.problems)
             limit = self._read_limit(name.text, given, f"{what}.{name.text}", check)
@@ -199,14 +215,14 @@ class PolicyLimitsType:
             return tuple(ListOfType(TextType("NAME", may_be_empty=False), unique=True).read_node(node, what, check))
         if name in LIMITS_THAT_ARE_WORDS:
             return ChoiceType(CONTAINMENT_NAMES).read_node(node, what, check)
-        is_off = isinstance(node, YamlScalar) and node.text == "off"
-        if name not in LIMITS_THAT_MAY_BE_OFF and is_off:
-            return check.report_at(
-                node, f"{what} cannot be off: only {join_choices(sorted(LIMITS_THAT_MAY_BE_OFF), 'and')} can"
-            )
+        if is_nothing(node, "none"):
+            return None
+        if isinstance(node, YamlScalar) and node.text == "off":
+            check.report_wrong_value(node, what, "a limit, or none", "write none for no limit")
+            return None
         if name in LIMITS_IN_BYTES:
-            return None if is_off else SizeType(low=1).read_node(node, what, check)
-        time = TimeType(("off",) if name in LIMITS_THAT_MAY_BE_OFF else ()).read_node(node, what, check)
+            return SizeType(low=1).read_node(node, what, check)
+        time = TimeType(("none",)).read_node(node, what, check)
         return self._convert_to_seconds(time, node, what, check) if isinstance(time, Expression) else None
 
     def _convert_to_seconds(self, time: Expression, node: YamlNode, what: str, check: FileCheck) -> float | None:
@@ -262,13 +278,13 @@ def _describe_modes(dialect: Dialect) -> str:
 
 
 AGENT_VALUE_TYPE = EitherType(
-    _DialectNameType(tuple(DIALECTS)),
+    _AgentNameType(tuple(DIALECTS)),
     FieldsType(
         (
             Key(
                 "dialect", _DialectNameType(tuple(DIALECTS)), "the wire format it speaks", required=True, unless="each"
             ),
-            Key("each", _EachAgentType(), "instead of a dialect: the file runs once for each of these"),
+            Key("each", _EachAgentType(), "instead of a dialect: the scenario runs once for each of these"),
             Key(
                 "mode",
                 TextType("MODE"),
@@ -304,13 +320,13 @@ AGENT_VALUE_TYPE = EitherType(
             ),
         ),
         finish=_validate_agent,
-        elsewhere=REMEDY_BY_COMMAND_WORD,
+        synonyms="agent key",
     ),
     key="dialect",
 )
 
 
-_SCRIPT_KEY_NAMES = {"script", "scripts"}
+_SCRIPT_KEY_NAMES = ("script", "scripts")
 _RESERVED_SESSION_NAMES = ("agent", "caller", "supervisor", "tree")
 
 
@@ -335,7 +351,7 @@ _SESSION_KEYS = (
     Key("agent", _SessionAgentType(), "the name of a dialect, or a mapping with more", required=True),
     Key("policy", PolicyLimitsType(), "the limits of its supervisor"),
     Key("handler", HANDLERS_VALUE_TYPE, "how its caller answers questions; it denies all if absent"),
-    Key("continues", CONTINUES_VALUE_TYPE, "the session that its caller opens; a new one if absent (acp)"),
+    Key("continues", CONTINUES_VALUE_TYPE, "the session that its caller continues; a new one if absent"),
     Key("script", AgentScriptType(), "the steps of its fake agent"),
     Key(
         "scripts", AgentScriptsType(), "the steps of each start of the agent; the last ones are for all further starts"
@@ -347,9 +363,8 @@ SESSION_KEY_BY_NAME = {key.name: key for key in _SESSION_KEYS}
 _REMEDY_BY_MISPLACED_SESSION_KEY = {
     **map_words_to_remedy("it is a step, and belongs under script", STEP_ENTRY_BY_NAME),
     **map_words_to_remedy("it belongs under agent", (key.name for key in AGENT_VALUE_TYPE.mapping.keys)),
-    "drive": "the drive of all sessions is the file's own, each item with session: NAME",
-    "expect": "it is the file's own: expect: {sessions: {NAME: ...}}",
-    **REMEDY_BY_COMMAND_WORD,
+    "drive": "the drive of all sessions is the scenario's own, each item with session: NAME",
+    "expect": "it is the scenario's own: expect: {sessions: {NAME: ...}}",
 }
 
 
@@ -357,7 +372,7 @@ class _SessionsType:
     """Sessions by name."""
 
     label = "{NAME: {agent, policy, handler, continues, script or scripts}, ...}"
-    form = FieldsType(_SESSION_KEYS, elsewhere=_REMEDY_BY_MISPLACED_SESSION_KEY)
+    form = FieldsType(_SESSION_KEYS, elsewhere=_REMEDY_BY_MISPLACED_SESSION_KEY, synonyms="file key")
     shape = MapOfType(form, NameType("NAME"))
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> dict[str, Any]:
@@ -367,7 +382,9 @@ class _SessionsType:
             return {}
         if len(node.pairs) <= 1:
             count = "one" if node.pairs else "none"
-            check.report_at(node, f"{what} must have two at least, not {count}: a single one's keys are the file's own")
+            check.report_at(
+                node, f"{what} must have two at least, not {count}: a single one's keys are the scenario's own"
+            )
         for name, _ in node.pairs:
             self._register_name(name, what, check)
         found: dict[str, Any] = {}
@@ -397,7 +414,8 @@ SESSIONS_VALUE_TYPE = _SessionsType()
 def require_script(node: YamlNode, what: str, check: FileCheck) -> None:
     """Report an agent without a script, and an agent with both a script and scripts."""
     keys = {key.text: key for key, _ in node.pairs} if isinstance(node, YamlMapping) else {"script": node}
-    if check.is_spawned and not keys.keys() & _SCRIPT_KEY_NAMES and find_nearest_option("script", keys) is None:
+    is_meant = any(find_meant_option(key, _SCRIPT_KEY_NAMES, "file key") for key in keys)
+    if check.is_spawned and not is_meant:
         check.report_at(node, f"{what} needs the key script: the steps of the fake agent")
     if "script" in keys and "scripts" in keys:
         both = f"script (line {keys['script'].line}) and scripts: a script is what every invocation plays"
@@ -438,7 +456,7 @@ class _CaughtDefectsType:
                 )
             key = TextType().read_node(value, f"{what}.{name.text}", check)
             if isinstance(value, YamlScalar) and key and key not in known and check.is_expect_sound:
-                check.report_at(value, describe_unknown_word("key of this file's expect", key, known))
+                check.report_at(value, describe_unknown_word("key of this scenario's expect", key, known))
             found[name.text] = key
         return found
 
@@ -451,7 +469,6 @@ _REMEDY_BY_MISPLACED_FILE_KEY = {
     ),
     **map_words_to_remedy("it belongs under policy", ALL_LIMIT_NAMES),
     **map_words_to_remedy("it belongs under expect", EXPECT_KEY_BY_NAME),
-    **REMEDY_BY_COMMAND_WORD,
 }
 
 
@@ -522,7 +539,7 @@ def _merge_expect_levels(values: dict[str, Any], node: YamlNode, _what: str, che
     found: dict[str, UnboundExpectation] = {expected.key: expected for expected in values.get("expect", ())}
     for block in EXPECT_VALUE_TYPE_BY_LOWER_LEVEL:
         if block in values and LEVELS.index(block) <= LEVELS.index(level):
-            check.report_at(lines[block], f"the level of this file is {level}: write these checks under expect")
+            check.report_at(lines[block], f"the level of this scenario is {level}: write these checks under expect")
         for expected in values.pop(block, ()):
             first = found.setdefault(expected.key, expected)
             if (
@@ -540,7 +557,7 @@ SCENARIO_FILE_TYPE = FieldsType(
         Key("scenario", TextType(may_be_empty=False), "the claim, in one sentence", required=True),
         Key("source", TextType(may_be_empty=False), "the address of a bug report"),
         Key("covers", ListOfType(_RuleIdType("RULE"), unique=True), "the rules that the scenario covers"),
-        Key("level", ChoiceType(LEVELS), "how much the checks under expect count; must if absent"),
+        Key("level", ChoiceType(LEVELS, "level"), "how much the checks under expect count; must if absent"),
         Key("harm", TextType(may_be_empty=False), "the harm to the user if the supervisor breaks it, in one sentence"),
         Key(
             "agent", AGENT_VALUE_TYPE, "the name of a dialect, or a mapping with more", required=True, unless="sessions"
@@ -551,7 +568,7 @@ SCENARIO_FILE_TYPE = FieldsType(
         Key(
             "handler", HANDLERS_VALUE_TYPE, "how the caller answers the questions of the agent; it denies all if absent"
         ),
-        Key("continues", CONTINUES_VALUE_TYPE, "the session that the caller opens; a new one if absent (acp)"),
+        Key("continues", CONTINUES_VALUE_TYPE, "the session that the caller continues; a new one if absent"),
         Key("drive", DRIVE_VALUE_TYPE, "the actions of the caller, one after the other; one prompt, hi, if absent"),
         Key("script", AgentScriptType(), "the steps of the fake agent"),
         Key(
@@ -559,19 +576,21 @@ SCENARIO_FILE_TYPE = FieldsType(
             AgentScriptsType(),
             "the steps of each start of the agent; the last ones are for all further starts",
         ),
-        Key("expect", EXPECT_VALUE_TYPE, "the checks at the level of the file"),
+        Key("expect", EXPECT_VALUE_TYPE, "the checks at the level of the scenario"),
         Key(
             "should",
             EXPECT_VALUE_TYPE_BY_LOWER_LEVEL["should"],
-            "checks at level should, in a file whose level is must",
+            "checks at level should, in a scenario whose level is must",
         ),
         Key(
             "info",
             EXPECT_VALUE_TYPE_BY_LOWER_LEVEL["info"],
-            "checks at level info, in a file whose level is must or should",
+            "checks at level info, in a scenario whose level is must or should",
         ),
         Key("catches", _CaughtDefectsType(), "the defects that the scenario catches, each with the check that fails"),
     ),
     finish=_merge_expect_levels,
     elsewhere=_REMEDY_BY_MISPLACED_FILE_KEY,
+    synonyms="file key",
+    example="begin with the lines scenario: CLAIM, agent: raw and script:, and write the steps below script",
 )

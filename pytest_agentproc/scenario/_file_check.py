@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
     from os import PathLike
 
+    from pytest_agentproc.scenario._python_data import ValuePaths
     from pytest_agentproc.vocabulary import Dialect
 
 
@@ -116,7 +117,7 @@ class CompileContext:
         return self.evaluate_expression(time) if isinstance(time, Expression) else None
 
     def evaluate_size(self, size: Expression | int) -> int:
-        """Give a size in bytes; raises as `to_nanoseconds`."""
+        """Give a size in bytes; raises as `evaluate_time`."""
         return size if isinstance(size, int) else self.evaluate_expression(size)
 
     def reserve_script_bytes(self, size: int, most: int) -> bool:
@@ -125,7 +126,7 @@ class CompileContext:
         return sum(self._taken) <= most
 
     def evaluate_expression(self, time: Expression) -> int:
-        """Give a time in nanoseconds, or a size in bytes; raises as `to_nanoseconds`."""
+        """Give a time in nanoseconds, or a size in bytes; raises as `evaluate_time`."""
         try:
             return evaluate_expression(time, self.limits)
         except UnusableValue as error:
@@ -220,19 +221,20 @@ def _resolve_limits(dialect: str | Dialect, *overrides: tuple[str, Any]) -> Mapp
 
 @dataclass
 class FileCheck:
-    """One file under check.
+    """One scenario under check.
 
     Args:
         file: the name that messages carry.
         folder: where the files that the scenario names must stay; None if it has none.
         language: the steps and the dialects that it may speak of.
+        paths: of Python data the path of each value; None: it is a file or a text.
         expanding: the steps of other packages that are being read in place of one another.
         depth: in how many descendants' scripts the check is.
         process: whose script it reads; "" is the agent's.
         parents: who spawns whom; `orphans`: those who lose their parent at once, and how.
         inherits: the streams that each spawned process inherits, and where the file says so.
         meant: the children that steps name, and of which process they must be.
-        tools_done: the tools that have ended where the check is, with the lines of their ends; `tools_done_beside`:
+        tools_done: the tools that have ended where the check is, with the places of their ends; `tools_done_beside`:
             those that a branch before it has ended, such as a reaction. Other branches may end them, too.
         sessions: the sessions that the file has, by name, with their lines.
         session: the one that is spoken of.
@@ -241,6 +243,7 @@ class FileCheck:
     file: str
     folder: str | PathLike[str] | None
     language: ScenarioLanguage
+    paths: ValuePaths | None = None
     problems: list[ScenarioProblem] = field(default_factory=list)
     dialect: str = ""
     mode: str = ""
@@ -257,10 +260,11 @@ class FileCheck:
     expanding: tuple[str, ...] = ()
     depth: int = 0
     raw_bytes: int = 0
+    files_of_sessions: list[YamlNode] = field(default_factory=list)
     tools: dict[str, int] = field(default_factory=dict)
     tasks: dict[str, int] = field(default_factory=dict)
-    tools_done: dict[str, int] = field(default_factory=dict)
-    tools_done_beside: dict[str, int] = field(default_factory=dict)
+    tools_done: dict[str, tuple[int, int]] = field(default_factory=dict)
+    tools_done_beside: dict[str, tuple[int, int]] = field(default_factory=dict)
     in_same_turn: dict[str, int] = field(default_factory=dict)
     foreground: dict[str, int] = field(default_factory=dict)
     expected: list[str] = field(default_factory=list)
@@ -280,7 +284,8 @@ class FileCheck:
         """
         if len(self.problems) == _MAX_PROBLEMS_PER_FILE:
             message = f"there are more than {_MAX_PROBLEMS_PER_FILE} problems: mend these first"
-        self.problems.append(ScenarioProblem(self.file, line, column, escape_and_shorten(message)))
+        path = None if self.paths is None else self.paths.get((line, column), "")
+        self.problems.append(ScenarioProblem(self.file, line, column, escape_and_shorten(message), path))
         if len(self.problems) > _MAX_PROBLEMS_PER_FILE:
             raise StopReading
 
@@ -351,7 +356,7 @@ class FileCheck:
     def _read_expression(
         self, node: YamlScalar, words: tuple[str, ...], measure: ValueMeasure, bounds: tuple[int, int]
     ) -> Expression | None:
-        column = node.column if node.plain else node.column + 1
+        column = node.column if node.plain or not node.is_one_line else node.column + 1
         try:
             tree = parse_quantity(node.text, words, measure)
         except ExpressionError as error:
@@ -368,7 +373,7 @@ class FileCheck:
                 )
                 return None
             if name in self.overrides and self.overrides[name] is None:
-                self.report_problem(line, column, f"{name} is switched off by this file's policy")
+                self.report_problem(line, column, f"{name} is switched off by this scenario's policy")
                 return None
         try:
             evaluate_expression(expression, self.limits)
@@ -394,3 +399,18 @@ def is_step_supported(name: str, node: YamlNode, check: FileCheck) -> bool:
     known = f"known by {join_choices(able)}" if able else "no dialect here has it"
     check.report_at(node, f"the dialect {check.dialect} has no {name} in mode {check.mode}: {known}")
     return False
+
+
+def describe_session_remedy(check: FileCheck) -> str:
+    """Say how the agent of the file becomes a session, or which agents are sessions."""
+    record = check.language.all_dialects.get(check.dialect)
+    modes = list(record.session_protocols) if record is not None else []
+    if modes:
+        return f"write agent: {{dialect: {check.dialect}, mode: {modes[0]}}}"
+    return f"the dialect {check.dialect} has none, write agent: {{dialect: acp}}, for example"
+
+
+def split_dialect_and_mode(node: YamlNode, check: FileCheck) -> list[str]:
+    """Give the two words of `claude session`; [] for anything else."""
+    words = node.text.split() if isinstance(node, YamlScalar) else []
+    return words if len(words) == 2 and words[0] in check.language.all_dialects else []  # noqa: PLR2004  # as said

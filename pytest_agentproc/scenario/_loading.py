@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,10 +18,11 @@ from pytest_agentproc.files import read_text_file
 from pytest_agentproc.scenario._additions import BUNDLED_LANGUAGE
 from pytest_agentproc.scenario._drive_keys import DriveItem, find_history_without_load, find_unawaited_turn
 from pytest_agentproc.scenario._expect_keys import filter_expectations_by_session
-from pytest_agentproc.scenario._fields import WHOLE_FILE_NAME
+from pytest_agentproc.scenario._fields import WHOLE_SCENARIO_NAME
 from pytest_agentproc.scenario._file import SCENARIO_FILE_TYPE, SESSION_KEY_BY_NAME, require_script
 from pytest_agentproc.scenario._file_check import FileCheck
 from pytest_agentproc.scenario._open_values import close_open_values, find_open_values
+from pytest_agentproc.scenario._python_data import DataNodeBuilder, ValuePaths
 from pytest_agentproc.scenario._scenario import Scenario
 from pytest_agentproc.scenario._suggestions import describe_unknown_word, join_choices
 from pytest_agentproc.scenario._yaml import (
@@ -31,16 +33,18 @@ from pytest_agentproc.scenario._yaml import (
     YamlSequence,
     find_line_starts,
     find_position,
+    format_node_inline,
     parse_yaml,
 )
 from pytest_agentproc.vocabulary import LEVELS, RunReport
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from pytest_agentproc.scenario._expect_keys import UnboundExpectation
     from pytest_agentproc.scenario._file_check import ScenarioLanguage
     from pytest_agentproc.scenario._open_values import OpenValue
+    from pytest_agentproc.scenario._python_data import DataCall
 
 
 _AGENT_LIST_EXAMPLE = "write each: [claude, gemini stream, ...]"
@@ -49,7 +53,8 @@ _AGENT_LIST_EXAMPLE = "write each: [claude, gemini stream, ...]"
 class AgentList(NamedTuple):
     """The agents of a file, by name, each with the scalars of its dialect and its mode.
 
-    `start` and `end` are the places of the list's brackets in the file: line and column, from 1.
+    `start` and `end` are the places of the list's brackets in the file: line and column, from 1. A list with a line for
+    each item begins at its first "-", and has the end (0, 0).
     """
 
     agents: dict[str, tuple[YamlScalar, ...]]
@@ -67,13 +72,15 @@ def find_agent_list(root: YamlNode, report: Callable[[int, int, str], None]) -> 
     listed = _find_each_value(root)
     if listed is None or _report_keys_beside_list(root, report):
         return None
-    if not isinstance(listed, YamlSequence) or not listed.end[0] or not listed.items:
-        report(listed.line, listed.column, f"each must be a list in brackets: {_AGENT_LIST_EXAMPLE}")
+    if not isinstance(listed, YamlSequence) or not listed.items:
+        is_word = isinstance(listed, YamlScalar) and listed.text
+        remedy = f"write each: [{format_node_inline(listed)}]" if is_word else _AGENT_LIST_EXAMPLE
+        report(listed.line, listed.column, f"each must be a list: {remedy}")
         return None
     found: list[tuple[YamlScalar, ...]] = []
     for item in listed.items:
         words = item.text.split() if isinstance(item, YamlScalar) else []
-        if not isinstance(item, YamlScalar) or len(words) not in (1, 2):
+        if not isinstance(item, YamlScalar) or len(words) not in (1, 2) or not item.is_one_line:
             report(
                 item.line,
                 item.column,
@@ -136,11 +143,18 @@ def choose_agent_in_file(root: YamlNode, each: AgentList, name: str) -> YamlNode
 
 
 def narrow_text_to_agent(text: str, each: AgentList, name: str) -> str:
-    """Give the file's text with this agent alone in the list; every line keeps its number."""
+    """Give the file's text with this agent alone in the list; all that follows keeps its line and column."""
     starts = find_line_starts(text)
-    begin, end = (starts[line - 1] + column - 1 for line, column in (each.start, each.end))
-    lines = "\n" * (each.end[0] - each.start[0])
-    return f"{text[:begin]}[{' '.join(_list_scalar_texts(each.agents[name]))}{lines}]{text[end:]}"
+    begin = starts[each.start[0] - 1] + each.start[1] - 1
+    agent = " ".join(_list_scalar_texts(each.agents[name]))
+    if each.end[0]:
+        end = starts[each.end[0] - 1] + each.end[1] - 1
+        lines = each.end[0] - each.start[0]
+        filler = "\n" * lines + " " * (each.end[1] - 2 if lines else end - begin - len(agent) - 2)
+        return f"{text[:begin]}[{agent}{filler}]{text[end:]}"
+    last = max(scalar.line for scalars in each.agents.values() for scalar in scalars)
+    filler = "\n" * (last + 1 - each.start[0])
+    return f"{text[:begin]}- {agent}{filler}{text[starts[last] :] if last < len(starts) else ''}"
 
 
 def find_agent_names(text: str) -> tuple[str, ...]:
@@ -160,7 +174,10 @@ _MAX_FILE_BYTES = 4 * _MAX_FILE_CHARACTERS + 3
 _RUN_REPORT_FIELD_NAMES = tuple(field.name for field in fields(RunReport))
 _MESSAGE_BY_FORBIDDEN_CHARACTERS = {
     "[\ud800-\udfff]": "U+{:04X} is half a character: no file can hold it",
-    "[\x85\u2028\u2029]": 'U+{0:04X} ends a line for YAML and for no editor: write "\\u{0:04x}", in a quoted text',
+    "[\x85\u2028\u2029]": (
+        'U+{0:04X} ends a line for YAML and for no editor: write "\\u{0:04x}", in a quoted text '
+        '(in a text of Python "\\\\u{0:04x}")'
+    ),
 }
 """Characters that a scenario has nowhere, quoted or not, with what is said about them."""
 
@@ -248,9 +265,44 @@ def loads(
         ScenarioError: every problem of the text at once.
     """
     check = FileCheck(name, folder, language)
-    values = _read_checked_text(text, check, agent)
+    return _make_scenario(_read_checked_text(text, check, agent), check, text)
+
+
+def load_data(
+    data: Mapping[str, Any],
+    call: DataCall,
+    folder: str | os.PathLike[str] | None = None,
+    language: ScenarioLanguage = BUNDLED_LANGUAGE,
+) -> Scenario:
+    """Check a scenario that is Python data.
+
+    Args:
+        data: its keys with their values.
+        call: the call that gives it, for messages.
+        folder: where the files that the scenario names must stay; without one it can name none.
+        language: the steps and the dialects that it may speak of.
+
+    Raises:
+        ScenarioError: every problem of the data at once.
+    """
+    paths = ValuePaths()
+    check = FileCheck(call.file, folder, language, paths)
+    values: dict[str, Any] = {}
+    with suppress(StopReading):
+        root = DataNodeBuilder(check.report_problem, paths.locate_value).build_node(data, "", call.line, call.literal)
+        values = {} if check.problems else _read_root(root, None, check, "")
+    return _make_scenario(values, check, call.text)
+
+
+def _make_scenario(values: dict[str, Any], check: FileCheck, text: str) -> Scenario:
+    """Make the scenario of what was read.
+
+    Raises:
+        ScenarioError: every problem of it at once.
+    """
     if check.problems:
         raise ScenarioError(list(dict.fromkeys(check.problems)))
+    name = check.file
     drive = values.get("drive", (DriveItem(0, "prompt", "hi"),))
     stem = name if name.startswith("<") else os.path.split(name)[1].removesuffix(_SCENARIO_FILE_SUFFIX)
     about = {
@@ -265,7 +317,7 @@ def loads(
         "harm": values.get("harm", ""),
         "text": values.get("text", text),
         "told_lines": check.told_lines,
-        "language": language,
+        "language": check.language,
     }
     expected = values.get("expect", ())
     parts = {
@@ -308,14 +360,19 @@ def _collect_agent_fields(values: dict[str, Any]) -> dict[str, Any]:
         "needs_terminal": agent.get("terminal", False),
         "policy": values.get("policy", {}),
         "handlers": values.get("handler", ()),
-        "continues": values.get("continues"),
+        **values.get("continues", {}),
         "scripts": values.get("scripts", (values.get("script", ()),)),
     }
 
 
 def _read_checked_text(text: str, check: FileCheck, agent: str) -> dict[str, Any]:
     if len(text) > _MAX_FILE_CHARACTERS:
-        check.report_problem(1, 1, f"the file has {len(text)} characters: at most {_MAX_FILE_CHARACTERS} are read")
+        check.report_problem(
+            1,
+            1,
+            f"the text has {len(text)} characters: at most {_MAX_FILE_CHARACTERS} are read: "
+            "write a long text as {repeat: TEXT, size: SIZE}, or give Python data",
+        )
         return {}
     for wrong, message in () if text.isascii() else _MESSAGE_BY_FORBIDDEN_CHARACTERS.items():
         found = re.search(wrong, text)
@@ -330,42 +387,52 @@ def _read_checked_text(text: str, check: FileCheck, agent: str) -> dict[str, Any
 
 def _parse_and_read(text: str, check: FileCheck, agent: str) -> dict[str, Any]:
     root = parse_yaml(text, check.report_problem)
-    if root is None:
-        return {}
+    return {} if root is None else _read_root(root, text, check, agent)
+
+
+def _read_root(root: YamlNode, text: str | None, check: FileCheck, agent: str) -> dict[str, Any]:
+    """Read a scenario; without a text it is Python data."""
     before = len(check.problems)
     root, about = _choose_loaded_agent(root, text, check, agent)
-    found = find_open_values(root, text, check.report_problem)
+    found = find_open_values(root, about.get("text", text), check.report_problem)
     if len(found) > _MAX_VALUES_LEFT_OPEN:  # each is tried in a reading of the whole file
         first = found[_MAX_VALUES_LEFT_OPEN]
         check.report_problem(
-            first.line, first.column, f"the file has {len(found)} open values: at most {_MAX_VALUES_LEFT_OPEN} are read"
+            first.line,
+            first.column,
+            f"the scenario has {len(found)} open values: at most {_MAX_VALUES_LEFT_OPEN} are read",
         )
     if len(check.problems) > before:
         return {}
     return {**about, **_read_file_with_open_values(root, found, check)}
 
 
-def _choose_loaded_agent(root: YamlNode, text: str, check: FileCheck, agent: str) -> tuple[YamlNode, dict[str, str]]:
+def _choose_loaded_agent(
+    root: YamlNode, text: str | None, check: FileCheck, agent: str
+) -> tuple[YamlNode, dict[str, str]]:
     """Give the file with the agent that it is loaded for, and what that makes of the scenario's id and text."""
     before = len(check.problems)
     each = find_agent_list(root, check.report_problem)
     if each is None:
         if agent and len(check.problems) == before:
-            check.report_problem(1, 1, f'the file has one agent and no list of them: leave "[{agent}]" out')
+            check.report_problem(1, 1, f'the scenario has one agent and no list of them: leave "[{agent}]" out')
         return root, {"agent_name": ""}
     if not agent and len(each.agents) > 1:
         names = join_choices(each.agents, "and")
+        if text is None:
+            check.report_problem(*each.start, f"a test plays one agent at a time, not {names}: write dialect and mode")
+            return root, {}
         example = f"{os.path.split(check.file)[1].removesuffix(_SCENARIO_FILE_SUFFIX)}[{next(iter(each.agents))}]"
-        check.report_problem(*each.start, f"the file runs once for each of {names}: name one of them, as in {example}")
+        check.report_problem(
+            *each.start, f"the scenario runs once for each of {names}: name one of them, as in {example}"
+        )
         return root, {}
     agent = agent or next(iter(each.agents))
     if agent not in each.agents:
-        check.report_problem(*each.start, describe_unknown_word("agent of this file", agent, each.agents))
+        check.report_problem(*each.start, describe_unknown_word("agent of this scenario", agent, each.agents))
         return root, {}
-    return choose_agent_in_file(root, each, agent), {
-        "agent_name": agent,
-        "text": narrow_text_to_agent(text, each, agent),
-    }
+    narrowed = {} if text is None else {"text": narrow_text_to_agent(text, each, agent)}
+    return choose_agent_in_file(root, each, agent), {"agent_name": agent, **narrowed}
 
 
 def _read_file_with_open_values(root: YamlNode, found: tuple[OpenValue, ...], check: FileCheck) -> dict[str, Any]:
@@ -375,7 +442,7 @@ def _read_file_with_open_values(root: YamlNode, found: tuple[OpenValue, ...], ch
     default = {(opening.line, opening.column): (opening, opening.default_choice) for opening in found}
     for opening in found:
         for other in opening.list_other_choices():
-            tried = FileCheck(check.file, check.folder, check.language)
+            tried = FileCheck(check.file, check.folder, check.language, check.paths)
             try:
                 _read_file_without_open_values(
                     close_open_values(root, {**default, (opening.line, opening.column): (opening, other)}), tried
@@ -386,22 +453,29 @@ def _read_file_with_open_values(root: YamlNode, found: tuple[OpenValue, ...], ch
 
 
 def _read_file_without_open_values(root: YamlNode, check: FileCheck) -> dict[str, Any]:
-    values = SCENARIO_FILE_TYPE.read_node(root, WHOLE_FILE_NAME, check) or {}
+    values = SCENARIO_FILE_TYPE.read_node(root, WHOLE_SCENARIO_NAME, check) or {}
     keys = {key.text: key for key, _ in root.pairs} if isinstance(root, YamlMapping) else {}
     if "sessions" in keys:
         _check_session_file_keys(keys, check)
     else:
-        require_script(root, WHOLE_FILE_NAME, check)
+        require_script(root, WHOLE_SCENARIO_NAME, check)
     drive = values.get("drive", ())
     for session, own in values.get("sessions", {"": values}).items():
         for script in own.get("scripts", (own.get("script", ()),)) if drive else ():
             if (missing := find_unawaited_turn(drive, script, session)) and not check.problems:
                 check.report_at(keys["drive"], missing)
-        if keys.keys() & {"drive", "expect"} and getattr(own.get("continues"), "how", "") != "load":
+        if (
+            keys.keys() & {"drive", "expect"}
+            and getattr(own.get("continues", {}).get("continues"), "how", "") != "load"
+        ):
             for line in filter(None, map(find_history_without_load, own.get("scripts", (own.get("script", ()),)))):
                 check.report_problem(
                     line, 1, "the history is printed when a session is loaded: write continues: {load: ID}, too"
                 )
+    if keys.keys() & {"drive", "expect"}:
+        for node in check.files_of_sessions:
+            remedy = "write it in the script of a run, or of a fake that your own test starts"
+            check.report_at(node, f"write_file: the agent of a session runs in /, where it writes no file: {remedy}")
     if any(item.kind == "abandon" for item in drive):
         _check_results_of_abandoned_run(values.get("expect", ()), check)
     return values
@@ -410,8 +484,8 @@ def _read_file_without_open_values(root: YamlNode, check: FileCheck) -> dict[str
 def _check_results_of_abandoned_run(expected: tuple[UnboundExpectation, ...], check: FileCheck) -> None:
     """Report a value that a supervisor would have to give to a caller that has left."""
     for expectation in expected:
-        if expectation.key.partition(".")[0] in _RUN_REPORT_FIELD_NAMES:
-            message = f"an abandoned run reports no {expectation.key}: leave it out, and expect leaks instead"
+        if expectation.key.partition(".")[0] in (*_RUN_REPORT_FIELD_NAMES, "status"):
+            message = f"a caller that has left gets no {expectation.key}: leave it out, and expect leaks instead"
             check.report_problem(expectation.line, expectation.column, message)
 
 
@@ -419,6 +493,10 @@ def _check_session_file_keys(keys: dict[str, YamlScalar], check: FileCheck) -> N
     """Report what a file with sessions has at its top though each of them has it, and a drive that is missing."""
     for name in SESSION_KEY_BY_NAME:
         if name in keys:
-            check.report_at(keys[name], f"a file with sessions has no {name} of its own: write it under sessions.NAME")
+            check.report_at(
+                keys[name], f"a scenario with sessions has no {name} of its own: write it under sessions.NAME"
+            )
     if "drive" not in keys:
-        check.report_at(keys["sessions"], "a file with sessions needs the key drive: who is prompted in which session")
+        check.report_at(
+            keys["sessions"], "a scenario with sessions needs the key drive: who is prompted in which session"
+        )

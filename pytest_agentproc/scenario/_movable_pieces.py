@@ -159,7 +159,7 @@ def _find_chunk_sizes(agent: YamlNode, text: str, starts: list[int]) -> Iterator
     """Yield the writes of an agent: each of them in small pieces."""
     start = starts[agent.line - 1] + agent.column - 1
     if isinstance(agent, YamlScalar):
-        whole, before, after = agent.text, f"{{dialect: {agent.text}, ", "}"
+        whole, before, after = agent.text, f"{{dialect: {', mode: '.join(agent.text.split())}, ", "}"
     elif not isinstance(agent, YamlMapping) or any(key.text == "chunk" for key, _ in agent.pairs):
         return
     elif agent.end[0]:

@@ -130,18 +130,20 @@ def _walk_open_values(node: YamlNode) -> Iterator[YamlMapping]:
             yield from _walk_open_values(item)
 
 
-def find_open_values(root: YamlNode, text: str, report: Callable[[int, int, str], None]) -> tuple[OpenValue, ...]:
+def find_open_values(
+    root: YamlNode, text: str | None, report: Callable[[int, int, str], None]
+) -> tuple[OpenValue, ...]:
     """List what a file leaves open, in the order of the file.
 
     Args:
         root: the file.
-        text: its text, in which the openings have their places.
+        text: its text, in which the openings have their places; None: it is Python data, which has none.
         report: gets each problem of an open value, with line and column.
     """
-    if "\\" not in text and not any(word in text for word in _FORM_BY_OPEN_WORD):
+    if text is not None and "\\" not in text and not any(word in text for word in _FORM_BY_OPEN_WORD):
         return ()
     nodes = [*_walk_open_values(root)]
-    starts = find_line_starts(text) if nodes else []
+    starts = find_line_starts(text) if nodes and text is not None else []
     found = []
     for node in nodes:
         opening = _read_open_value(node, text, starts)
@@ -152,26 +154,30 @@ def find_open_values(root: YamlNode, text: str, report: Callable[[int, int, str]
     return tuple(found)
 
 
-def _read_open_value(node: YamlMapping, text: str, starts: list[int]) -> OpenValue | str:
+def _read_open_value(node: YamlMapping, text: str | None, starts: list[int]) -> OpenValue | str:
     """Read an open value, or say what is wrong with it."""
     word, options = node.pairs[0][0].text, node.pairs[0][1]
-    if not isinstance(options, YamlSequence) or not options.end[0]:
-        return f"{word} must have a list in brackets: write {_FORM_BY_OPEN_WORD[word]}"
+    if not isinstance(options, YamlSequence):
+        return f"{word} must have a list: write {_FORM_BY_OPEN_WORD[word]}"
     if not options.items or len(options.items) > MAX_OPEN_VALUE_OPTIONS:
         return f"{word} has {len(options.items)} items: from 1 to {MAX_OPEN_VALUE_OPTIONS} are possible"
+    kind = _detect_range_kind(options) if word == "between" else ""
+    if word == "between" and not kind:
+        return "between takes two times, two sizes or two whole numbers: write {between: [0s, 700s]}"
+    plain = tuple(item.text for item in options.items if isinstance(item, YamlScalar)) if kind else ()
+    if text is None:
+        return OpenValue(word, kind, plain or ("",) * len(options.items), 0, 0, node.line, node.column)
     start = _compute_offset(node.line, node.column, starts)
-    end = node.end if node.end[0] else options.end
-    spans = _locate_list_items(options, text, starts)
-    texts = tuple(text[first:last] for first, last in spans)
-    kind = ""
-    if word == "between":
-        kind = _detect_range_kind(options)
-        if not kind:
-            return "between takes two times, two sizes or two whole numbers: write {between: [0s, 700s]}"
-    elif word != "one_of" and not re.search(r"(^|\n|\r)[ ]*- $", text[:start]):
+    if options.end[0]:
+        spans = _locate_list_items(options, text, starts)
+        stop = _compute_offset(*(node.end if node.end[0] else options.end), starts)
+    else:
+        spans = _locate_block_items(options, text, starts)
+        stop = spans[-1][1]
+    if word not in ("between", "one_of") and not re.search(r"(^|\n|\r)[ ]*- $", text[:start]):
         return f"{word} stands for steps, on a line of its own: write {_FORM_BY_OPEN_WORD[word]}"
-    plain = tuple(item.text for item in options.items if isinstance(item, YamlScalar)) if kind else texts
-    return OpenValue(word, kind, plain, start, _compute_offset(*end, starts), node.line, node.column, spans)
+    texts = plain or tuple(text[first:last] for first, last in spans)
+    return OpenValue(word, kind, texts, start, stop, node.line, node.column, spans)
 
 
 def _detect_range_kind(options: YamlSequence) -> str:
@@ -204,6 +210,25 @@ def _locate_list_items(options: YamlSequence, text: str, starts: list[int]) -> t
         item = text[begin:after].rstrip()
         item = item.removesuffix(",").rstrip()
         found.append((begin, begin + len(item)))
+    return tuple(found)
+
+
+def _locate_block_items(options: YamlSequence, text: str, starts: list[int]) -> tuple[tuple[int, int], ...]:
+    """Find where each item of a list without brackets stands: up to the last of its lines, which are indented more."""
+    found: list[tuple[int, int]] = []
+    for item in options.items:
+        begin = _compute_offset(item.line, item.column, starts)
+        indent = text.rindex("-", 0, begin) - starts[item.line - 1]
+        stop = begin
+        for line in range(item.line - 1, len(starts)):
+            whole = text[starts[line] : starts[line + 1] if line + 1 < len(starts) else len(text)].rstrip()
+            own = whole.lstrip(" ")
+            if line >= item.line and own and len(whole) - len(own) <= indent:
+                if own.startswith("#"):
+                    continue
+                break
+            stop = starts[line] + len(whole) if own else stop
+        found.append((begin, stop))
     return tuple(found)
 
 
@@ -297,7 +322,19 @@ def _render_choice(text: str, opening: OpenValue, choice: OpenValueChoice, choic
         return [choice]
     indices = (choice,) if isinstance(choice, int) else choice
     inside = {place: value for place, value in choices.items() if place != (opening.start, opening.stop)}
-    return [_render_span(text, *opening.spans[index], inside) for index in indices]
+    return [
+        _move_lines(_render_span(text, *opening.spans[index], inside), text, opening.spans[index][0], opening.start)
+        for index in indices
+    ]
+
+
+def _move_lines(rendered: str, text: str, begin: int, start: int) -> str:
+    """Indent the further lines of an item as its first one is, which moves from `begin` to `start`."""
+    columns = [place - max(text.rfind("\n", 0, place), text.rfind("\r", 0, place)) for place in (begin, start)]
+    by = columns[0] - columns[1]
+    if by <= 0 or "\n" not in rendered:
+        return rendered
+    return re.sub(rf"(?<=\n) {{1,{by}}}", "", rendered)
 
 
 def _detect_newline(text: str) -> str:

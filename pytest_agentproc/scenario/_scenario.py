@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,14 +14,23 @@ from pytest_agentproc.scenario._expect import bind_expected_value
 from pytest_agentproc.scenario._expect_keys import UnboundExpectation, split_session_key
 from pytest_agentproc.scenario._file_check import CompileContext, ProgramStep, UsedLimitsRecorder, WrittenStep
 from pytest_agentproc.scenario._open_values import OpenValue, OpenValueChoice, fill_open_values
-from pytest_agentproc.vocabulary import ALL_LIMIT_NAMES, ERRNO_BY_RESOURCE_SHORTAGE, LimitsRequest, Outcome, Policy
+from pytest_agentproc.vocabulary import (
+    ALL_LIMIT_NAMES,
+    ERRNO_BY_RESOURCE_SHORTAGE,
+    NANOSECONDS_PER_SECOND,
+    SIGNAL_NUMBER_BY_NAME,
+    CallerAction,
+    LimitsRequest,
+    Outcome,
+    Policy,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from pytest_agentproc.scenario._drive_keys import DriveItem
     from pytest_agentproc.scenario._file_check import ScenarioLanguage
-    from pytest_agentproc.vocabulary import CallerAction, ContinuedSession, Dialect, Handler, HookReaction
+    from pytest_agentproc.vocabulary import ContinuedSession, Dialect, Handler, HookReaction
 
 
 def _find_outcome_limit(outcome: Any) -> str | None:
@@ -122,8 +131,9 @@ class Scenario:
         blockage: when the supervisor's event loop is blocked, or its machine sleeps, and for how long.
         told_lines: the line of each limit that the supervisor is told.
         drive: what the caller does, a run's one prompt among it; `handlers` how it answers, and what it has hooks do.
-        continues: the session that the caller opens; None: a new one.
-        text: the file's own text.
+        continues: the session that the caller continues; None: a new one.
+        lacks_session: whether the agent has no such session.
+        text: the file's own text; of Python data the lines of the call that gives it, at their places in its file.
         scripts: what each invocation of the fake plays, the last one all further ones too.
         session: what the session is called whose part of a file this is; "" if the file has one agent.
         parts: of a file with several sessions each as a scenario of its own; the whole says nothing of an agent then.
@@ -161,6 +171,7 @@ class Scenario:
     told_lines: Mapping[str, int] = field(default_factory=dict)
     handlers: tuple[dict[str, Any], ...] = ()
     continues: ContinuedSession | None = None
+    lacks_session: bool = False
     text: str = field(repr=False)
     scripts: tuple[tuple[WrittenStep, ...], ...] = field(default=(), repr=False)
     expected: tuple[UnboundExpectation, ...] = field(repr=False)
@@ -294,6 +305,23 @@ class Scenario:
             return {*given} <= {*policy.host_tools}
         return all(_matches_any_pattern(name, given) == _matches_any_pattern(name, policy.host_tools) for name in names)
 
+    def _describe_continued_session(self) -> dict[str, str]:
+        return {"lacks" if self.lacks_session else "knows": self.continues.id} if self.continues else {}
+
+    def _build_signal_reactions(self) -> dict[int, tuple[Any, ...]]:
+        """Give what the real CLI does on signals, as a program has it."""
+        reactions = self.dialect_record.signals.get(self.mode, {})
+        return {SIGNAL_NUMBER_BY_NAME[name]: astuple(reaction) for name, reaction in reactions.items()}
+
+    def _read_stdin_first(self, steps: Sequence[Any]) -> list[Any]:
+        """Have the agent read its stdin before its script, as the real CLI does, unless the script itself says how."""
+        reading = self.dialect_record.stdin
+        if reading is None or self.is_session or self.cannot_spawn or _reads_stdin_itself(steps):
+            return []
+        patience, notice, warning = reading.to_step_values(has_prompt=self.prompt_by == "argv")
+        is_in_script = any(op == "bytes" and notice in args[1] for _, op, args in steps)  # a recorded one has it
+        return [(0, "read_stdin", (patience, b"" if is_in_script else notice, warning, b"", None))]
+
     def _bind_agent(self, policy: Policy) -> BoundScenario:
         containment = self.policy.get("containment", "group")
         if not policy.has_containment(containment):
@@ -310,7 +338,8 @@ class Scenario:
         asked = _build_input_report(self.expected)
         if self.needs_terminal:
             asked.append((0, "need_terminal", ()))
-        first, *then = [[*asked, *scope.compile_steps(script)] for script in self.scripts]
+        compiled = [scope.compile_steps(script) for script in self.scripts]
+        first, *then = [[*asked, *self._read_stdin_first(steps), *steps] for steps in compiled]
         program = {
             "format": PROGRAM_FORMAT_VERSION,
             "dialect": self.dialect,
@@ -323,7 +352,8 @@ class Scenario:
             "steps": first,
         }
         obeys = self.dialect_record.command_line is not None and not self.takes_any_flags
-        own = {"model": self.model, "chunk": self.chunk, "obeys": obeys}
+        own = {"model": self.model, "chunk": self.chunk, "obeys": obeys, **self._describe_continued_session()}
+        own["signals"] = self._build_signal_reactions()
         program |= {name: value for name, value in own.items() if value}
         if then:
             program["then"] = then
@@ -334,19 +364,27 @@ class Scenario:
         expect = self._bind_expectations({"": scope})
         pauseless, blocked = _find_pauseless_spawn([first, then]), self._bind_event_loop_block(scope)
         bound = BoundScenario(self, program, policy, expect, pauseless=pauseless, blocked=blocked)
-        if not self.is_session:
-            return replace(bound, abandoned=next((bind_caller_action(item, scope) for item in self.drive[1:]), None))
         drive = tuple(bind_caller_action(item, scope) for item in self.drive)
+        abandoned = drive[-1] if drive and drive[-1].kind == "abandon" else None
+        if not self.is_session:
+            return replace(bound, abandoned=abandoned, continues=self.continues)
+        if abandoned is not None:
+            bound = replace(bound, abandoned=abandoned)
+            drive = (*drive[:-1], _make_wait_beyond(abandoned))
         handler, hooks = bind_permission_handler(self.handlers, scope), bind_hooks(self.handlers, scope)
         return replace(bound, drive=drive, handler=handler, hooks=hooks, continues=self.continues)
 
 
+def _make_wait_beyond(abandoned: CallerAction) -> CallerAction:
+    """Give what keeps the caller from closing its session before it leaves."""
+    return CallerAction(0, "wait", (abandoned.at or 0) + NANOSECONDS_PER_SECOND)
+
+
 def _build_input_report(expected: tuple[UnboundExpectation, ...]) -> list[ProgramStep]:
     """Give the step that reports the agent's input, if a check needs it; variables by name, as few as need be."""
-    given = [
-        expectation for expectation in expected if expectation.key in ("received.argv", "received.env", "received.cwd")
-    ]
-    names = [name for expectation in given if expectation.key == "received.env" for name in expectation.value]
+    given = [expectation for expectation in expected if expectation.key.rpartition(".")[2] in ("argv", "env", "cwd")]
+    given = [expectation for expectation in given if expectation.key.partition(".")[0] in ("received", "processes")]
+    names = [name for expectation in given if expectation.key.endswith(".env") for name in expectation.value]
     return [(given[0].line, "report_start", (names,))] if given else []
 
 
@@ -369,6 +407,20 @@ def _find_pauseless_spawn(steps: Any) -> int:
         case [*deeper]:
             return next((line for step in deeper if (line := _find_pauseless_spawn(step))), 0)
     return 0
+
+
+def _reads_stdin_itself(steps: Any) -> bool:
+    """Say whether lists of steps, however deep, say how the agent reads its stdin, or what it does at its end."""
+    match steps:
+        case (
+            (int(), "await_eof" | "await_stdin" | "stdin", _)
+            | (int(), "close", ("stdin",))
+            | (int(), "when", ("eof", *_))
+        ):
+            return True
+        case [*deeper]:
+            return any(_reads_stdin_itself(step) for step in deeper)
+    return False
 
 
 def _has_background_task(steps: Any) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._fields import (
     ChoiceType,
+    DurationType,
     EitherType,
     FieldsType,
     FlagType,
@@ -19,8 +20,6 @@ from pytest_agentproc.scenario._fields import (
 )
 from pytest_agentproc.scenario._file_check import Key, WrittenStep
 from pytest_agentproc.scenario._suggestions import (
-    REMEDY_BY_COMMAND_WORD,
-    REMEDY_BY_UNKNOWN_STEP,
     describe_unknown_word,
     join_choices,
     shorten_text,
@@ -34,7 +33,7 @@ from pytest_agentproc.scenario._yaml import (
     format_node_inline,
     quote_for_message,
 )
-from pytest_agentproc.vocabulary import SIGNAL_NUMBER_BY_NAME, parse_signal_name
+from pytest_agentproc.vocabulary import SIGNAL_NUMBER_BY_NAME, find_remedy, parse_signal_name
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._file_check import CompileContext, FileCheck, ProgramStep, StepEntry
@@ -50,7 +49,7 @@ class ScriptStepsType:
         """Read every item; an item after the end of a script is a mistake."""
         if not isinstance(node, YamlSequence):
             check.report_wrong_value(
-                node, what, "a list of steps", 'write "- " before each step' if isinstance(node, YamlMapping) else ""
+                node, what, "a list of steps", _suggest_list_form(check) if isinstance(node, YamlMapping) else ""
             )
             return ()
         steps: list[WrittenStep] = []
@@ -74,13 +73,13 @@ class ScriptStepsType:
 def _read_step(node: YamlNode, check: FileCheck) -> WrittenStep | None:
     if not isinstance(node, YamlMapping):
         check.report_at(
-            node, f"a step is a name with a value, not {describe_node(node)}: write {_suggest_step_form(node, check)}"
+            node, f"a step is a name with a value, not {describe_node(node)}: {_suggest_step_form(node, check)}"
         )
         return None
     known = [(name, value) for name, value in node.pairs if name.text in check.steps]
     if not known:
         for name, _ in node.pairs[:1]:
-            check.report_at(name, describe_unknown_word("step", name.text, check.steps, REMEDY_BY_UNKNOWN_STEP))
+            check.report_at(name, describe_unknown_word("step", name.text, check.steps, kind="step"))
         if not node.pairs:
             check.report_at(node, "a step is a name with a value, not an empty mapping")
         return None
@@ -100,11 +99,25 @@ def _read_step(node: YamlNode, check: FileCheck) -> WrittenStep | None:
     return WrittenStep(name.line, name.text, result, also)
 
 
+def _suggest_list_form(check: FileCheck) -> str:
+    return 'write "- " before each step' if check.paths is None else "write [{...}, ...]"
+
+
 def _suggest_step_form(node: YamlNode, check: FileCheck) -> str:
+    """Say what to write in place of what is no mapping."""
+    is_python = check.paths is not None
+    is_script = isinstance(node, YamlSequence) and any(isinstance(item, YamlMapping) for item in node.items)
+    if is_script or (isinstance(node, YamlScalar) and node.text.startswith("- ")):
+        return find_remedy("step", "retry")
     found = re.fullmatch(r"(\w+)\s*[:=]?\s*(.*)", node.text, re.DOTALL) if isinstance(node, YamlScalar) else None
-    if found is None or found[1] not in check.steps:
-        return '"name: value"'
-    return quote_for_message(f"{found[1]}: {found[2] or '...'}")
+    word, rest = (found[1], found[2] or "...") if found else ("", "")
+    if word not in check.steps:
+        return find_remedy("step", word) or ('write {"name": value}' if is_python else 'write "name: value"')
+    return (
+        f'write {{"{word}": {quote_for_message(rest)}}}'
+        if is_python
+        else f"write {quote_for_message(f'{word}: {rest}')}"
+    )
 
 
 def _describe_extra_keys(
@@ -118,9 +131,11 @@ def _describe_extra_keys(
     own_keys = [key.name for key in long_form.keys] if isinstance(long_form, FieldsType) else []
     if all(key.text in own_keys for key, _ in extra) and isinstance(value, YamlScalar):
         pairs = [(own_keys[0], value), *((key.text, other) for key, other in extra)]
-        return (
-            f"{found}: write {name.text}: {{{', '.join(f'{key}: {format_node_inline(node)}' for key, node in pairs)}}}"
-        )
+        if check.paths is not None:
+            inner = ", ".join(f'"{key}": {format_node_inline(node)}' for key, node in pairs)
+            return f'{found}: write {{"{name.text}": {{{inner}}}}}'
+        inner = ", ".join(f"{key}: {format_node_inline(node)}" for key, node in pairs)
+        return f"{found}: write {name.text}: {{{inner}}}"
     stray = [key.text for key, _ in extra if key.text not in check.steps]
     if stray:
         return f"{found}: {describe_unknown_word('key in a step', stray[0], [*check.steps, *own_keys])}"
@@ -152,6 +167,18 @@ def compile_spawn_step(step: WrittenStep, scope: CompileContext) -> list[Program
 _REFORK_SPAWN_KIND = "refork"
 _ORPHANING_SPAWN_KINDS = ("double_fork", "daemon", "launcher", _REFORK_SPAWN_KIND)
 _SPAWN_KINDS = ("same_group", "own_group", "new_session", *_ORPHANING_SPAWN_KINDS)
+_MEANING_OF_SPAWN_KINDS = (
+    ("same_group", "an ordinary child; a signal to the process group of the agent reaches it"),
+    ("own_group", "the leader of a process group; a walk from parent to child finds it"),
+    (
+        "new_session",
+        "the leader of a session; found by a walk from its living parents, later by containment subreaper or keeper",
+    ),
+    ("double_fork", "an orphan in the session of the agent; containment group finds it"),
+    ("daemon", "an orphan in a session whose leader has exited; containment subreaper or keeper finds it"),
+    ("launcher", "a program that another program started; containment subreaper or keeper finds it"),
+    ("refork", "it forks itself again and again; containment keeper finds it"),
+)
 _DEFAULT_REFORK_INTERVAL_NS = 100_000_000
 """Nanoseconds between two forks of what re-forks, unless the file says otherwise."""
 
@@ -183,7 +210,11 @@ def _validate_spawn(values: dict[str, Any], node: YamlNode, what: str, check: Fi
 SPAWN_FIELDS = FieldsType(
     (
         Key("id", NameType(), "its name in expect and in the timeline; child1, child2, ... if absent"),
-        Key("how", ChoiceType(_SPAWN_KINDS), "how it leaves its parent; same_group if absent"),
+        Key(
+            "how",
+            ChoiceType(_SPAWN_KINDS, "spawn kind", _MEANING_OF_SPAWN_KINDS),
+            "how it leaves its parent; same_group if absent",
+        ),
         Key(
             "every",
             TimeType(),
@@ -205,11 +236,11 @@ SPAWN_FIELDS = FieldsType(
         Key("stopped", FlagType(), "whether it stops itself at its birth, as by SIGSTOP, until CONT or KILL"),
         Key("zombie", FlagType(), "whether its parent does not wait for it: it stays a zombie until its parent ends"),
         Key("subreaper", FlagType(), "whether it adopts what its descendants let go of"),
-        Key("for", TimeType(("ever",)), "how long it lives; for ever if absent"),
+        Key("for", DurationType(), "how long it lives; for ever if absent"),
         Key("script", ScriptStepsType(), "the steps of the child, in place of `for`; their end ends the child"),
     ),
     finish=_validate_spawn,
-    elsewhere=REMEDY_BY_COMMAND_WORD,
+    synonyms="spawn key",
 )
 
 
@@ -228,7 +259,9 @@ class _SpawnValueType:
             if len(check.problems) == before:
                 check.inherits[name] = (node, ())
             return {"id": name}
-        given = {key.text: value for key, value in node.pairs} if isinstance(node, YamlMapping) else {}
+        # A list of one mapping is refused below, but the name in it is known.
+        named = node.items[0] if isinstance(node, YamlSequence) and len(node.items) == 1 else node
+        given = {key.text: value for key, value in named.pairs} if isinstance(named, YamlMapping) else {}
         own = given.get("id")
         word = own.text if isinstance(own, YamlScalar) else _choose_next_child_name(check)
         name = _register_process_name(word, own or node, what, check)

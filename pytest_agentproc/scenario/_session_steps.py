@@ -10,11 +10,13 @@ from pytest_agentproc.scenario._fields import (
     LONG_TEXT_TYPE,
     AnyOfType,
     ChoiceType,
+    DurationType,
     EitherType,
     FieldsType,
     FlagType,
     ListOfType,
     PlainDataType,
+    RequestIdType,
     TextPattern,
     TextType,
     TimeType,
@@ -144,10 +146,11 @@ def _validate_tool_done(values: dict[str, Any], node: YamlNode, what: str, check
     if is_step_supported("tool_done", node, check):
         if values["id"] not in check.tools:
             check.report_at(node, _describe_unknown_id("tool", values["id"], check.tools))
-        own = check.tools_done.setdefault(values["id"], node.line)
-        if (line := check.tools_done_beside.get(values["id"], own)) != node.line:
+        place = node.line, node.column  # several steps of Python data, or of one YAML line, share the line
+        own = check.tools_done.setdefault(values["id"], place)
+        if (end := check.tools_done_beside.get(values["id"], own)) != place:
             shown = shorten_text(values["id"])
-            check.report_at(node, f'the tool "{shown}" has ended in line {line}: write an event for a second end')
+            check.report_at(node, f'the tool "{shown}" has ended in line {end[0]}: write an event for a second end')
         if "refused" in values and not check.has_dialect_key("refused"):
             check.report_at(node, f"the dialect {check.dialect} has no field for it: leave refused out of {what}")
         elif values.get("refused") and values.get("error") is None:
@@ -156,6 +159,11 @@ def _validate_tool_done(values: dict[str, Any], node: YamlNode, what: str, check
 
 
 _ID_TYPE = TextType("ID", may_be_empty=False)
+_REQUEST_ID_KEY = Key(
+    "id",
+    RequestIdType("ID", may_be_empty=False),
+    "the id of the request; a number is sent as one by acp and codex app-server; one of its own if absent",
+)
 _PLAN_STATUSES = ("pending", "in_progress", "completed")
 _TOOL_KINDS = ("read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other")
 _LOCATION_TYPE = EitherType(
@@ -208,6 +216,7 @@ TOOL_STEP_TYPE = FieldsType(
         Key("locations", ListOfType(_LOCATION_TYPE), "the files that it is about; none if absent (acp)"),
     ),
     finish=_validate_tool,
+    example="write {id: t1, name: Bash}",
 )
 TOOL_DONE_STEP_TYPE = EitherType(
     _ID_TYPE,
@@ -225,6 +234,10 @@ TOOL_DONE_STEP_TYPE = EitherType(
 
 
 _ASK_KINDS = ("permission", "hook")
+_ASK_KEYS_OF_SOME_DIALECTS = {"offers": "offers no options", "for": "takes no question back"}
+_OFFERS_TYPE = ListOfType(
+    ChoiceType(("allow_once", "allow_always", "reject_once", "reject_always")), unique=True, may_be_empty=False
+)
 
 ANSWERS_BY_KIND = dict.fromkeys(_ASK_KINDS, ("allow", "deny", "cancelled", "none")) | {
     "request": ("answered", "refused", "none")
@@ -237,6 +250,18 @@ def _validate_ask(values: dict[str, Any], node: YamlNode, what: str, check: File
         return values
     if check.depth:
         check.report_at(node, "a spawned process asks nothing: only the agent does")
+    _report_misplaced_hook_fields(values, node, what, check)
+    if "request_fields" in values and ("hook" in values or not check.has_dialect_key("request_fields")):
+        check.report_at(node, f"only claude's permissions have request_fields: leave request_fields out of {what}")
+    for key, lack in _ASK_KEYS_OF_SOME_DIALECTS.items():
+        if key in values and not check.has_dialect_key(key):
+            check.report_at(node, f"the dialect {check.dialect} {lack}: leave {key} out of {what}")
+    if "unanswered" in values and "for" not in values:
+        check.report_at(node, f"{what} waits for ever: write how long it does, for: 60s, or leave unanswered out")
+    return values
+
+
+def _report_misplaced_hook_fields(values: dict[str, Any], node: YamlNode, what: str, check: FileCheck) -> None:
     if "hook" in values and not check.has_dialect_key("hook"):
         check.report_at(node, f"the dialect {check.dialect} has no hooks: ask for a permission")
     for key in ("event", "output"):
@@ -244,13 +269,6 @@ def _validate_ask(values: dict[str, Any], node: YamlNode, what: str, check: File
             check.report_at(node, f"only a hook has an {key}: leave {key} out of {what}")
     if "output" in values and "hook" in values and values.get("event") != "PostToolUse":
         check.report_at(node, f"only PostToolUse has the output of a tool: leave output out of {what}")
-    if "request_fields" in values and ("hook" in values or not check.has_dialect_key("request_fields")):
-        check.report_at(node, f"only claude's permissions have request_fields: leave request_fields out of {what}")
-    if "for" in values and not check.has_dialect_key("for"):
-        check.report_at(node, f"the dialect {check.dialect} takes no question back: leave for out of {what}")
-    if "unanswered" in values and "for" not in values:
-        check.report_at(node, f"{what} waits for ever: write how long it does, for: 60s, or leave unanswered out")
-    return values
 
 
 def _validate_request(values: dict[str, Any], node: YamlNode, _what: str, check: FileCheck) -> dict[str, Any]:
@@ -276,6 +294,8 @@ def compile_ask_step(step: WrittenStep, scope: CompileContext) -> list[ProgramSt
         fields["output"] = value["output"]
     if "request_fields" in value:
         fields["request_fields"] = value["request_fields"]
+    if "offers" in value:
+        fields["offers"] = value["offers"]
     if "for" in value:
         fields["for"] = scope.evaluate_time(value["for"])
     branches = (scope.compile_steps(value.get(name, ())) for name in ("allowed", "denied", "unanswered"))
@@ -303,10 +323,11 @@ ASK_STEP_TYPE = FieldsType(
         Key("event", ChoiceType(("PreToolUse", "PostToolUse", "Stop")), "the event of the hook; PreToolUse if absent"),
         Key("output", TextType(), "the output of the tool, for PostToolUse"),
         Key("request_fields", PlainDataType(), "more fields of the request for a permission (claude)"),
-        Key("id", TextType("ID", may_be_empty=False), "the id of the request; one of its own if absent"),
+        Key("offers", _OFFERS_TYPE, "the kinds of the options that it offers, in their order (acp, codex)"),
+        _REQUEST_ID_KEY,
         Key("allowed", ScriptStepsType(), "the steps after an answer that allows it; none if absent"),
         Key("denied", ScriptStepsType(), "the steps after an answer that denies it; none if absent"),
-        Key("for", TimeType(), "how long it waits, then it takes the question back; for ever if absent (claude)"),
+        Key("for", DurationType(), "how long it waits, then it takes the question back; for ever if absent (claude)"),
         Key("unanswered", ScriptStepsType(), "the steps after it has taken the question back; none if absent"),
     ),
     one_of=_ASK_KINDS,
@@ -317,7 +338,7 @@ REQUEST_STEP_TYPE = FieldsType(
         Key("method", TextType("METHOD", may_be_empty=False), "the method, in the protocol's words (acp, codex)"),
         Key("tool", _ID_TYPE, "the running tool, named mcp__SERVER__TOOL, of an MCP server (claude)"),
         Key("params", PlainDataType(), "the parameters; the id of the session is added"),
-        Key("id", TextType("ID", may_be_empty=False), "the id of the request; one of its own if absent"),
+        _REQUEST_ID_KEY,
         Key("answered", ScriptStepsType(), "the steps after a result; none if absent"),
         Key("refused", ScriptStepsType(), "the steps after an error; none if absent"),
     ),
@@ -327,7 +348,7 @@ REQUEST_STEP_TYPE = FieldsType(
 
 
 _PROMPT_NUMBER_PATTERN = re.compile(r"prompt ([1-9][0-9]{0,8})", re.ASCII)
-_WAIT_FOR_FORMS = "eof, prompt N, cancel, {stdin: PATTERN} or {exit: ID}"
+_WAIT_FOR_FORMS = "eof, signal, prompt N, cancel, {stdin: PATTERN} or {exit: ID}"
 _WHEN_EVENT_FORMS = "eof, epipe, cancel or {signal: TERM}"
 
 
@@ -342,19 +363,19 @@ def _report_unreceivable_event(node: YamlNode, what: str, check: FileCheck) -> N
 
 @dataclass(frozen=True)
 class _AwaitedEventWordType:
-    """A word for an event that a script can wait for: the end of stdin, a prompt by its number, a cancel."""
+    """A word for an event that a script can wait for: the end of stdin, a signal, a prompt by its number, a cancel."""
 
-    label: str = "eof / prompt N / cancel"
-    shape = TextPattern("eof|cancel|prompt [1-9][0-9]*", ("prompt 1", "cancel", "eof"))
+    label: str = "eof / signal / prompt N / cancel"
+    shape = TextPattern("eof|signal|cancel|prompt [1-9][0-9]*", ("prompt 1", "cancel", "eof", "signal"))
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str | int:
         """Take the word, or the prompt's number."""
         text = node.text if isinstance(node, YamlScalar) else ""
         found = _PROMPT_NUMBER_PATTERN.fullmatch(text)
-        if found is None and text not in ("eof", "cancel"):
+        if found is None and text not in ("eof", "signal", "cancel"):
             remedy = 'count them from 1: "prompt 1"' if text.partition(" ")[0] in ("prompt", "prompts") else ""
             check.report_wrong_value(node, what, _WAIT_FOR_FORMS, remedy)
-        elif text != "eof":
+        elif text not in ("eof", "signal"):
             _report_unreceivable_event(node, text.partition(" ")[0], check)
         return text if found is None else int(found[1])
 

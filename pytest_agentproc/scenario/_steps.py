@@ -16,10 +16,12 @@ from pytest_agentproc.errors import NotApplicable
 from pytest_agentproc.files import read_file_inside_folder
 from pytest_agentproc.scenario._fields import (
     ChoiceType,
+    DurationType,
     EitherType,
     FieldsType,
     FlagType,
     ListOfType,
+    OutputType,
     PlainDataType,
     SignalType,
     SizeType,
@@ -28,6 +30,7 @@ from pytest_agentproc.scenario._fields import (
     WholeNumberType,
 )
 from pytest_agentproc.scenario._file_check import CompileContext, Key, ProgramStep, StepEntry, StepTable, WrittenStep
+from pytest_agentproc.scenario._python_data import MAX_TEXT_BYTES
 from pytest_agentproc.scenario._script import (
     AWAITED_EXIT_VALUE_TYPE,
     KILL_STEP_TYPE,
@@ -71,7 +74,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario._yaml import YamlNode
 
 
-_MAX_RAW_BYTES = 64 * 1024**2
+_MAX_RAW_BYTES = MAX_TEXT_BYTES
 _MAX_RAW_BYTES_OF_SCRIPT = 2 * _MAX_RAW_BYTES
 """So many bytes a script may hold where a subject's limits say how many there are."""
 _RAW_SOURCE_KEYS = ("text", "hex", "file", "base64")
@@ -153,13 +156,15 @@ def _reserve_raw_bytes(size: int, node: YamlNode, check: FileCheck) -> bool:
     check.raw_bytes += size
     if check.raw_bytes > _MAX_RAW_BYTES:
         check.report_at(
-            node, f"the raw steps of this file have more than {_MAX_RAW_BYTES} bytes together: use flood for more"
+            node, f"the raw steps of this scenario have more than {_MAX_RAW_BYTES} bytes together: use flood for more"
         )
     return check.raw_bytes <= _MAX_RAW_BYTES
 
 
 def _decode_data(values: dict[str, Any], node: YamlNode, what: str, check: FileCheck) -> bytes | None:
     source = next(name for name in _RAW_SOURCE_KEYS if name in values)
+    if source == "text":
+        return bytes(values[source])
     text: str = values[source]
     try:
         if source == "hex":
@@ -170,7 +175,7 @@ def _decode_data(values: dict[str, Any], node: YamlNode, what: str, check: FileC
         sample = "e2 82 ac" if source == "hex" else "4oKs"
         check.report_at(node, f"{what}.{source} cannot be decoded: it looks like {sample}")
         return None
-    return text.encode() if source == "text" else _read_data_file(text, node, what, check)
+    return _read_data_file(text, node, what, check)
 
 
 def _read_data_file(name: str, node: YamlNode, what: str, check: FileCheck) -> bytes | None:
@@ -207,7 +212,7 @@ def _read_data_file(name: str, node: YamlNode, what: str, check: FileCheck) -> b
 
 _RAW_FIELDS = FieldsType(
     (
-        Key("text", TextType(), "the bytes, as text in UTF-8"),
+        Key("text", OutputType(), "the bytes, as text in UTF-8"),
         Key("hex", TextType("HEX"), "the bytes, as pairs of hexadecimal digits; blanks do not count"),
         Key(
             "file", TextType("FILE", may_be_empty=False), "the bytes are a file's, which stays in the scenario's folder"
@@ -228,8 +233,33 @@ _RAW_FIELDS = FieldsType(
 )
 
 
-RAW_STEP_TYPE = EitherType(TextType(), _RAW_FIELDS, key="text")
+RAW_STEP_TYPE = EitherType(OutputType(), _RAW_FIELDS, key="text")
 
+
+def _validate_write_file(values: dict[str, Any], node: YamlNode, what: str, check: FileCheck) -> dict[str, Any]:
+    path = values.get("path", "")
+    parts = path.split("/")
+    if "\0" in path or not all(parts) or {".", ".."} & set(parts):
+        remedy = "write a path below the folder of the agent, such as out/notes.txt"
+        check.report_at(node, f'{what}.path "{shorten_text(path)}" is no file in the folder of the agent: {remedy}')
+    _reserve_raw_bytes(len(values.get("text", b"")), node, check)
+    if check.is_session:
+        check.files_of_sessions.append(node)
+    return values
+
+
+def _compile_write_file_step(step: WrittenStep, _scope: CompileContext) -> list[ProgramStep]:
+    return [(step.line, step.name, (step.value["path"], step.value["text"]))]
+
+
+_WRITE_FILE_FIELDS = FieldsType(
+    (
+        Key("path", TextType("PATH", may_be_empty=False), "its place below the folder of the agent", required=True),
+        Key("text", OutputType(), "all that is in it", required=True),
+    ),
+    finish=_validate_write_file,
+    example="write {path: notes.txt, text: done}",
+)
 
 _OUTPUT_STREAMS = ("stdout", "stderr")
 _DRIP_OUTPUT_KEYS = (*_OUTPUT_STREAMS, "say")
@@ -277,7 +307,7 @@ def _compile_drip_step(step: WrittenStep, scope: CompileContext) -> list[Program
     if "say" in value:
         return [(step.line, "drip", ("stdout", None, value["say"], every, until))]
     stream = next(name for name in _OUTPUT_STREAMS if name in value)
-    return [(step.line, "drip", (stream, value[stream].encode(), None, every, until))]
+    return [(step.line, "drip", (stream, value[stream], None, every, until))]
 
 
 def _compile_flood_step(step: WrittenStep, scope: CompileContext) -> list[ProgramStep]:
@@ -293,13 +323,6 @@ def _compile_burn_cpu_step(step: WrittenStep, scope: CompileContext) -> list[Pro
     return [(step.line, "burn_cpu", (scope.evaluate_time(step.value),))]
 
 
-def _compile_linger_step(step: WrittenStep, scope: CompileContext) -> list[ProgramStep]:
-    waits = {"until signal": "await_signal", "until eof": "await_eof"}
-    if isinstance(step.value, str) and step.value in waits:
-        return [(step.line, waits[step.value], ())]
-    return _compile_silence_step(step, scope)
-
-
 def _compile_when_step(step: WrittenStep, scope: CompileContext) -> list[ProgramStep]:
     reaction = scope.compile_steps(step.also)
     if "event" in step.value:
@@ -307,8 +330,31 @@ def _compile_when_step(step: WrittenStep, scope: CompileContext) -> list[Program
     return [(step.line, "when", ("signal", parse_signal_name(step.value["signal"]), reaction))]
 
 
-def _compile_meanwhile_step(step: WrittenStep, scope: CompileContext) -> list[ProgramStep]:
-    return [(step.line, "meanwhile", (scope.compile_steps(step.value),))]
+def _compile_nested_steps(step: WrittenStep, scope: CompileContext) -> list[ProgramStep]:
+    return [(step.line, step.name, (scope.compile_steps(step.value),))]
+
+
+_STEPS_OF_ONE_WRITE = ("say", "delta", "think", "plan", "tool", "tool_done", "event", "answer", "raw")
+"""Steps that print on stdout and take no time."""
+
+
+class _OneWriteStepsType(ScriptStepsType):
+    """A list of steps whose output is written at once."""
+
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> tuple[WrittenStep, ...]:
+        """Read every step; one that waits, or prints elsewhere, is a mistake."""
+        steps = super().read_node(node, what, check)
+        for step in steps:
+            if step.name not in _STEPS_OF_ONE_WRITE:
+                place = f"write {step.name} before or after {what}"
+                check.report_at(node, f"{what} prints, and {step.name} does something else: {place}")
+            elif step.name == "raw" and isinstance(step.value, _RawPieces) and _is_apart(step.value):
+                check.report_at(node, f"{what} is one write on stdout: leave cut, gap and to out of raw")
+        return steps
+
+
+def _is_apart(value: _RawPieces) -> bool:
+    return len(value.pieces) > 1 or value.stream != "stdout"
 
 
 def _compile_one_word_step(step: WrittenStep, _scope: CompileContext) -> list[ProgramStep]:
@@ -342,17 +388,19 @@ _RESULT_STEP_FIELDS = FieldsType(
 )
 _DRIP_FIELDS = FieldsType(
     (
-        Key("stdout", TextType(may_be_empty=False), "the bytes, if they are for stdout"),
-        Key("stderr", TextType(may_be_empty=False), "the bytes, if they are for stderr"),
+        Key("stdout", OutputType(may_be_empty=False), "the bytes, if they are for stdout"),
+        Key("stderr", OutputType(may_be_empty=False), "the bytes, if they are for stderr"),
         Key("say", TextType(), "the text, if it is a message of the dialect"),
         Key("every", TimeType(positive=True), "the time before each, the first one too", required=True),
-        Key("for", TimeType(("ever",)), "how long it prints, the last instant included; for ever if absent"),
+        Key("for", DurationType(), "how long it prints, the last instant included; for ever if absent"),
     ),
     one_of=_DRIP_OUTPUT_KEYS,
+    example="write {say: TEXT, every: 1s}",
 )
 _FLOOD_FIELDS = FieldsType(
     tuple(Key(name, SizeType(low=1, bindable=True), f"this many bytes on {name}") for name in _OUTPUT_STREAMS),
     one_of=_OUTPUT_STREAMS,
+    example="write {stdout: 1 MiB}",
 )
 _WAIT_FOR_FIELDS = FieldsType(
     (
@@ -461,16 +509,10 @@ _STEP_ENTRIES = (
         build=_compile_burn_cpu_step,
     ),
     StepEntry(
-        "linger",
-        TimeType(("for ever", "until eof", "until signal")),
-        "lives on after the work is done; `until signal` means until TERM, INT or HUP",
-        build=_compile_linger_step,
-    ),
-    StepEntry(
         "wait_for",
         EitherType(WAIT_FOR_WORD_TYPE, _WAIT_FOR_FIELDS, "eof"),
-        "waits for the end of stdin, a line of stdin that fits a glob, or the end of a child; in a session also "
-        "for prompt N or a cancel",
+        "waits for the end of stdin, a signal (TERM, INT or HUP), a line of stdin that fits a glob, or the end of a "
+        "child; in a session also for prompt N or a cancel",
         build=compile_wait_for_step,
     ),
     StepEntry(
@@ -498,7 +540,13 @@ _STEP_ENTRIES = (
         "meanwhile",
         ScriptStepsType(),
         "plays a second track of steps, which is cut when the script ends",
-        build=_compile_meanwhile_step,
+        build=_compile_nested_steps,
+    ),
+    StepEntry(
+        "one_write",
+        _OneWriteStepsType(),
+        "prints what these steps print with one write, so that it is read at once; up to 4 KiB",
+        build=_compile_nested_steps,
     ),
     StepEntry(
         "stdin",
@@ -508,6 +556,13 @@ _STEP_ENTRIES = (
     ),
     StepEntry(
         "close", ChoiceType((*_OUTPUT_STREAMS, "stdin")), "closes one stream of the agent", build=_compile_one_word_step
+    ),
+    StepEntry(
+        "write_file",
+        _WRITE_FILE_FIELDS,
+        "writes a file below the folder in which the agent runs; an earlier file of that name is lost, and folders on "
+        "the way are made",
+        build=_compile_write_file_step,
     ),
     StepEntry("spawn", SPAWN_STEP_TYPE, "starts a child process", build=compile_spawn_step),
     StepEntry(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from difflib import get_close_matches
 from itertools import islice
 from typing import TYPE_CHECKING
+
+from pytest_agentproc.vocabulary import find_remedy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,6 +26,15 @@ def find_nearest_option(word: str, options: Iterable[str]) -> str | None:
     return by_lower[found[0]] if found else None
 
 
+def find_meant_option(word: str, options: Iterable[str], kind: str = "") -> str | None:
+    """Find the option that was probably meant: by the meaning of the word, else by its spelling."""
+    listed = list(options)
+    remedy = find_remedy(kind, word)
+    if remedy:
+        return next((name for name in re.findall(r"\w+", remedy) if name in listed), None)
+    return find_nearest_option(word, listed)
+
+
 def join_choices(options: Iterable[str], last: str = "or") -> str:
     """List options in words: `a, b or c`."""
     listed = list(options)
@@ -30,13 +42,22 @@ def join_choices(options: Iterable[str], last: str = "or") -> str:
 
 
 def describe_unknown_word(
-    what: str, word: str, options: Iterable[str], elsewhere: Mapping[str, str] | None = None
+    what: str, word: str, options: Iterable[str], elsewhere: Mapping[str, str] | None = None, kind: str = ""
 ) -> str:
-    """Say that a word is unknown, and which one was probably meant; `elsewhere` has the answers to words of others."""
+    """Say that a word is unknown, and which one was probably meant: a meaning wins over a near spelling.
+
+    Args:
+        what: what messages call the word.
+        word: it.
+        options: every known word.
+        elsewhere: remedies for known words that belong to another place.
+        kind: the kind of word, as the table of synonyms names it.
+    """
     listed = list(options)
     shown = shorten_text(word)
-    if elsewhere and word in elsewhere:
-        return f'unknown {what} "{shown}": {elsewhere[word]}'
+    remedy = (elsewhere or {}).get(word) or find_remedy(kind, word)
+    if remedy:
+        return f'unknown {what} "{shown}": {remedy}'
     meant = find_nearest_option(word, listed)
     if meant is not None:
         return f'unknown {what} "{shown}": did you mean "{meant}"?'
@@ -59,24 +80,3 @@ def escape_and_shorten(message: str) -> str:
 def map_words_to_remedy(remedy: str, them: Iterable[str]) -> dict[str, str]:
     """Give the same answer to several words."""
     return dict.fromkeys(them, remedy)
-
-
-REMEDY_BY_COMMAND_WORD = map_words_to_remedy(
-    "a scenario starts no command: every process is a fake, its script says what it does",
-    ("args", "argv", "bash", "cmd", "command", "exec", "executable", "program", "run", "shell", "system"),
-)
-"""Where somebody wants to start a program, which no scenario can."""
-
-REMEDY_BY_UNKNOWN_STEP = {
-    **REMEDY_BY_COMMAND_WORD,
-    **map_words_to_remedy("write silence", ("delay", "idle", "pause", "sleep", "wait")),
-    **map_words_to_remedy("write say", ("echo", "output", "print", "stdout", "write")),
-    **map_words_to_remedy("write when", ("catch", "on", "trap")),
-    "crash": "write die",
-    "signal": "write die, or kill for a child",
-    "stderr": "write raw with to: stderr",
-    "fork": "write spawn",
-    **map_words_to_remedy("write ask", ("can_use_tool", "hook", "permission", "request_permission")),
-    "do": 'it belongs to a when, without a "-" before it',
-}
-"""What is written for a step."""

@@ -6,6 +6,7 @@ anchors and tags are refused, and mistakes that YAML hides get a message that sa
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,7 +29,12 @@ if TYPE_CHECKING:
 MAX_NESTING_LEVELS = 40
 TOO_DEEP_MESSAGE = f"nested deeper than {MAX_NESTING_LEVELS} levels"
 
+_MAX_BYTES_SHOWN = 20
+
 PlaceAndMessage = tuple[int, int, str]
+
+_ESCAPED_CHARACTER_PATTERN = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
+"""What a file has as an escape, or not at all."""
 
 _ESCAPE_TRANSLATION = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"})
 _LINE_END_PATTERN = re.compile("\r\n|[\n\r]")
@@ -38,6 +44,16 @@ _KEY_AND_VALUE_PATTERN = re.compile(r"^[\s\-]*[{\[]?\s*([\w.-]+):\s+(\S.*?)\s*$"
 def quote_for_message(text: str) -> str:
     """Write a text as YAML reads it back: in double quotes, escaped; a long one is cut, for it is for a message."""
     return f'"{shorten_text(text).translate(_ESCAPE_TRANSLATION)}"'
+
+
+def quote_yaml_text(text: str) -> str:
+    """Write a text in double quotes, as a file has it, whatever its characters; half of one is U+FFFD."""
+    return _ESCAPED_CHARACTER_PATTERN.sub(_escape_character, json.dumps(text, ensure_ascii=False))
+
+
+def _escape_character(found: re.Match[str]) -> str:
+    number = ord(found[0])
+    return "\ufffd" if 0xD800 <= number <= 0xDFFF else f"\\u{number:04x}"  # noqa: PLR2004  # half a character
 
 
 def find_position(text: str, index: int) -> tuple[int, int]:
@@ -51,9 +67,18 @@ def find_line_starts(text: str) -> list[int]:
     return [0, *(match.end() for match in _LINE_END_PATTERN.finditer(text))]
 
 
-def describe_reserved_start(sign: str, rest: str) -> str:
-    """Say that an unquoted text begins with a character that YAML keeps for itself."""
-    return f'unquoted text begins with "{sign}": write {quote_for_message(sign + rest)}'
+def describe_reserved_start(sign: str, rest: str, feature: str = "") -> str:
+    """Say that an unquoted text begins with a character that YAML keeps for itself.
+
+    Args:
+        sign: the character.
+        rest: what follows it.
+        feature: what YAML has it for, and a scenario does not; it may be what was meant.
+    """
+    written = f"write {quote_for_message(sign + rest)}"
+    if feature:
+        return f'{feature} are not supported: write the value again, or for a text that begins with "{sign}" {written}'
+    return f'unquoted text begins with "{sign}": {written}'
 
 
 def describe_question_mark(line: int, column: int, text: str, rest: str, *, is_one_line: bool) -> PlaceAndMessage:
@@ -85,7 +110,7 @@ def has_typographic_quotes(text: str) -> bool:
 
 def is_cut_by_comment(rest: str) -> bool:
     """Tell whether what looks like the rest of a text was taken for a comment."""
-    return re.match(r"\s+#[^\s#]", rest) is not None
+    return re.match(r"\s+#\w", rest) is not None  # a sign after it, as in "#?", makes no word of a text
 
 
 def describe_comment_cut(text: str, rest: str) -> str:
@@ -227,10 +252,15 @@ class StopReading(Exception):
     """Reading on could only cost time, or repeat what was said."""
 
 
+AS_WRITTEN: Any = object()
+"""The value of a scalar that is its text."""
+
+
 class YamlScalar(NamedTuple):
     """A piece of text; `note` is what to say when a reader finds it empty.
 
-    A place inside the text is a place in the file only if it stands on one line there.
+    A place inside the text is a place in the file only if it stands on one line there. `value` is the Python value that
+    stands there if that is no text: None, a truth value, a number, bytes or a timedelta.
     """
 
     line: int
@@ -239,6 +269,7 @@ class YamlScalar(NamedTuple):
     plain: bool
     note: str = ""
     is_one_line: bool = True
+    value: Any = AS_WRITTEN
 
 
 class YamlSequence(NamedTuple):
@@ -268,16 +299,37 @@ def describe_node(node: YamlNode) -> str:
         return "a list"
     if isinstance(node, YamlMapping):
         return "a mapping"
+    if node.value is not AS_WRITTEN:
+        return describe_value(node.value)
     if node.plain and not node.text:
         return "nothing"
     return quote_for_message(node.text)
 
 
+def describe_value(value: object) -> str:
+    """Show a Python value, short enough for a message."""
+    if isinstance(value, str):
+        return quote_for_message(value)
+    try:
+        shown = repr(value[:_MAX_BYTES_SHOWN]) if isinstance(value, bytes) else repr(value)
+    except Exception:  # noqa: BLE001  # it is theirs, whatever it is
+        return f"an object of {type(value).__name__}"
+    is_cut = isinstance(value, bytes) and len(value) > _MAX_BYTES_SHOWN
+    return f"{shown}..." if is_cut else shorten_text(shown)
+
+
+def is_nothing(node: YamlNode, word: str) -> bool:
+    """Say whether a node is the bare word for nothing, or in Python data None; in quotes the word is a text."""
+    return isinstance(node, YamlScalar) and node.plain and (node.text == word or node.value is None)
+
+
 def format_node_inline(node: YamlNode) -> str:
-    """Write a node as it may stand inside brackets."""
+    """Write a node as it may stand inside brackets, in YAML and in Python if it is a text in quotes."""
     if not isinstance(node, YamlScalar):
         return "..."
-    is_plain = re.fullmatch(r"[\w.]([\w .-]*[\w.-])?", node.text)
+    if node.value is not AS_WRITTEN:
+        return describe_value(node.value)
+    is_plain = node.plain and re.fullmatch(r"[\w.]([\w .-]*[\w.-])?", node.text)
     return node.text if is_plain else quote_for_message(node.text)
 
 
@@ -356,7 +408,7 @@ class _NodeBuilder:
                 self._report_at_event(event, "a second document begins here: one file is one scenario")
         elif type(event) is yaml.AliasEvent:
             name = str(event.anchor)
-            self._report_at_event(event, describe_reserved_start("*", name))
+            self._report_at_event(event, describe_reserved_start("*", name, "aliases"))
             return [YamlScalar(*_locate_event(event), name, plain=True)]
         return []
 
@@ -430,7 +482,7 @@ class _NodeBuilder:
     def _report_anchor_or_tag(self, event: Any, text: str) -> None:
         """Refuse anchors and tags: in a scenario they are text without the quotes that it needs."""
         if event.anchor is not None:
-            self._report_at_event(event, describe_reserved_start("&", f"{event.anchor} {text}".rstrip()))
+            self._report_at_event(event, describe_reserved_start("&", f"{event.anchor} {text}".rstrip(), "anchors"))
         elif event.tag is not None:
             tag = str(event.tag).removeprefix("!").replace("tag:yaml.org,2002:", "!")
             self._report_at_event(event, describe_reserved_start("!", f"{tag} {text}".rstrip()))

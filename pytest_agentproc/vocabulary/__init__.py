@@ -6,7 +6,9 @@ from pytest_agentproc.vocabulary._artifacts import ARTIFACT_TEXTS, INCOMPLETE_AR
 from pytest_agentproc.vocabulary._bug_families import BUG_FAMILIES
 from pytest_agentproc.vocabulary._caller_actions import (
     CAPABILITIES,
+    REPORTED_EVENT_TEXTS,
     TEXTS_OF_OTHER_NEEDS,
+    WAYS_TO_END_A_PROGRAM,
     CallbackError,
     Caller,
     CallerAction,
@@ -14,9 +16,10 @@ from pytest_agentproc.vocabulary._caller_actions import (
     ContinuedSession,
     Handler,
     HookReaction,
+    explain_idle_cancel,
     find_needed_capabilities,
 )
-from pytest_agentproc.vocabulary._dialect import Dialect
+from pytest_agentproc.vocabulary._dialect import Dialect, StdinReading
 from pytest_agentproc.vocabulary._dialects import DIALECTS
 from pytest_agentproc.vocabulary._outcomes import (
     ERRNO_BY_RESOURCE_SHORTAGE,
@@ -25,6 +28,7 @@ from pytest_agentproc.vocabulary._outcomes import (
     LEVELS,
     OUTCOME_BY_LIMIT,
     OUTCOME_TEXTS,
+    UNKNOWN_EXIT_WARNING,
     Outcome,
     choose_reported_outcomes,
     compute_exit_code,
@@ -32,13 +36,16 @@ from pytest_agentproc.vocabulary._outcomes import (
 from pytest_agentproc.vocabulary._policy import (
     ALL_LIMIT_NAMES,
     CONTAINMENT_NAMES,
+    LIMIT_TEXTS,
     LIMITS_IN_BYTES,
     LIMITS_IN_SECONDS,
+    LIMITS_OFF_IF_UNSTATED,
     LIMITS_THAT_ARE_LISTS,
     LIMITS_THAT_ARE_WORDS,
-    LIMITS_THAT_MAY_BE_OFF,
     NANOSECONDS_PER_SECOND,
+    TIMEOUTS_THAT_ARE_NEVER_0,
     Policy,
+    add_limit,
     list_time_names,
     to_nanoseconds,
 )
@@ -46,12 +53,14 @@ from pytest_agentproc.vocabulary._rules import RULES, Rule
 from pytest_agentproc.vocabulary._script_step import STEP_VALUE_TYPES, ScriptStep
 from pytest_agentproc.vocabulary._signals import (
     SIGNAL_NUMBER_BY_NAME,
+    SIGNAL_TEXTS,
     SIGNALS_THAT_BEGIN_ENDING,
     format_signal_name,
     parse_signal_name,
 )
 from pytest_agentproc.vocabulary._stated_limits import PartlyStatedPolicy, mark_unstated_limits
 from pytest_agentproc.vocabulary._subject import LimitsRequest, RunReport, RunRequest, Subject, View
+from pytest_agentproc.vocabulary._synonyms import REMEDY_BY_KIND_AND_WORD, find_remedy, list_remedies
 
 __all__ = [
     "ALL_LIMIT_NAMES",
@@ -67,18 +76,25 @@ __all__ = [
     "LEVEL_TEXTS",
     "LIMITS_IN_BYTES",
     "LIMITS_IN_SECONDS",
+    "LIMITS_OFF_IF_UNSTATED",
     "LIMITS_THAT_ARE_LISTS",
     "LIMITS_THAT_ARE_WORDS",
-    "LIMITS_THAT_MAY_BE_OFF",
+    "LIMIT_TEXTS",
     "NANOSECONDS_PER_SECOND",
     "OUTCOME_BY_LIMIT",
     "OUTCOME_TEXTS",
+    "REMEDY_BY_KIND_AND_WORD",
+    "REPORTED_EVENT_TEXTS",
     "RESULT_FIELD_TEXTS",
     "RULES",
     "SIGNALS_THAT_BEGIN_ENDING",
     "SIGNAL_NUMBER_BY_NAME",
+    "SIGNAL_TEXTS",
     "STEP_VALUE_TYPES",
     "TEXTS_OF_OTHER_NEEDS",
+    "TIMEOUTS_THAT_ARE_NEVER_0",
+    "UNKNOWN_EXIT_WARNING",
+    "WAYS_TO_END_A_PROGRAM",
     "CallbackError",
     "Caller",
     "CallerAction",
@@ -95,12 +111,17 @@ __all__ = [
     "RunReport",
     "RunRequest",
     "ScriptStep",
+    "StdinReading",
     "Subject",
     "View",
+    "add_limit",
     "choose_reported_outcomes",
     "compute_exit_code",
+    "explain_idle_cancel",
     "find_needed_capabilities",
+    "find_remedy",
     "format_signal_name",
+    "list_remedies",
     "list_time_names",
     "mark_unstated_limits",
     "parse_signal_name",

@@ -8,11 +8,11 @@ the same rule.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
 
 CAPABILITIES = (
@@ -30,19 +30,32 @@ CAPABILITIES = (
     "several",
     "load",
     "resume",
+    "tool",
+    "message",
 )
 """The actions that a subject may be able to do to its sessions, and the events that it may be able to report.
 
 These are no actions of a drive: `queue` (a prompt while another is in flight, uncancelled), `permission` (a handler)
 and `hook`. `background` and `restart` are waits: for a background turn, and for a new agent in place of a lost one, or
-for none any more. `several` means several sessions at a time. `load` and `resume` open one that the agent knows (see
-`ContinuedSession`). Every subject can do all other waits.
+for none any more. `tool` and `message` are waits for what the session reports of its agent. `several` means several
+sessions at a time. `load` and `resume` open one that the agent knows (see `ContinuedSession`). Every subject can do all
+other waits.
 """
 
-_DRIVE_ITEMS_THAT_WAIT = frozenset({"wait", "turn", "background", "status", "settle"})
+REPORTED_EVENT_TEXTS = {"question": "a question", "tool": "a tool", "message": "the agent's words"}
+"""What the caller can wait for within a turn, each with its text for a record."""
+
+_DRIVE_ITEMS_THAT_WAIT = frozenset({"wait", "turn", "background", "status", "settle", *REPORTED_EVENT_TEXTS})
+WAYS_TO_END_A_PROGRAM = {
+    "hangup": ("closes the terminal of the supervisor", "a supervisor that is a program, whose terminal can close"),
+    "kill": ("kills the supervisor", "a supervisor that is a program, which can be killed"),
+}
+"""How a caller goes away and takes the supervisor's program with it: the text for a record, and what it needs."""
+
 _TEXT_BY_DRIVE_ITEM = {
     "wait": "waits",
     "settle": "waits for every outcome",
+    **{kind: f"waits for {text}" for kind, text in REPORTED_EVENT_TEXTS.items()},
     "abandon": "goes away",
     "block": "keeps the event loop from running",
     "sleep": "wakes the machine, and the wall clock jumps",
@@ -57,15 +70,18 @@ class CallerAction:
 
     Args:
         line: where the scenario says so; 0: nowhere, it follows from the rest.
-        kind: `prompt`, `cancel`, `stop`, `close`, `attach`, `detach`, `answer`, `register`, of a run `abandon`, of
-            other code in its program `block`, of its machine `sleep`, and the waits: `wait` (for a time), `turn`,
-            `background`, `status`, `settle` (until every prompt has its outcome).
-        value: the prompt's text; by what a run is abandoned, `task` or `scope`; the number of a turn (None for
-            `cancel`: the one in flight), of a background turn, of a question; the name of a status, a viewer or a hook;
-            the time to wait, or for which the event loop is blocked or the machine sleeps, in nanoseconds.
+        kind: `prompt`, `cancel`, `stop`, `close`, `attach`, `detach`, `answer`, `register`, `abandon` (of the
+            supervisor itself), of other code in its program `block`, of its machine `sleep`, and the waits: `wait` (for
+            a time), `turn`, `background`, `status`, `question`, `tool`, `message` (the next one since the action
+            before), `settle` (until every prompt has its outcome).
+        value: the prompt's text; how a caller goes away, `task`, `scope` or one of `WAYS_TO_END_A_PROGRAM`; the number
+            of a turn (None for `cancel`: the one in flight), of a background turn, of a question; the name of a status,
+            a viewer or a hook; the time to wait, or for which the event loop is blocked or the machine sleeps, in
+            nanoseconds.
         at: the instant, in nanoseconds, before which it is not done.
         after: the same from the deed before.
         session: in which session, where there are several.
+        misses: why a cancel hits nothing; "": it hits a turn, or is none.
     """
 
     line: int
@@ -74,15 +90,18 @@ class CallerAction:
     at: int | None = None
     after: int | None = None
     session: str = ""
+    misses: str = ""
 
     def show(self) -> dict[str, Any]:
         """Give what it says in plain values, for a record."""
         words = _TEXT_BY_DRIVE_ITEM.get(self.kind)
+        if self.kind == "abandon" and self.value in WAYS_TO_END_A_PROGRAM:
+            words = WAYS_TO_END_A_PROGRAM[self.value][0]
         if words is None and self.kind in _DRIVE_ITEMS_THAT_WAIT:
             words = f"waits for {self.kind} {self.value}"
         if words is None:
             value = "" if self.kind in ("prompt", "answer") or self.value is None else f" {self.value}"
-            words = f"{self.kind}{value}"
+            words = f"{self.kind}{value}" + (f" hits nothing: {self.misses}" if self.misses else "")
         where = {"line": self.line} if self.line else {}
         return {"process": "caller", "does": words, **where, **({"session": self.session} if self.session else {})}
 
@@ -141,6 +160,8 @@ def find_needed_capabilities(drive: Sequence[CallerAction]) -> dict[str, int]:
         left = open_turns.setdefault(action.session, set())
         if action.kind in CAPABILITIES:
             needed[action.kind] = action.line
+        if action.kind == "question":
+            needed["permission"] = action.line
         if action.kind == "status" and action.value in ("restarting", "failed"):
             needed["restart"] = action.line
         if action.kind == "prompt":
@@ -173,10 +194,11 @@ class CallerRole:
 
 @dataclass(slots=True)
 class _SessionEvents:
-    """The events of one session, and its questions; `since` is the status at its item before."""
+    """The events of one session, and its questions; `since` is the status at its item before, `seen` what came then."""
 
     statuses: list[str] = field(default_factory=lambda: ["starting"])
     since: int = 0
+    seen: set[str] = field(default_factory=set)
     prompts: int = 0
     outcomes: set[int] = field(default_factory=set)
     background: int = 0
@@ -186,6 +208,21 @@ class _SessionEvents:
     @property
     def is_over(self) -> bool:
         return self.statuses[-1] in _FINAL_SESSION_STATUSES
+
+
+def explain_idle_cancel(number: int | None, prompts: int, over: Collection[int]) -> str:
+    """Say why a cancel hits nothing; "" if it hits a turn.
+
+    Args:
+        number: the turn that it is for; None: any turn that is open.
+        prompts: how many prompts were given.
+        over: the numbers of the turns that have their outcome.
+    """
+    if number is None:
+        return "" if len(over) < prompts else "no turn is open"
+    if number > prompts:
+        return f"there is no turn {number} yet"
+    return f"turn {number} is over" if number in over else ""
 
 
 class Caller:
@@ -237,7 +274,8 @@ class Caller:
     def note_event(self, kind: str, turn: int | None, text: str, session: str = "") -> None:
         """Take note of a `status` (the text says which), of the `outcome` of a turn, of a `background` turn's end.
 
-        A background turn without a word counts for none; other kinds say nothing to the caller.
+        A `question`, a `tool`, and the words of a `message` or a `delta` are noted, too. A background turn without a
+        word counts for none; other kinds say nothing to the caller.
         """
         events = self._events_by_session[session]
         if kind == "status":
@@ -246,11 +284,14 @@ class Caller:
             events.outcomes.add(turn)
         elif kind == "background":
             events.background += bool(text)
+        elif kind in REPORTED_EVENT_TEXTS or (kind == "delta" and text):
+            events.seen.add("message" if kind == "delta" else kind)
 
     def note_question(self, now: int, session: str = "") -> int:
         """Take note of a question that the session's handler must answer; give its number in that session."""
         events, handler = self._events_by_session[session], self._roles[session].handler
         events.questions += 1
+        events.seen.add("question")
         if handler is not None and handler.allowed is not None:
             events.dues.append((now + handler.after, events.questions))
         return events.questions
@@ -286,8 +327,11 @@ class Caller:
                 continue
             own = self._events_by_session[action.session]
             own.since = len(own.statuses) - 1
+            own.seen.clear()
             if action.kind not in _DRIVE_ITEMS_THAT_WAIT:
                 own.prompts += action.kind == "prompt"
+                if action.kind == "cancel":
+                    action = replace(action, misses=explain_idle_cancel(action.value, own.prompts, own.outcomes))
                 self._note(action)
                 actions.append(action)
         return actions
@@ -311,6 +355,9 @@ class Caller:
         own = self._events_by_session[action.session]
         if action.kind == "turn":
             return action.value in own.outcomes
+        if action.kind in REPORTED_EVENT_TEXTS:
+            has_turn = len(own.outcomes) < own.prompts
+            return action.kind in own.seen or own.is_over or not has_turn
         if action.kind == "background":
             return own.background >= action.value or own.is_over
         return action.kind != "status" or action.value in own.statuses[own.since :] or own.is_over

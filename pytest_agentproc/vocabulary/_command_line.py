@@ -79,6 +79,11 @@ class CommandLine:
         resuming: how it names sessions.
         servers: the option that names MCP servers, in JSON or in files; "": there is none.
         settings: the option that names hooks, in JSON or in a file; "": there is none.
+        values: options whose values it looks at before it asks its model: the option, the kind of value (see
+            `fake_agents.flags`), what stderr says of another, with `{shown}`, `{value}`, `{path}` and `{set}`, and
+            the exit code if it is not 1.
+        repository: the command that runs only in a repository of Git, the options that allow it elsewhere, the option
+            that names another folder, and what stderr says; empty if there is none.
     """
 
     options: Mapping[str, str]
@@ -103,6 +108,8 @@ class CommandLine:
     resuming: ResumeOptions
     servers: str = ""
     settings: str = ""
+    values: Sequence[tuple[str, str, str] | tuple[str, str, str, int]] = ()
+    repository: tuple[str, ...] = ()
 
     def to_plain_table(self) -> dict[str, Any]:
         """Give the table as plain data, its options by each of their names."""

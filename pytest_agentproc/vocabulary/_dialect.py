@@ -20,8 +20,50 @@ _MEMBERS_OF_SESSION_PROTOCOLS = (
     *("is_marked", "begins_at_once", "answers_cancel"),
     *("encode_greeting", "encode_prompt", "encode_cancel", "encode_answer", "encode_hook_answer", "decode"),
 )
-_FIELDS_BY_MODE = ("options", "encoders", "task_encoders", "identifying_words", "steps")
+_FIELDS_BY_MODE = ("options", "encoders", "task_encoders", "identifying_words", "steps", "signals")
 _DOTTED_NAME_PATTERN = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*"
+
+
+@dataclass(frozen=True, slots=True)
+class SignalReaction:
+    """What a CLI does by itself on a signal. `tests/fidelity/signals.py` measures it.
+
+    Args:
+        code: its exit code; None: it ignores the signal, and goes on.
+        kills_tools: whether it kills the tools that run.
+        last_words: what it still prints: "" is nothing, "tools" the ends of the tools that run, and "turn" the end of
+            the turn, too.
+    """
+
+    code: int | None
+    kills_tools: bool = False
+    last_words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StdinReading:
+    """How a CLI reads stdin before a run although its arguments have the prompt. `tests/fidelity/stdin.py` measures it.
+
+    Args:
+        patience: the seconds without a byte after which it goes on without stdin; None: it waits for the end.
+        notice: what it prints on stderr before it reads.
+        prompt_notice: the same if its prompt is on stdin.
+        warning: what it prints on stderr once its patience is over.
+    """
+
+    patience: float | None = None
+    notice: str = ""
+    prompt_notice: str = ""
+    warning: str = ""
+
+    def to_step_values(self, *, has_prompt: bool) -> tuple[int | None, bytes, bytes]:
+        """Give the patience in nanoseconds, the notice and the warning, as a program has them."""
+        patience = None if self.patience is None else round(self.patience * 1e9)
+        notice, warning = (
+            f"{text}\n".encode() if text else b""
+            for text in (self.notice if has_prompt else self.prompt_notice, self.warning)
+        )
+        return patience, notice, warning
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -59,6 +101,8 @@ class Dialect:
             of a tool, for example.
         stop_reasons: what `stop:` of a `say` may be.
         subtypes: what `subtype:` of a `result` may be.
+        signals: by mode and the name of a signal, what its CLI does on it; it dies of a signal that is absent.
+        stdin: how its runs read stdin before they begin; None: they do not.
         silence: the default of `inactivity_timeout` for its agents; None: that of most dialects (A1).
 
     Raises:
@@ -88,6 +132,8 @@ class Dialect:
     keys: Sequence[str] = ()
     stop_reasons: Sequence[str] = ()
     subtypes: Sequence[str] = ()
+    signals: Mapping[str, Mapping[str, SignalReaction]] = field(default_factory=dict)
+    stdin: StdinReading | None = None
     silence: float | None = None
 
     def __post_init__(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.vocabulary._command_line import CommandLine, ResumeOptions
-from pytest_agentproc.vocabulary._dialect import Dialect
+from pytest_agentproc.vocabulary._dialect import Dialect, SignalReaction, StdinReading
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -128,6 +128,39 @@ _CLAUDE_COMMAND_LINE = CommandLine(
     no_prompt="Error: Input must be provided either through stdin or as a prompt argument when using --print",
     servers="--mcp-config",
     settings="--settings",
+    values=(
+        *(
+            (option, "number", "error: option '{shown}' argument '{value}' is invalid. must be a number")
+            for option in ("--max-turns", "--max-thinking-tokens")
+        ),
+        (
+            "--max-budget-usd",
+            "positive",
+            "error: option '{shown}' argument '{value}' is invalid. --max-budget-usd must be a number greater than 0",
+        ),
+        (
+            "--json-schema",
+            "closed",
+            "Error: --json-schema is not valid JSON: JSON Parse error: Expected '}'",
+        ),
+        ("--json-schema", "object", "Error: --json-schema must be a JSON object"),
+        ("--agents", "object-if-text", "Error: Invalid --agents configuration:"),
+        (
+            "--agents",
+            "object-or-file",
+            "Error: --agents file not found: {path} (a value that is not a JSON object is read as a file path)",
+        ),
+        (
+            "--setting-sources",
+            "listed user project local",
+            (
+                "Error processing --setting-sources: Invalid setting source: {value}. "
+                "Valid options are: user, project, local"
+            ),
+        ),
+        ("--system-prompt-file", "existing", "Error: System prompt file not found: {path}"),
+        ("--append-system-prompt-file", "existing", "Error: Append system prompt file not found: {path}"),
+    ),
     resuming=ResumeOptions(
         options=("--resume",),
         missing="No conversation found with session ID: {value}",
@@ -226,7 +259,44 @@ _CODEX_COMMAND_LINE = CommandLine(
         ("", "", "Error: stdin is not a terminal"),
     ),
     errors_to=("stderr", "ERROR: {text}"),
-    no_prompt="Reading prompt from stdin...\nNo prompt provided via stdin.",
+    values=(
+        ("--config", "assignment", "Error parsing -c overrides: Invalid override (missing '='): {value}"),
+        ("--config", "named", "Error parsing -c overrides: Empty key in override: {value}"),
+        ("--cd", "existing", "Error: No such file or directory (os error 2)"),
+        (
+            "--output-schema",
+            "existing",
+            "Failed to read output schema file {value}: No such file or directory (os error 2)",
+        ),
+        (
+            "--output-schema",
+            "file",
+            "Output schema file {value} is not valid JSON: key must be a string at line 1 column 2",
+        ),
+        (
+            "--config",
+            "set approval_policy untrusted on-failure on-request granular never",
+            (
+                "Error loading config.toml: unknown variant `{set}`, expected one of `untrusted`, `on-failure`, "
+                "`on-request`, `granular`, `never`"
+            ),
+        ),
+        (
+            "--config",
+            "set sandbox_mode read-only workspace-write danger-full-access",
+            (
+                "Error loading config.toml: unknown variant `{set}`, expected one of `read-only`, `workspace-write`, "
+                "`danger-full-access`"
+            ),
+        ),
+    ),
+    repository=(
+        "exec",
+        "--skip-git-repo-check --dangerously-bypass-approvals-and-sandbox",
+        "--cd",
+        "Not inside a trusted directory and --skip-git-repo-check was not specified.",
+    ),
+    no_prompt="No prompt provided via stdin.",
     resuming=ResumeOptions(
         command="exec resume",
         unless="--last",
@@ -276,6 +346,19 @@ _GEMINI_COMMAND_LINE = CommandLine(
         ("", "text", ""),
     ),
     prompt="--prompt",
+    values=(
+        (
+            "--include-directories",
+            "existing",
+            "[WARN] Skipping unreadable directory: {value} (Directory does not exist: {path})",
+        ),
+        (
+            "--session-file",
+            "existing",
+            "Error importing session from file: File not found or invalid format: {value}",
+            42,
+        ),
+    ),
     no_prompt="No input provided via stdin. "
     "Input can be provided by piping data into gemini or using the --prompt option.",
     no_prompt_code=42,
@@ -311,6 +394,14 @@ _PI_COMMAND_LINE = CommandLine(
     ),
     formats=(("--mode=rpc", "rpc", ""), ("--mode=json", "json", ""), ("", "json", "text")),
     errors_to=("stderr", "{text}"),
+    values=(
+        (
+            "--extension",
+            "existing",
+            'Error: Failed to load extension "{path}": Extension path does not exist: {path}',
+        ),
+        ("--export", "existing", "Error: File not found: {value}"),
+    ),
     resuming=ResumeOptions(
         options=("--session", "--fork"),
         unless="--no-session",
@@ -346,6 +437,10 @@ _OPENCODE_COMMAND_LINE = CommandLine(
         ("", "", "opencode needs a terminal: the fake has `opencode run` alone"),
     ),
     errors_to=("stderr", f"{_OPENCODE_ERROR_PREFIX}{{text}}"),
+    values=(
+        ("--dir", "existing", f"{_OPENCODE_ERROR_PREFIX}Failed to change directory to {{value}}"),
+        ("--file", "existing", f"{_OPENCODE_ERROR_PREFIX}File not found: {{value}}"),
+    ),
     no_prompt=f"{_OPENCODE_ERROR_PREFIX}You must provide a message or a command",
     helps_on_stderr=True,
     resuming=ResumeOptions(
@@ -394,6 +489,25 @@ _CLAUDE_READY_MADE_LINES: dict[str, dict[str, Any]] = {
 }
 """The lines of claude beside its turns; docs/explanation/protocol-claude.md says what each of them means."""
 
+_CLAUDE_SIGNALS = {
+    "TERM": SignalReaction(143, kills_tools=True, last_words="tools"),
+    "INT": SignalReaction(0, kills_tools=True, last_words="turn"),
+    "HUP": SignalReaction(129, kills_tools=True, last_words="tools"),
+}
+"""Measured with 2.1.330. A second signal changes nothing."""
+_PI_SIGNALS = {"TERM": SignalReaction(143, kills_tools=True), "HUP": SignalReaction(129, kills_tools=True)}
+"""Measured with 0.73.1. It dies of INT, and its tool lives on."""
+_CODEX_EXEC_SIGNALS = {"INT": SignalReaction(1, kills_tools=True)}
+"""Measured with 0.163.0, the native program. It dies of TERM and HUP, and its tool lives on."""
+_CODEX_APP_SERVER_SIGNALS = {"TERM": SignalReaction(0, kills_tools=True)}
+"""Measured with 0.163.0, the native program. It dies of INT and HUP, and its tool lives on."""
+_GEMINI_SIGNALS = dict.fromkeys(("TERM", "INT", "HUP"), SignalReaction(None))
+"""Measured with 0.61.0. A signal to the launcher has no effect, and a second one neither."""
+_CLAUDE_STDIN_WARNING = (
+    "Warning: no stdin data received in 3s, proceeding without it. If piping from a slow command, redirect stdin "
+    "explicitly: < /dev/null to skip, or wait longer."
+)
+
 _ALL_DIALECTS = (
     Dialect(
         name="raw",
@@ -424,7 +538,7 @@ _ALL_DIALECTS = (
             "auth status": _CLAUDE_AUTH_STATUS_OUTPUT,
             "auth status --json": _CLAUDE_AUTH_STATUS_OUTPUT,
         },
-        steps={"print": (*_CLAUDE_STEP_NAMES, "request"), "session": (*_CLAUDE_STEP_NAMES, "ask", "request")},
+        steps={"print": ("begin", *_CLAUDE_STEP_NAMES, "request"), "session": (*_CLAUDE_STEP_NAMES, "ask", "request")},
         lines=_CLAUDE_READY_MADE_LINES,
         keys=(
             "parent",
@@ -437,12 +551,15 @@ _ALL_DIALECTS = (
             "host_tools",
             "receipt",
             "signal",
+            "continues",
         ),
         stop_reasons=("end_turn", "max_tokens", "stop_sequence", "tool_use", "pause_turn", "refusal"),
         subtypes=(
             *("success", "error_during_execution", "error_max_turns", "error_max_budget_usd"),
             "error_max_structured_output_retries",
         ),
+        signals={"print": _CLAUDE_SIGNALS, "session": _CLAUDE_SIGNALS},
+        stdin=StdinReading(patience=3.0, warning=_CLAUDE_STDIN_WARNING),
         silence=180.0,
     ),
     Dialect(
@@ -463,6 +580,8 @@ _ALL_DIALECTS = (
             "rpc": ("delta", "think", "tool", "tool_done", "event", "ask"),
         },
         stop_reasons=("stop", "length", "toolUse", "error", "aborted"),
+        signals={"json": _PI_SIGNALS, "rpc": _PI_SIGNALS},
+        stdin=StdinReading(),
     ),
     Dialect(
         name="codex",
@@ -480,6 +599,11 @@ _ALL_DIALECTS = (
             "exec": ("begin", "notice", "think", "plan", "tool", "tool_done", "event"),
             "app-server": ("delta", "think", "plan", "tool", "tool_done", "event", "ask", "request"),
         },
+        keys=("offers", "continues"),
+        signals={"exec": _CODEX_EXEC_SIGNALS, "app-server": _CODEX_APP_SERVER_SIGNALS},
+        stdin=StdinReading(
+            notice="Reading additional input from stdin...", prompt_notice="Reading prompt from stdin..."
+        ),
     ),
     Dialect(
         name="gemini",
@@ -501,6 +625,8 @@ _ALL_DIALECTS = (
         identifying_words={"stream": "stream-json", "json": "json"},
         probes={"--version": "0.61.0", "-v": "0.61.0"},
         steps={"text": (), "json": (), "stream": ("begin", "delta", "tool", "tool_done", "event")},
+        signals=dict.fromkeys(("text", "json", "stream"), _GEMINI_SIGNALS),
+        stdin=StdinReading(patience=0.5),
     ),
     Dialect(
         name="opencode",
@@ -512,6 +638,7 @@ _ALL_DIALECTS = (
         options={"run": ("run", "--format", "json", "--thinking")},
         probes={"--version": "1.18.33", "-v": "1.18.33"},
         steps={"run": ("begin", "think", "tool", "tool_done", "event")},
+        stdin=StdinReading(),
         silence=180.0,
     ),
     Dialect(
@@ -521,7 +648,7 @@ _ALL_DIALECTS = (
         session_protocols={"session": f"{_PACKAGE_OF_DECODERS}._acp:AcpSessionProtocol"},
         nameless=("session",),
         steps={"session": ("delta", "think", "plan", "tool", "tool_done", "event", "ask", "request")},
-        keys=("kind", "locations", "status", "version", "history", "modes", "options", "continues"),
+        keys=("kind", "locations", "status", "version", "history", "modes", "options", "offers", "continues"),
         stop_reasons=("end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"),
     ),
 )

@@ -32,6 +32,10 @@ ERRNO_BY_SPAWN_ERROR = {
 """Every reason why an agent cannot be started, with that number. The file of the agent causes the first four."""
 
 
+UNKNOWN_EXIT_WARNING = "exit_unknown"
+"""The warning that nobody saw how the agent exited: another part of the program reaped it, or it has not ended yet."""
+
+
 class Outcome(StrEnum):
     """The closed set of endings. None of them is ever raised. `OUTCOME_TEXTS` and `agentproc explain` describe each."""
 
@@ -100,7 +104,7 @@ OUTCOME_TEXTS = {
         "Send the next prompt.",
     ),
     Outcome.INCOMPLETE: (
-        "The agent ended without a result: it crashed, or another process killed it.",
+        "The agent ended without a result: it crashed, another process killed it, or nobody saw how it exited.",
         "Read `agent_status` and `stderr_tail`, and run the agent again.",
     ),
     Outcome.INPUT_FAILED: (

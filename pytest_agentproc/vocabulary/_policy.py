@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,11 @@ def to_nanoseconds(seconds: float) -> int:
     return before if seconds - before / NANOSECONDS_PER_SECOND <= _MAX_ROUNDING_ERROR_SECONDS else before + 1
 
 
+def add_limit(instant: int, limit: int | None) -> int | None:
+    """Give the instant at which a limit is over, in nanoseconds; None: it is off, and never over."""
+    return None if limit is None else instant + limit
+
+
 class _UnchosenDefault(float):
     """A default that was never chosen."""
 
@@ -42,6 +47,11 @@ CONTAINMENT_NAMES = ("group", "subreaper", "keeper")
 `group`: what descends from the agent, or is in its session. `subreaper`: the supervising process adopts what the tree
 lets go of, too. `keeper`: a process of its own between the two does, and ends all of it if the supervisor dies.
 """
+
+
+def _limit(default: Any, text: str) -> Any:
+    """Declare a limit of `Policy`, with its text for users: Python can drop docstrings, so it is data."""
+    return field(default=default, metadata={"text": text})
 
 
 class _PolicyCache:
@@ -58,89 +68,127 @@ class _PolicyCache:
 class Policy(_PolicyCache):
     """The promises of a supervisor. Durations are seconds, sizes bytes; None switches a limit off.
 
-    The defaults are those of most dialects; `for_dialect` knows the others.
+    A grace or timeout that is off is a wait without end. 0 is the opposite: no time at all. The defaults are those of
+    most dialects; `for_dialect` knows the others.
 
-    Args:
-        inactivity_timeout: silence (no byte on stdout or stderr) after which a run ends as `inactive` (A1); in a
-            session, where it cancels the turn, it is off unless it is given.
-        internal_tool_timeout: the same while the agent executes tools of its own, or says that it compacts its context
-            (A6). It makes the limit longer, never shorter: the longer of the two holds, and no limit where one of them
-            is off.
-        progress_timeout: time without an event of the dialect after which a run ends as `stalled`, whatever bytes it
-            prints (A8).
-        max_runtime: the longest a run may take, whatever its activity; it then ends as `overran` (A2).
-        linger_grace: how long a one-shot agent may live on after its completion (C1).
-        background_grace: how much longer it may live on if it has announced background commands and not their end: it
-            is waiting for them, and would without limit (C1).
-        linger_kill_grace: from TERM to KILL for an agent that lives on after its completion (C1).
-        leftover_kill_grace: from TERM to KILL for descendants that are left by an agent that exits by itself (T6).
-        kill_grace: from TERM to KILL otherwise (T1).
-        prompt_timeout: time without progress of a session's turn after which the turn is cancelled, not the agent; it
-            ends as `timed_out` (P1, P2).
-        cancel_grace: how long a cancel may stay unacknowledged before the agent is forced to stop (P3).
-        permission_timeout: how long the caller's handler may take to answer the agent's question; then: denied (P7).
-        hook_timeout: how long a session's agent waits at a hook that may forbid a tool, first for a callback to be
-            registered and then for its word; then: denied (B4).
-        handshake_timeout: from the start of a session's agent to the end of its handshake (P6); None: it may have none.
-        restart_backoff: from a crash to the next start; it doubles with each of the last 10 minutes, up to 60 s (P6);
-            None: a session whose agent has ended gets no other, and refuses its prompts. A session whose first agent
-            never did its handshake gets no other either, whatever the limit.
-        close_grace: from the end of a session's stdin to TERM (P8).
-        max_line_bytes: the longest line on stdout, without its end; a longer one is a `protocol_error` (F3). A
-            supervisor under test that does not state it is tested with 2 MiB.
-        max_transcript_bytes: how many bytes of all messages are kept: the last ones. A message that came in one line
-            is kept whole, and of a message in pieces its end is kept (F6).
-        host_tools: names of the tools that the host executes, all others are the agent's own; `*`, `?` and `[...]`
-            stand for what they do in file names. A message that asks for one ends the run as `tool_use` (A7).
-        containment: how the tree is held: "group", "subreaper" or "keeper" (T1); see `CONTAINMENT_NAMES`.
+    Args: `agentproc explain NAME` prints the text of a limit; `LIMIT_TEXTS` has them all.
 
     Raises:
         UsageError: a duration is negative or not a number, a size is no whole number above 0, host_tools is no list of
             names, or there is no such containment.
     """
 
-    inactivity_timeout: float | None = DEFAULT_INACTIVITY_TIMEOUT_SECONDS
-    internal_tool_timeout: float | None = 600.0
-    progress_timeout: float | None = None
-    max_runtime: float | None = None
-    linger_grace: float = 0.25
-    background_grace: float = 0.0
-    linger_kill_grace: float = 0.25
-    leftover_kill_grace: float = 0.25
-    kill_grace: float = 2.0
-    prompt_timeout: float | None = 3600.0
-    cancel_grace: float = 300.0
-    permission_timeout: float = 300.0
-    hook_timeout: float = 60.0
-    handshake_timeout: float | None = 30.0
-    restart_backoff: float | None = 1.0
-    close_grace: float = 2.0
-    max_line_bytes: int = 16 * 1024**2
-    max_transcript_bytes: int | None = 16 * 1024**2
-    host_tools: tuple[str, ...] = ()
-    containment: str = "group"
+    inactivity_timeout: float | None = _limit(
+        DEFAULT_INACTIVITY_TIMEOUT_SECONDS,
+        "silence (no byte on stdout or stderr) after which a run ends as `inactive` (A1); in a session, where it "
+        "cancels the turn, it is off unless it is given.",
+    )
+    internal_tool_timeout: float | None = _limit(
+        600.0,
+        "the same while the agent executes tools of its own, or says that it compacts its context (A6). It makes "
+        "the limit longer, never shorter: the longer of the two holds, and no limit where one of them is off.",
+    )
+    progress_timeout: float | None = _limit(
+        None,
+        "time without an event of the dialect after which a run ends as `stalled`, whatever bytes it prints (A8).",
+    )
+    max_runtime: float | None = _limit(
+        None,
+        "the longest a run may take, whatever its activity; it then ends as `overran` (A2).",
+    )
+    linger_grace: float | None = _limit(
+        0.25,
+        "how long a one-shot agent may live on after its completion (C1).",
+    )
+    background_grace: float | None = _limit(
+        0.0,
+        "how much longer it may live on if it has announced background commands and not their end: it is waiting "
+        "for them, and would without limit (C1).",
+    )
+    linger_kill_grace: float | None = _limit(
+        0.25,
+        "from TERM to KILL for an agent that lives on after its completion (C1).",
+    )
+    leftover_kill_grace: float | None = _limit(
+        0.25,
+        "from TERM to KILL for descendants that are left by an agent that exits by itself (T6).",
+    )
+    kill_grace: float | None = _limit(
+        2.0,
+        "from TERM to KILL otherwise (T1).",
+    )
+    prompt_timeout: float | None = _limit(
+        3600.0,
+        "time without progress of a session's turn after which the turn is cancelled, not the agent; it ends as "
+        "`timed_out` (P1, P2).",
+    )
+    cancel_grace: float | None = _limit(
+        300.0,
+        "how long a cancel may stay unacknowledged before the agent is forced to stop (P3).",
+    )
+    permission_timeout: float | None = _limit(
+        300.0,
+        "how long the caller's handler may take to answer the agent's question; then: denied (P7).",
+    )
+    hook_timeout: float | None = _limit(
+        60.0,
+        "how long a session's agent waits at a hook that may forbid a tool, first for a callback to be registered "
+        "and then for its word; then: denied (B4).",
+    )
+    handshake_timeout: float | None = _limit(
+        30.0,
+        "from the start of a session's agent to the end of its handshake (P6); None: it may have none.",
+    )
+    restart_backoff: float | None = _limit(
+        1.0,
+        "from a crash to the next start; it doubles with each of the last 10 minutes, up to 60 s (P6); None: a "
+        "session whose agent has ended gets no other, and refuses its prompts. A session whose first agent never "
+        "did its handshake gets no other either, whatever the limit.",
+    )
+    close_grace: float | None = _limit(
+        2.0,
+        "from the end of a session's stdin to TERM (P8).",
+    )
+    max_line_bytes: int | None = _limit(
+        16 * 1024**2,
+        "the longest line on stdout, without its end; a longer one is a `protocol_error` (F3). A supervisor under "
+        "test that does not state it is tested with 2 MiB.",
+    )
+    max_transcript_bytes: int | None = _limit(
+        16 * 1024**2,
+        "how many bytes of all messages are kept: the last ones. A message that came in one line is kept whole, "
+        "and of a message in pieces its end is kept (F6).",
+    )
+    host_tools: tuple[str, ...] = _limit(
+        (),
+        "names of the tools that the host executes, all others are the agent's own; `*`, `?` and `[...]` stand "
+        "for what they do in file names. A message that asks for one ends the run as `tool_use` (A7).",
+    )
+    containment: str = _limit(
+        "group",
+        'how the tree is held: "group", "subreaper" or "keeper" (T1); see `CONTAINMENT_NAMES`. "group" does not find a '
+        "child in a session of its own once the agent has ended.",
+    )
 
     def __post_init__(self) -> None:
         for name in LIMITS_IN_BYTES:
             size = getattr(self, name)
-            optional = name in LIMITS_THAT_MAY_BE_OFF
-            if size is None and optional:
+            if size is None:
                 continue
             if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-                allowed = "bytes (a whole number, 1 or more)" + (" or None" if optional else "")
                 raise UsageError(
-                    f"policy {name} is {size!r}, but must be {allowed}", f"write {name}=16 * 1024**2, for example"
+                    f"policy {name} is {size!r}, but must be bytes (a whole number, 1 or more) or None",
+                    f"write {name}=16 * 1024**2, for example",
                 )
         for name in LIMITS_IN_SECONDS:
             value = getattr(self, name)
-            if type(value) is float and 0 <= value < _INFINITE_SECONDS:
-                continue
-            optional = name in LIMITS_THAT_MAY_BE_OFF
-            if value is None and optional:
+            if value is None or (type(value) is float and 0 <= value < _INFINITE_SECONDS):
                 continue
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < _INFINITE_SECONDS:
-                allowed = "seconds (0 or more) or None" if optional else "seconds (0 or more)"
-                raise UsageError(f"policy {name} is {value!r}, but must be {allowed}", f"write {name}=2.0, for example")
+                raise UsageError(
+                    f"policy {name} is {value!r}, but must be seconds (0 or more) or None",
+                    f"write {name}=2.0, for example",
+                )
         names = self.host_tools
         if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) and name for name in names):
             raise UsageError(
@@ -245,7 +293,7 @@ _make_cached_policy = lru_cache(maxsize=256, typed=True)(Policy)
 """The same limits as the last time: every play of a scenario asks for them."""
 
 
-LIMITS_THAT_MAY_BE_OFF = frozenset(
+LIMITS_OFF_IF_UNSTATED = frozenset(
     {
         "inactivity_timeout",
         "internal_tool_timeout",
@@ -254,9 +302,11 @@ LIMITS_THAT_MAY_BE_OFF = frozenset(
         "max_transcript_bytes",
         "prompt_timeout",
         "handshake_timeout",
-        "restart_backoff",
     }
 )
+"""A supervisor that does not name one of these does not have it; of any other it has some value."""
+TIMEOUTS_THAT_ARE_NEVER_0 = ("cancel_grace", "permission_timeout", "hook_timeout")
+"""A supervisor that gives no time at all here does without the thing itself: it never asks, or always kills."""
 _LIMITS_OF_RUNS_ONLY = ("linger_grace", "background_grace", "linger_kill_grace")
 _LIMITS_OF_SESSIONS_ONLY = (
     *("prompt_timeout", "cancel_grace", "permission_timeout", "hook_timeout", "handshake_timeout"),
@@ -265,7 +315,9 @@ _LIMITS_OF_SESSIONS_ONLY = (
 LIMITS_IN_BYTES = ("max_line_bytes", "max_transcript_bytes")
 LIMITS_THAT_ARE_LISTS = ("host_tools",)
 LIMITS_THAT_ARE_WORDS = ("containment",)
-ALL_LIMIT_NAMES = tuple(field.name for field in fields(Policy))
+LIMIT_TEXTS = {limit.name: str(limit.metadata["text"]) for limit in fields(Policy)}
+"""What each limit means, in a clause."""
+ALL_LIMIT_NAMES = tuple(LIMIT_TEXTS)
 LIMITS_IN_SECONDS = tuple(
     name for name in ALL_LIMIT_NAMES if name not in (*LIMITS_IN_BYTES, *LIMITS_THAT_ARE_LISTS, *LIMITS_THAT_ARE_WORDS)
 )

@@ -144,7 +144,7 @@ _ALL_RULES = (
             "starts or ends, the words of a sub-agent. Noise, stderr, status lines and half a line are activity, but "
             "no progress. The limit is off unless the caller sets it. In a session it cancels the turn."
         ),
-        open="A status line that counts as progress fails only at level `should`.",
+        open="That a run which only repeats its request ends is a `must`; when it ends is a `should`.",
     ),
     Rule(
         name="A9",
@@ -308,7 +308,11 @@ _ALL_RULES = (
             "The limit is 16 MiB. Above it the run or turn ends as `protocol_error` and the tree is ended; a session "
             "starts the next agent. The line end does not count."
         ),
-        open="The size of the limit is the supervisor's choice; that 200 KiB pass is a `must`.",
+        open=(
+            "The size of the limit is the supervisor's choice; that 200 KiB pass is a `must`. For a supervisor that "
+            "states max_line_bytes as None, no line is too long, and only lines of 200 KiB are tried. That its "
+            "memory fills is then its own choice, and no scenario can print so much."
+        ),
     ),
     Rule(
         name="F4",
@@ -375,7 +379,7 @@ _ALL_RULES = (
             "status lines and background turns do not. While a question of the turn is open, the deadline rests; with "
             "the answer it starts anew."
         ),
-        open="That signs of life do not move the deadline has the level `should`.",
+        open="That a turn ends whose agent only gives signs of life is a `must`; when it ends is a `should`.",
     ),
     Rule(
         name="P3",

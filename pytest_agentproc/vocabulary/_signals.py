@@ -18,6 +18,24 @@ SIGNAL_NUMBER_BY_NAME = {
     "TERM": 15,
 }
 
+SIGNAL_TEXTS = {
+    "HUP": "The terminal of the process was closed. A process can catch it, and dies of it otherwise.",
+    "INT": "The user pressed Ctrl-C. A process can catch it, and dies of it otherwise.",
+    "QUIT": "The user pressed Ctrl-\\. A process can catch it, and dies of it otherwise.",
+    "ABRT": "The process ended itself because of a fault, as abort() does.",
+    "KILL": "The process is ended at once. No process can catch or ignore it.",
+    "USR1": "It has the meaning that the program gives it. A process that does not catch it dies of it.",
+    "SEGV": "The process read or wrote memory that it does not have: it crashed.",
+    "USR2": "It has the meaning that the program gives it. A process that does not catch it dies of it.",
+    "PIPE": "The process wrote to a pipe that no process reads any more.",
+    "ALRM": "A timer of the process ran out. A process that does not catch it dies of it.",
+    "TERM": "The process is asked to end. It can catch the signal, ignore it, and end later.",
+    "STOP": "The process is suspended until CONT. No process can catch or ignore it.",
+    "CONT": "The suspended process goes on.",
+    "WINCH": "The window of the terminal has another size. A process that does not catch it ignores it.",
+}
+"""Every signal that a scenario can name, and what it means to the process that gets it."""
+
 SIGNALS_THAT_BEGIN_ENDING = ("TERM", "INT", "HUP")
 """The signals with which a supervisor may begin to end an agent: a program can catch them, and most die of them."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.vocabulary._policy import ALL_LIMIT_NAMES, LIMITS_IN_SECONDS, LIMITS_THAT_MAY_BE_OFF, Policy
+from pytest_agentproc.vocabulary._policy import ALL_LIMIT_NAMES, LIMITS_IN_SECONDS, LIMITS_OFF_IF_UNSTATED, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -15,8 +15,6 @@ _LIMITS_TO_BE_STATED = (*LIMITS_IN_SECONDS, "max_line_bytes")
 _MAX_LINE_BYTES_IF_UNSTATED = 2 * 1024**2
 """The longest line of a supervisor that states none: longer than the buffers of readers that break, 64 KiB and 1 MiB.
 A program that reads byte by byte, such as bash, needs seconds for each MiB."""
-_LIMITS_OFF_IF_UNSTATED = LIMITS_THAT_MAY_BE_OFF - {"restart_backoff"}
-"""A supervisor that does not name one of these does not have it; of any other it has some value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +40,7 @@ def mark_unstated_limits(policy: Policy, names: Iterable[str]) -> Policy:
         policy: its limits, and the defaults of the limits that it does not state.
         names: the limits that it states.
     """
-    left_out = frozenset(_LIMITS_TO_BE_STATED) - _LIMITS_OFF_IF_UNSTATED - frozenset(names)
+    left_out = frozenset(_LIMITS_TO_BE_STATED) - LIMITS_OFF_IF_UNSTATED - frozenset(names)
     if not left_out:
         return policy
     limits: dict[str, Any] = {name: getattr(policy, name) for name in ALL_LIMIT_NAMES}

@@ -40,6 +40,7 @@ class RunRequest:
         hooks: the reactions of the session's hooks.
         continues: the session that is loaded or resumed; None: a new one is made.
         name: what the session is called, where there are several: its trace goes through `record.add_session_to_trace`.
+        left: how and when the caller ends a program of its own; None: not at all. Only a subject with a keeper gets it.
         keeper: starts programs that no clock knows, and finds all processes that they leave. A subject that is a
             program of its own says `needs_keeper`, and has one in real time.
         sessions: several sessions, opened in this order, each with its own actions as its drive. This order then says
@@ -66,6 +67,7 @@ class RunRequest:
     hooks: tuple[HookReaction, ...] = ()
     continues: ContinuedSession | None = None
     name: str = ""
+    left: CallerAction | None = None
     keeper: Any = None
     sessions: tuple[RunRequest, ...] = ()
     contributed: Dialect | None = None

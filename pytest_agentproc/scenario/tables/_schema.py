@@ -1,12 +1,15 @@
 """Owns the JSON Schema of the language for editors, made from the tables that check.
 
 Draft-07, which every editor reads. A step is one object with all steps as its properties, of which it takes one: with
-`oneOf` an editor would show what is wrong with it as every step that it is not. The schema sees one value at a time:
-only the loader knows what depends on the dialect, on other parts of the file or on the limits of a subject.
+`oneOf` an editor would show what is wrong with it as every step that it is not. The schema ties a
+mode to its dialect, and sees else one value at a time: only the loader knows what depends on the dialect, on other
+parts of the file or on the limits of a subject. Equal values stand once, among the definitions: editors and validators
+read `$ref` in all drafts, and texts beside it are shown.
 """
 
 from __future__ import annotations
 
+import json
 from functools import singledispatch
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -16,6 +19,7 @@ from pytest_agentproc.scenario._fields import (
     AnyOfType,
     ChoiceType,
     EitherType,
+    EmptyListType,
     FieldsType,
     FlagType,
     ListOfType,
@@ -31,7 +35,7 @@ from pytest_agentproc.scenario._fields import (
     WholeNumberType,
     WordsOrMappingType,
 )
-from pytest_agentproc.scenario._file import SCENARIO_FILE_TYPE, SESSION_KEY_BY_NAME
+from pytest_agentproc.scenario._file import AGENT_VALUE_TYPE, SCENARIO_FILE_TYPE, SESSION_KEY_BY_NAME
 from pytest_agentproc.scenario._open_values import DOC_BY_OPEN_WORD, MAX_OPEN_VALUE_OPTIONS
 from pytest_agentproc.scenario._script import ScriptStepsType
 from pytest_agentproc.scenario._steps import STEP_ENTRY_BY_NAME
@@ -41,6 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pytest_agentproc.scenario._file_check import Key
+    from pytest_agentproc.vocabulary import Dialect
 
 
 def build_snippets() -> list[dict[str, Any]]:
@@ -89,6 +94,8 @@ def _format_tab_stop(stops: Iterator[int], text: str) -> str:
     return f"${{{next(stops)}:{text}}}"
 
 
+SCHEMA_FILE_NAME = "agentproc.schema.json"
+"""Its file in the wheel, in the folder of the package, and on the site, beside the first page."""
 SCHEMA_MODELINE_FORMAT = "# yaml-language-server: $schema={}"
 """The first line of a file that has an editor use a schema, whose place counts from the folder of the file."""
 
@@ -105,39 +112,94 @@ _SIZE_PATTERN = r"[0-9]+\s*(?:B|KiB|MiB|GiB)"
 
 def build_schema() -> dict[str, Any]:
     """Write the language as a JSON Schema, draft-07."""
+    definitions: dict[str, Any] = {}
+    described: dict[str, Any] = _share_values(_make_whole_schema(), definitions, {})
+    described["definitions"] |= definitions
+    return described
+
+
+def format_schema() -> str:
+    """Give the text of the schema's file."""
+    return json.dumps(build_schema(), indent=1, ensure_ascii=False) + "\n"
+
+
+_SHORTEST_SHARED_TEXT = 100
+"""A shorter value, in characters, stays where it is: a reference has about 30."""
+
+
+def _share_values(node: Any, definitions: dict[str, Any], name_by_text: dict[str, str], name: str = "") -> Any:
+    """Move values to the definitions, equal ones once, each under the name of the first key that has it."""
+    if not isinstance(node, dict):
+        return node
+
+    def share(value: Any, key: str) -> Any:
+        shared = _share_values(value, definitions, name_by_text, key)
+        words = {name: shared[name] for name in ("description", "markdownDescription") if name in shared}
+        bare = {name: item for name, item in shared.items() if name not in words}
+        text = json.dumps(bare)
+        if len(text) < _SHORTEST_SHARED_TEXT:
+            return shared
+        if text not in name_by_text:
+            taken = sum(name.rpartition("-")[0] == key for name in definitions)
+            name_by_text[text] = f"{key}-{taken + 1}"
+            definitions[name_by_text[text]] = bare
+        return words | {"$ref": f"#/definitions/{name_by_text[text]}"}
+
+    shared = dict(node)
+    for part in ("properties", "definitions"):
+        if part in node:
+            shared[part] = {
+                key: share(value, key) if part == "properties" else _share_values(value, definitions, name_by_text, key)
+                for key, value in node[part].items()
+            }
+    if "anyOf" in node:
+        shared["anyOf"] = [share(value, name) for value in node["anyOf"]]
+    for part in ("items", "additionalProperties"):
+        if isinstance(node.get(part), dict):
+            shared[part] = share(node[part], name)
+    return shared
+
+
+def _make_whole_schema() -> dict[str, Any]:
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
+        "$id": "urn:pytest-agentproc:scenario",
         "title": "scenario of pytest-agentproc",
         "description": "One file is one behaviour of an agent, or one bug report, and what must then be true.",
         **_make_file_schema(),
         "definitions": {
             "steps": {
                 "type": "array",
-                "items": _allow_open_value({"$ref": "#/definitions/step"}, _OPEN_WORDS_FOR_STEPS),
+                "items": {"$ref": "#/definitions/open_step"},
+            },
+            "open_step": {
+                "anyOf": [
+                    {"$ref": "#/definitions/step"},
+                    *(
+                        _make_open_value_schema(word, {"$ref": "#/definitions/open_step"})
+                        for word in ("one_of", "any_order", "some_of")
+                    ),
+                ]
             },
             "step": _make_step_schema(),
-            **{word: _make_open_value_schema(word, doc) for word, doc in DOC_BY_OPEN_WORD.items()},
+            "between": _make_open_value_schema("between", {"type": _SCALAR_JSON_TYPES}),
         },
     }
 
 
-_OPEN_WORDS_FOR_VALUES = ("between", "one_of")
-_OPEN_WORDS_FOR_STEPS = ("one_of", "any_order", "some_of")
-
-
-def _allow_open_value(shown: dict[str, Any], words: tuple[str, ...] = _OPEN_WORDS_FOR_VALUES) -> dict[str, Any]:
+def _allow_open_value(shown: dict[str, Any]) -> dict[str, Any]:
     """Show a value that a file may leave open."""
-    return {"anyOf": [shown, *({"$ref": f"#/definitions/{word}"} for word in words)]}
+    between = {"$ref": "#/definitions/between"}
+    return {"anyOf": [shown, between, _make_open_value_schema("one_of", {"anyOf": [shown, between]})]}
 
 
-def _make_open_value_schema(word: str, doc: str) -> dict[str, Any]:
-    """Show an open value: the loader alone checks the items of its list."""
-    most = 2 if word == "between" else MAX_OPEN_VALUE_OPTIONS
-    items = {"type": "array", "minItems": 2 if word == "between" else 1, "maxItems": most}
+def _make_open_value_schema(word: str, item: dict[str, Any]) -> dict[str, Any]:
+    """Show an open value, with one of its items."""
+    low, high = (2, 2) if word == "between" else (1, MAX_OPEN_VALUE_OPTIONS)
     return {
         "type": "object",
-        "description": doc,
-        "properties": {word: items},
+        "description": DOC_BY_OPEN_WORD[word],
+        "properties": {word: {"type": "array", "items": item, "minItems": low, "maxItems": high}},
         "required": [word],
         "additionalProperties": False,
     }
@@ -158,7 +220,9 @@ def _make_file_schema() -> dict[str, Any]:
             },
         }
     ]
-    cannot_start = {"properties": {"agent": {"required": ["cannot_spawn"], "type": "object"}}, "required": ["agent"]}
+    at_one_start = {"type": "object", "required": ["start"]}
+    never_starts = {"properties": {"cannot_spawn": {"not": at_one_start}}, "required": ["cannot_spawn"]}
+    cannot_start = {"properties": {"agent": {"type": "object", **never_starts}}, "required": ["agent"]}
     described["allOf"] = [
         {"anyOf": [{"required": [key]} for key in ("script", "scripts", "sessions")] + [cannot_start]},
         {"not": {"required": ["script", "scripts"]}},
@@ -217,7 +281,9 @@ def _make_shape_schema(kind: Any) -> dict[str, Any]:
 
 @_make_shape_schema.register
 def _make_text_schema(kind: TextType) -> dict[str, Any]:
-    return {"type": _SCALAR_JSON_TYPES} if kind.may_be_empty else {"type": _SCALAR_JSON_TYPES, "minLength": 1}
+    if kind.may_be_empty:
+        return {"type": _SCALAR_JSON_TYPES, "errorMessage": 'this must be text: write "" for empty text'}
+    return {"type": _SCALAR_JSON_TYPES, "minLength": 1, "errorMessage": "this must be text, and not empty"}
 
 
 @_make_shape_schema.register
@@ -227,7 +293,8 @@ def _make_regex_schema(_kind: RegexType) -> dict[str, Any]:
 
 @_make_shape_schema.register
 def _make_word_schema(_kind: NameType) -> dict[str, Any]:
-    return {"type": ["string", "boolean"], "pattern": f"^{_NAME_PATTERN}$"}
+    wrong = 'write a name of letters, digits, "-" and "_"'
+    return {"type": ["string", "boolean"], "pattern": f"^{_NAME_PATTERN}$", "errorMessage": wrong}
 
 
 @_make_shape_schema.register
@@ -252,13 +319,22 @@ def _make_flag_schema(_kind: FlagType) -> dict[str, Any]:
 
 @_make_shape_schema.register
 def _make_time_schema(kind: TimeType) -> dict[str, Any]:
-    shown = _make_pattern_schema(TextPattern("|".join((*kind.words, _TIME_EXPRESSION_PATTERN)), (*kind.words, "10s")))
-    return shown if kind.positive else {**shown, "type": ["string", "integer"], "minimum": 0, "maximum": 0}
+    pattern = TextPattern("|".join((*kind.words, _TIME_EXPRESSION_PATTERN)), (*kind.words, "10s"))
+    wrong = "write a time with its unit, such as 10s, or with limits, such as inactivity_timeout + 1s"
+    return _require_unit(_make_pattern_schema(pattern), wrong, "10s", may_be_zero=not kind.positive)
 
 
 @_make_shape_schema.register
 def _make_size_schema(kind: SizeType) -> dict[str, Any]:
-    return {"type": "string"} if kind.bindable else _make_pattern_schema(TextPattern(_SIZE_PATTERN, ("64 KiB",)))
+    shown = {"type": "string"} if kind.bindable else _make_pattern_schema(TextPattern(_SIZE_PATTERN, ("64 KiB",)))
+    return _require_unit(shown, "write a size with its unit, such as 64 KiB", "64 KiB")
+
+
+def _require_unit(shown: dict[str, Any], wrong: str, example: str, *, may_be_zero: bool = False) -> dict[str, Any]:
+    """Say of a number what it lacks: of a wrong type an editor says which other types may stand there, too."""
+    message = f"a number has no unit: write {example}, not {example.rstrip('sKiB ')}"
+    bare = {"const": 0 if may_be_zero else example, "errorMessage": message}
+    return {**shown, "type": ["string", "number"], "if": {"type": "number"}, "then": bare, "errorMessage": wrong}
 
 
 @_make_shape_schema.register
@@ -270,10 +346,15 @@ def _make_signal_schema(kind: SignalType) -> dict[str, Any]:
 def _make_list_schema(kind: ListOfType) -> dict[str, Any]:
     return {
         "type": "array",
-        "items": _allow_open_value(_make_type_schema(kind.kind), ("one_of", "between")),
+        "items": _allow_open_value(_make_type_schema(kind.kind)),
         **({"uniqueItems": True} if kind.unique else {}),
         **({} if kind.may_be_empty else {"minItems": 1}),
     }
+
+
+@_make_shape_schema.register
+def _make_empty_list_schema(_kind: EmptyListType) -> dict[str, Any]:
+    return {"type": "array", "maxItems": 0}
 
 
 @_make_shape_schema.register
@@ -319,9 +400,18 @@ def _make_fields_schema(kind: FieldsType) -> dict[str, Any]:
     for key in kind.keys:
         if key.unless:
             shown["anyOf"] = [{"required": [key.name]}, {"required": [key.unless]}]
+    if kind is AGENT_VALUE_TYPE.mapping:
+        shown["allOf"] = [_tie_mode_to_dialect(dialect) for dialect in DIALECTS.values()]
     if kind.one_of:
         shown["oneOf"] = [{"required": [name]} for name in kind.one_of]
     return shown
+
+
+def _tie_mode_to_dialect(dialect: Dialect) -> dict[str, Any]:
+    return {
+        "if": {"properties": {"dialect": {"const": dialect.name}}, "required": ["dialect"]},
+        "then": {"properties": {"mode": {"anyOf": [{"enum": list(dialect.modes)}, {"type": "object"}]}}},
+    }
 
 
 @_make_shape_schema.register
