@@ -4,53 +4,64 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.supervisor import Escalation, RestartCounter
+from pytest_agentproc.defects._defect import breaks
+from pytest_agentproc.supervisor import Escalation, RestartCounter, SpawnAgent
 from pytest_agentproc.vocabulary import to_nanoseconds
 
 if TYPE_CHECKING:
-    from pytest_agentproc.supervisor import Policy
+    from pytest_agentproc.supervisor import MachineCommand, Policy
 
 
+@breaks("P6", "starts a crashed agent again without a pause")
 class RestartsWithoutDelayDefect(RestartCounter):
-    """Starts a crashed agent again without a pause (P6)."""
-
     def plan_restart(self, now: int) -> int | None:
         return None if super().plan_restart(now) is None else 0
 
 
+@breaks(
+    "P6",
+    "starts an agent again that never did its handshake",
+    harmless="The prompt gets its outcome, some starts later.",
+)
 class RestartsAfterFailedHandshakeDefect(RestartCounter):
-    """Starts an agent again that never did its handshake (P6)."""
-
     def is_given_up(self, *, was_ready: bool) -> bool:
         return False
 
 
+@breaks("P6", "starts a new session after a crash")
 class RestartsInNewSessionDefect(RestartCounter):
-    """Starts a new session after a crash (P6)."""
-
     def choose_session(self, session: str | None) -> str:
         """Forget it."""
         return ""
 
 
+@breaks(
+    "P6",
+    "waits the same time before every restart",
+    harmless="The agent is started earlier, and still a limited number of times.",
+)
 class RestartDelayStaysConstantDefect(RestartCounter):
-    """Waits the same time before every restart (P6)."""
-
     def plan_restart(self, now: int) -> int | None:
         return None if super().plan_restart(now) is None else to_nanoseconds(self.backoff or 0)
 
 
+@breaks(
+    "P6",
+    "doubles the time before a restart without end",
+    harmless="The agent is started later, and the prompt waits for it.",
+)
 class RestartDelayGrowsEndlesslyDefect(RestartCounter):
-    """Doubles the time before a restart without end (P6)."""
-
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
         self.LONGEST = (self.backoff or 0) * 2**self.MOST
 
 
+@breaks(
+    "P6",
+    "starts an agent again however often it crashes",
+    harmless="How many starts are too many is the choice of a supervisor, and each waits longer.",
+)
 class RestartsWithoutLimitDefect(RestartCounter):
-    """Starts an agent again however often it crashes (P6)."""
-
     MOST = 50
     """Ten times as many as are right; with no end at all, a session whose agent always crashes would never be over."""
 
@@ -58,28 +69,42 @@ class RestartsWithoutLimitDefect(RestartCounter):
     """All crashes ever count: one crash a minute never fills the right window of ten minutes."""
 
 
+@breaks("P6", "gives up at the first crash")
 class NeverRestartsAgentDefect(RestartCounter):
-    """Gives up at the first crash (P6)."""
-
     MOST = 0
 
 
+@breaks(
+    "P6",
+    "never forgets old crashes",
+    harmless="How many crashes are too many, and how old ones count, is the choice of a supervisor.",
+)
 class NeverForgetsCrashesDefect(RestartCounter):
-    """Never forgets old crashes (P6)."""
-
     WINDOW = 1 << 62
 
 
+@breaks("P8", "terminates the agent at the instant of the close")
 class CloseWithoutGraceDefect(Escalation):
-    """Terminates the agent at the instant of the close (P8)."""
-
     def start_close_grace(self, now: int) -> None:
         super().start_close_grace(now)
         self.deadline = now
 
 
-class CloseWaitsForeverDefect(Escalation):
-    """Waits for ever for an agent whose stdin has ended (P8)."""
+@breaks("P8", "starts a new agent as the session is closed")
+class CloseStartsAgentDefect(Escalation):
+    is_closing = False
 
+    def start_close_grace(self, now: int) -> None:
+        super().start_close_grace(now)
+        self.is_closing = True
+
+    def end_leftovers(self, now: int) -> list[MachineCommand]:
+        started = [SpawnAgent(self.containment)] if self.is_closing else []
+        self.is_closing = False
+        return [*started, *super().end_leftovers(now)]
+
+
+@breaks("P8", "waits for ever for an agent whose stdin has ended")
+class CloseWaitsForeverDefect(Escalation):
     def start_close_grace(self, now: int) -> None:
         """Start no timer."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor import BackgroundTaskTracker, Escalation, OpenTurns, Outcome, TurnRouter
+from pytest_agentproc.defects._defect import breaks
+from pytest_agentproc.supervisor import BackgroundTaskTracker, OpenTurns, Outcome, TurnRouter
 from pytest_agentproc.supervisor.dialects import (
     BACKGROUND_TURN_MARK,
     Question,
@@ -27,20 +28,15 @@ if TYPE_CHECKING:
     )
 
 
-_HOUR_NS = 3_600_000_000_000
-
-
+@breaks("B1", "assigns turns by the order in which they begin, whatever their lines name")
 class AssignsTurnsByBeginOrderDefect(TurnRouter):
-    """Assigns turns by the order in which they begin, whatever their lines name (B1)."""
-
     def find_turns(self, meaning: TurnBegun | TurnProgress | TurnEnded | Question | PromptNamed) -> tuple[int, ...]:
         self.is_marked = False
         return super().find_turns(replace(meaning, marks=()))
 
 
+@breaks("B1", "answers the second prompt with what came between the two")
 class AnswersWithEarlierWordsDefect(OpenTurns):
-    """Answers the second prompt with what came between the two (B1)."""
-
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         self._unread: list[TurnProgress | TurnEnded | Question] = []
@@ -59,9 +55,8 @@ class AnswersWithEarlierWordsDefect(OpenTurns):
         return b"".join(lines) + super().handle_turn_meaning(meaning, now)
 
 
+@breaks("B3", "keeps background turns apart only after a good result")
 class MergesBackgroundAfterBadResultDefect(AnswersWithEarlierWordsDefect):
-    """Keeps background turns apart only after a good result (B3)."""
-
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         self._was_good = True
@@ -79,17 +74,15 @@ class MergesBackgroundAfterBadResultDefect(AnswersWithEarlierWordsDefect):
             self._was_good = ended.ok
 
 
+@breaks("P3", "accepts any result as the acknowledgement")
 class AnyResultAcknowledgesCancelDefect(OpenTurns):
-    """Accepts any result as the acknowledgement (P3)."""
-
     def _end_background_turn(self, ended: TurnEnded, now: int) -> None:
         super()._end_background_turn(ended, now)
         self.unacknowledged = self.cancel_deadline = None
 
 
+@breaks("B1", "adds a background turn to the prompt's turn in which its notification came")
 class MergesBackgroundIntoPromptDefect(OpenTurns):
-    """Adds a background turn to the prompt's turn in which its notification came (B1)."""
-
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         self._owed = 0
@@ -117,9 +110,8 @@ class MergesBackgroundIntoPromptDefect(OpenTurns):
                 super()._handle_end(*held, now)
 
 
+@breaks("B1", "also shows the words of a background turn in the prompt's turn")
 class ShowsBackgroundWordsInPromptDefect(OpenTurns):
-    """Also shows the words of a background turn in the prompt's turn (B1)."""
-
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         self._stale: list[TurnProgress] = []
@@ -135,9 +127,8 @@ class ShowsBackgroundWordsInPromptDefect(OpenTurns):
         super()._handle_progress(progress, number, now)
 
 
+@breaks("B1", "ends the prompt at a background turn's result")
 class BackgroundResultEndsPromptDefect(OpenTurns):
-    """Ends the prompt at a background turn's result (B1)."""
-
     def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
         is_taken = number == BACKGROUND_TURN_MARK and self.flight is not None and self._ends_prompt(ended)
         super()._handle_end(ended, self.flight.number if is_taken and self.flight is not None else number, now)
@@ -146,16 +137,14 @@ class BackgroundResultEndsPromptDefect(OpenTurns):
         return True
 
 
+@breaks("B1", "ends the prompt at the empty result of a background turn")
 class EmptyBackgroundResultEndsPromptDefect(BackgroundResultEndsPromptDefect):
-    """Ends the prompt at the empty result of a background turn (B1)."""
-
     def _ends_prompt(self, ended: TurnEnded) -> bool:
         return not ended.text
 
 
+@breaks("B2", "treats the second of two background turns as the prompt's")
 class SecondBackgroundTurnEndsPromptDefect(BackgroundResultEndsPromptDefect):
-    """Treats the second of two background turns as the prompt's (B2)."""
-
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         self._consumed = 0
@@ -168,9 +157,8 @@ class SecondBackgroundTurnEndsPromptDefect(BackgroundResultEndsPromptDefect):
         return self._consumed > 0
 
 
+@breaks("B1", "ends the prompt's turn when a background turn asks for a host tool")
 class BackgroundToolEndsPromptDefect(OpenTurns):
-    """Ends the prompt's turn when a background turn asks for a host tool (B1)."""
-
     def handle_work(self, worked: WorkMeaning, now: int) -> bytes:
         data, turn = super().handle_work(worked, now), self.flight
         if turn is None or turn.cause is not None or not self._tools.is_handed_over(worked):
@@ -180,48 +168,46 @@ class BackgroundToolEndsPromptDefect(OpenTurns):
         return data
 
 
+@breaks(
+    "B1",
+    "counts a background turn's words as progress of the prompt",
+    harmless="The agent is at work for the same user, and the prompt has its time after that.",
+)
 class BackgroundWordsAreProgressDefect(OpenTurns):
-    """Counts a background turn's words as progress of the prompt (B1)."""
-
     def _handle_progress(self, progress: TurnProgress, number: int, now: int) -> None:
         super()._handle_progress(progress, number, now)
         if number == BACKGROUND_TURN_MARK and self.flight is not None:
             self.watchdog.note_progress(now)
 
 
+@breaks(
+    "B2",
+    "tracks background agents as if they were commands",
+    harmless="The agent is ended some seconds later, and its answer stands.",
+)
 class TracksBackgroundAgentsAsCommandsDefect(BackgroundTaskTracker):
-    """Tracks background agents as if they were commands (B2)."""
-
     def feed(self, meaning: Meaning | SessionMeaning) -> None:
         super().feed(replace(meaning, kind=self.KIND) if isinstance(meaning, TaskBegun) else meaning)
 
 
+@breaks(
+    "B2",
+    "treats a task that has ended as running",
+    harmless="It is a warning too many, or a grace that is some seconds longer.",
+)
 class EndedTasksStayRunningDefect(BackgroundTaskTracker):
-    """Treats a task that has ended as running (B2)."""
-
     def feed(self, meaning: Meaning | SessionMeaning) -> None:
         if not isinstance(meaning, TaskOver):
             super().feed(meaning)
 
 
+@breaks("B2", "does not report a task that never ended", harmless="The answer is whole; only a warning is missing.")
 class LostTasksUnreportedDefect(BackgroundTaskTracker):
-    """Does not report a task that never ended (B2)."""
-
     def describe_lost(self) -> list[str]:
         return [warning for warning in super().describe_lost() if "never ended" not in warning]
 
 
+@breaks("B2", "does not report a task that was stopped", harmless="The answer is whole; only a warning is missing.")
 class StoppedTasksUnreportedDefect(BackgroundTaskTracker):
-    """Does not report a task that was stopped (B2)."""
-
     def describe_lost(self) -> list[str]:
         return [warning for warning in super().describe_lost() if "were stopped" not in warning]
-
-
-class CloseWaitsForTasksDefect(Escalation):
-    """Waits at close for an agent that waits for its tasks (B2)."""
-
-    def start_close_grace(self, now: int) -> None:
-        super().start_close_grace(now)
-        assert self.deadline is not None
-        self.deadline += _HOUR_NS

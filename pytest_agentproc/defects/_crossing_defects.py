@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.defects._defect import breaks
 from pytest_agentproc.supervisor import OpenTurns, TurnRouter
 from pytest_agentproc.supervisor.dialects import Finished, Nested, TurnEnded, TurnProgress
 
@@ -12,17 +13,15 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import HistoryReplayed, WorkMeaning
 
 
+@breaks("P6", "loses the waiting prompts with the agent")
 class LosesQueueWithAgentDefect(OpenTurns):
-    """Loses the waiting prompts with the agent (P6)."""
-
     def lose_agent(self, outcome: Outcome, now: int, error: str) -> None:
         super().lose_agent(outcome, now, error)
         self.refuse_queued(outcome, error, now)
 
 
+@breaks("P6", "sends the prompts for a new agent to the session of the dead one")
 class PromptsGoToDeadSessionDefect(OpenTurns):
-    """Sends the prompts for a new agent to the session of the dead one (P6)."""
-
     session = ""
 
     def deliver_next_prompt(self, now: int) -> bytes:
@@ -32,9 +31,8 @@ class PromptsGoToDeadSessionDefect(OpenTurns):
         return super().deliver_next_prompt(now)
 
 
+@breaks("P6", "sends the prompt again when its agent has crashed")
 class ResendsPromptAfterCrashDefect(OpenTurns):
-    """Sends the prompt again when its agent has crashed (P6)."""
-
     def lose_agent(self, outcome: Outcome, now: int, error: str) -> None:
         turn = self.flight
         if turn is not None and turn.cause is None:
@@ -44,25 +42,22 @@ class ResendsPromptAfterCrashDefect(OpenTurns):
         super().lose_agent(outcome, now, error)
 
 
+@breaks("P6", "leaves prompts without an outcome")
 class LeavesPromptsWithoutOutcomeDefect(OpenTurns):
-    """Leaves prompts without an outcome (P6)."""
-
     def refuse_queued(self, outcome: Outcome, error: str, now: int) -> None:
         """Let them wait."""
 
 
+@breaks("P5", "adds a cancelled turn's late words to the next turn")
 class LateWordsGoToNextTurnDefect(OpenTurns):
-    """Adds a cancelled turn's late words to the next turn (P5)."""
-
     def _handle_progress(self, progress: TurnProgress, number: int, now: int) -> None:
         if self.flight is None and self.queue:
             self.queue[0].answered.add_progress(progress)
         super()._handle_progress(progress, number, now)
 
 
+@breaks("P5", "begins the next answer with the past of a loaded session")
 class HistoryAnswersNextPromptDefect(OpenTurns):
-    """Begins the next answer with the past of a loaded session (P5)."""
-
     past = ""
 
     def show_replayed(self, replayed: HistoryReplayed) -> None:
@@ -79,9 +74,8 @@ class HistoryAnswersNextPromptDefect(OpenTurns):
         return data
 
 
+@breaks("P9", "holds the prompts of a resumed session until its agent repeats the past")
 class ResumeWaitsForHistoryDefect(OpenTurns):
-    """Holds the prompts of a resumed session until its agent repeats the past (P9)."""
-
     has_past = False
 
     def show_replayed(self, replayed: HistoryReplayed) -> None:
@@ -96,9 +90,12 @@ class ResumeWaitsForHistoryDefect(OpenTurns):
         return b"" if is_resumed and not self.has_past else super().deliver_next_prompt(now)
 
 
+@breaks(
+    "P5",
+    "reports a turn as cancelled although its good result came",
+    harmless="The caller has cancelled the turn, and reads that it is cancelled.",
+)
 class CancelOverridesGoodResultDefect(OpenTurns):
-    """Reports a turn as cancelled although its good result came (P5)."""
-
     def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
         turn = self.flight
         if turn is not None and turn.number == number and turn.cause is not None:
@@ -109,9 +106,8 @@ class CancelOverridesGoodResultDefect(OpenTurns):
             super()._handle_end(ended, number, now)
 
 
+@breaks("P5", "ends a turn when a sub-agent's turn ends")
 class SubagentEndsTurnDefect(OpenTurns):
-    """Ends a turn when a sub-agent's turn ends (P5)."""
-
     def handle_work(self, worked: WorkMeaning, now: int) -> bytes:
         """Look at the kind of line, and not at the thread that it names."""
         data = super().handle_work(worked, now)
@@ -119,9 +115,8 @@ class SubagentEndsTurnDefect(OpenTurns):
         return data + (self.handle_turn_meaning(TurnEnded(True), now) if is_end else b"")
 
 
+@breaks("P5", "keeps a cancel that hit nothing for the next turn")
 class IdleCancelHitsNextTurnDefect(OpenTurns):
-    """Keeps a cancel that hit nothing for the next turn (P5)."""
-
     is_poisoned = False
 
     def cancel_turn(self, number: int | None, now: int) -> bytes:
@@ -137,8 +132,7 @@ class IdleCancelHitsNextTurnDefect(OpenTurns):
         return data
 
 
+@breaks("P5", "assigns results by their order, not by their names")
 class AssignsResultsByOrderDefect(TurnRouter):
-    """Assigns results by their order, not by their names (P5)."""
-
     def _end_turns(self, marks: tuple[int, ...]) -> tuple[int, ...]:
         return super()._end_turns(())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.defects._defect import breaks
 from pytest_agentproc.supervisor import Completion, OutcomeRules
 from pytest_agentproc.supervisor.dialects import Failure, Finished, Message, Nested, Noise, Other
 from pytest_agentproc.vocabulary import Outcome
@@ -16,18 +17,16 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Meaning
 
 
+@breaks("C2", "treats a stop for a tool as the last word")
 class ToolStopEndsRunDefect(Completion):
-    """Treats a stop for a tool as the last word (C2)."""
-
     def feed(self, meaning: Meaning, now: int) -> None:
         super().feed(meaning, now)
         if isinstance(meaning, Message) and meaning.stop_reason:
             self.finish(Finished(None, final=False), now)
 
 
+@breaks("C2", "takes the first message of the agent for its answer")
 class FirstMessageIsAnswerDefect(Completion):
-    """Takes the first message of the agent for its answer (C2)."""
-
     def __init__(self) -> None:
         super().__init__()
         self._first: str | None = None
@@ -43,89 +42,110 @@ class FirstMessageIsAnswerDefect(Completion):
         return super().text if self._first is None else self._first
 
 
-class CompletionIsNeverWithdrawnDefect(Completion):
-    """Keeps a result although the agent continues after it (C1)."""
+@breaks("F6", "keeps only the last 2,000 characters of an answer")
+class KeepsTailOfAnswerDefect(Completion):
+    @property
+    def text(self) -> str | None:
+        """The end of the answer; what came before is lost."""
+        return None if super().text is None else str(super().text)[-2000:]
 
+
+@breaks("C3", "strips the blanks of an answer", harmless="The words of the answer are all there.")
+class StripsAnswerDefect(Completion):
+    @property
+    def text(self) -> str | None:
+        """The answer without the blanks at its ends."""
+        return None if super().text is None else str(super().text).strip()
+
+
+@breaks("C1", "keeps a result although the agent continues after it")
+class CompletionIsNeverWithdrawnDefect(Completion):
     def undo_completion(self) -> None:
         """Stay."""
 
 
+@breaks(
+    "C1",
+    "lets a second result in the grace undo the first",
+    harmless="The agent contradicts itself, so either result can be believed.",
+)
 class SecondResultUndoesCompletionDefect(Completion):
-    """Lets a second result in the grace undo the first (C1)."""
-
     def finish(self, meaning: Finished, now: int) -> None:
         self.final = False
         super().finish(meaning, now)
 
 
+@breaks(
+    "C1",
+    "keeps waiting when a turn begins after the end",
+    harmless="pi may begin another turn after its agent_end, and a supervisor that waits for it is careful.",
+)
 class WithdrawsFinalCompletionDefect(Completion):
-    """Keeps waiting when a turn begins after the end (C1)."""
-
     def undo_completion(self) -> None:
         self.final = False
         super().undo_completion()
 
 
+@breaks(
+    "C1",
+    "accepts no end except a message that stops",
+    harmless="The run ends at its limit on silence, and its words are kept.",
+)
 class OnlyStopMessageEndsRunDefect(Completion):
-    """Accepts no end except a message that stops (C1)."""
-
     def finish(self, meaning: Finished, now: int) -> None:
         if meaning.ok is not None:
             super().finish(meaning, now)
 
 
+@breaks(
+    "C1",
+    "keeps waiting after a message that was cut or aborted",
+    harmless="The run ends at its limit on silence, and its words are kept.",
+)
 class CutMessageNeverEndsRunDefect(Completion):
-    """Keeps waiting after a message that was cut or aborted (C1)."""
-
     def finish(self, meaning: Finished, now: int) -> None:
         if meaning.final or self.stop_reason not in ("length", "aborted"):
             super().finish(meaning, now)
 
 
+@breaks("C1", "dates the end of the run by the last event of the end", harmless="Only the reported instant is another.")
 class DatesOutcomeByLastEventDefect(Completion):
-    """Dates the end of the run by the last event of the end (C1)."""
-
     def finish(self, meaning: Finished, now: int) -> None:
         super().finish(meaning, now)
         self.at = now
 
 
+@breaks("B1", "ends the run at a background turn's result")
 class BackgroundResultEndsRunDefect(Completion):
-    """Ends the run at a background turn's result (B1)."""
-
     def feed(self, meaning: Meaning, now: int) -> None:
         super().feed(meaning, now)
         if isinstance(meaning, Other) and meaning.kind == "result":
             self.finish(Finished(True, final=True), now)
 
 
+@breaks("A6", "reports a sub-agent's words as the agent's")
 class SubagentWordsBecomeAnswerDefect(Completion):
-    """Reports a sub-agent's words as the agent's (A6)."""
-
     def feed(self, meaning: Meaning, now: int) -> None:
         own_meaning = meaning.meaning if isinstance(meaning, Nested) else meaning
         super().feed(own_meaning if isinstance(own_meaning, Message) else meaning, now)
 
 
+@breaks("C1", "treats an error result as a good one")
 class ErrorResultCompletesRunDefect(Completion):
-    """Treats an error result as a good one (C1)."""
-
     def finish(self, meaning: Finished, now: int) -> None:
         super().finish(replace(meaning, ok=True, error=""), now)
 
 
+@breaks("C1", "gives up at an error that the agent recovers from")
 class RecoveredErrorEndsRunDefect(Completion):
-    """Gives up at an error that the agent recovers from (C1)."""
-
     def feed(self, meaning: Meaning, now: int) -> None:
         super().feed(meaning, now)
         if isinstance(meaning, Failure) and meaning.error:
             self.finish(Finished(False, final=True, error=meaning.error), now)
 
 
+@breaks("F2", "gives up at a line that is no event")
 class NoiseEndsRunDefect(Completion):
-    """Gives up at a line that is no event (F2)."""
-
     def feed(self, meaning: Meaning, now: int) -> None:
         if self.noise:
             return
@@ -134,24 +154,29 @@ class NoiseEndsRunDefect(Completion):
             self.finish(Finished(False, final=True, error="a line is no event"), now)
 
 
+@breaks(
+    "F2",
+    "drops a line that is no event, and does not report it",
+    harmless="The answer is whole; only a number in the report is missing.",
+)
 class NoiseUnreportedDefect(Completion):
-    """Drops a line that is no event, and does not report it (F2)."""
-
     def feed(self, meaning: Meaning, now: int) -> None:
         if not isinstance(meaning, Noise):
             super().feed(meaning, now)
 
 
+@breaks(
+    "F6",
+    "keeps everything that the agent ever said",
+    harmless="Memory fills only with an agent that prints gigabytes, and no scenario can show that.",
+)
 class TranscriptHasNoLimitDefect(Completion):
-    """Keeps everything that the agent ever said (F6)."""
-
     def limit_transcript(self, size: int | None) -> None:
         """Hear of no limit."""
 
 
+@breaks("A4", "reports inactive when the agent exits at the very instant of the limit")
 class TimerBeatsExitDefect(OutcomeRules):
-    """Reports inactive when the agent exits at the very instant of the limit (A4)."""
-
     def judge_exit(
         self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
     ) -> Outcome:
@@ -159,16 +184,18 @@ class TimerBeatsExitDefect(OutcomeRules):
         return due[1] if due else super().judge_exit(completion, status, watchdog, now, has_completion=has_completion)
 
 
+@breaks(
+    "A1",
+    "accepts an answer that comes while it ends a silent agent",
+    harmless="The answer is there, so both outcomes are fair.",
+)
 class AcceptsAnswerAfterTimeoutDefect(OutcomeRules):
-    """Accepts an answer that comes while it ends a silent agent (A1)."""
-
     def has_final_outcome(self, outcome: Outcome | None, completion: Completion) -> bool:
         return outcome is not None and completion.at is None
 
 
+@breaks("C1", "throws a good result away for an exit code")
 class ExitCodeOverridesRunResultDefect(OutcomeRules):
-    """Throws a good result away for an exit code (C1)."""
-
     def judge_exit(
         self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
     ) -> Outcome:
@@ -177,9 +204,12 @@ class ExitCodeOverridesRunResultDefect(OutcomeRules):
         return super().judge_exit(completion, status, watchdog, now, has_completion=has_completion)
 
 
+@breaks(
+    "C1",
+    "drops the error that an agent reported before it exited",
+    harmless="The run is not reported as completed; only its reason is less exact.",
+)
 class DropsReportedErrorDefect(OutcomeRules):
-    """Drops the error that an agent reported before it exited (C1)."""
-
     def judge_exit(
         self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
     ) -> Outcome:
@@ -187,9 +217,8 @@ class DropsReportedErrorDefect(OutcomeRules):
         return super().judge_exit(completion, status, watchdog, now, has_completion=has_completion)
 
 
+@breaks("C2", "treats exit 0 as a good result")
 class ExitZeroCompletesRunDefect(OutcomeRules):
-    """Treats exit 0 as a good result (C2)."""
-
     def judge_exit(
         self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
     ) -> Outcome:
@@ -198,69 +227,80 @@ class ExitZeroCompletesRunDefect(OutcomeRules):
         return super().judge_exit(completion, status, watchdog, now, has_completion=has_completion)
 
 
+@breaks("C4", "treats a death by signal as exit 0")
 class RunTreatsSignalAsExitZeroDefect(OutcomeRules):
-    """Treats a death by signal as exit 0 (C4)."""
-
     def judge_exit(
         self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
     ) -> Outcome:
         return super().judge_exit(completion, max(status, 0), watchdog, now, has_completion=has_completion)
 
 
+@breaks("C4", "treats every exit as a good one")
 class EveryExitCompletesRunDefect(OutcomeRules):
-    """Treats every exit as a good one (C4)."""
-
     def judge_exit(
         self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
     ) -> Outcome:
         return super().judge_exit(completion, min(status, 0), watchdog, now, has_completion=has_completion)
 
 
+@breaks("C4", "accepts an exit only when stdout has ended")
 class ExitWaitsForStdoutEndDefect(OutcomeRules):
-    """Accepts an exit only when stdout has ended (C4)."""
-
-    def is_gone(self, status: int | None, streams: Collection[str]) -> bool:
-        return super().is_gone(status, streams) and "stdout" not in streams
+    def is_gone(self, streams: Collection[str], *, has_exited: bool) -> bool:
+        return super().is_gone(streams, has_exited=has_exited) and "stdout" not in streams
 
 
+@breaks(
+    "C1",
+    "exits with the agent's own code, forced or not",
+    harmless="The outcome is true; only the exit code is the agent's own.",
+)
 class CopiesAgentExitCodeDefect(OutcomeRules):
-    """Exits with the agent's own code, forced or not (C1)."""
-
     def choose_exit_code(self, outcome: Outcome, status: int | None, *, forced: bool, executable: bool) -> int:
         if status is not None and status >= 0:
             return status
         return super().choose_exit_code(outcome, status, forced=forced, executable=executable)
 
 
+@breaks("C1", "reports each code that does not fit as a contradiction", harmless="It is a warning too many.")
 class WarnsOfEveryExitCodeDefect(OutcomeRules):
-    """Reports each code that does not fit as a contradiction (C1)."""
-
     def find_warnings(self, outcome: Outcome, status: int | None, *, forced: bool) -> list[str]:
         return [] if (status == 0) is (outcome is Outcome.COMPLETED) else ["exit_contradicts_result"]
 
 
+@breaks(
+    "F5",
+    "fails the run when stdin breaks",
+    harmless="The prompt did not reach the agent, so a run that fails for it is reported truly.",
+)
 class BrokenStdinFailsRunDefect(OutcomeRules):
-    """Fails the run when stdin breaks (F5)."""
-
     def is_input_lost(self, feeder: StdinFeeder, *, silent: bool) -> bool:
         return feeder.is_broken and not feeder.is_delivered
 
 
+@breaks(
+    "P6",
+    "reports an agent that never started as failed",
+    harmless="The run is not reported as completed; only its outcome is less exact.",
+)
 class ReportsStartErrorAsFailedDefect(OutcomeRules):
-    """Reports an agent that never started as failed (P6)."""
-
     unstarted = Outcome.FAILED
 
 
+@breaks(
+    "P6",
+    "treats every failure to start as a missing file",
+    harmless="The run is not reported as completed; only its exit code is less exact.",
+)
 class EveryStartErrorIsMissingFileDefect(OutcomeRules):
-    """Treats every failure to start as a missing file (P6)."""
-
     def is_missing(self, errno: int) -> bool:
         return True
 
 
+@breaks(
+    "C4",
+    "reports a death without a result, but not how the agent died",
+    harmless="The outcome is true; only its explanation is missing.",
+)
 class RunExitUnexplainedDefect(OutcomeRules):
-    """Reports a death without a result, but not how the agent died (C4)."""
-
     def explain_missing_result(self, error: str, words: str, stderr: bytes) -> str:
         return error

@@ -5,22 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.supervisor import Abandonment, Escalation
+from pytest_agentproc.defects._defect import breaks
+from pytest_agentproc.supervisor import Abandonment, Escalation, SpawnAgent
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor import AgentProcess, MachineCommand, SendSignal
     from pytest_agentproc.vocabulary import Policy
 
 
+@breaks("T1", "signals the agent itself and never its descendants")
 class SignalsOnlyAgentProcessDefect(Escalation):
-    """Signals the agent itself and never its descendants (T1)."""
-
     reach = "agent"
 
 
+@breaks("T1", "signals the agent's process group, but no process that left it")
 class SignalsOnlyProcessGroupDefect(Escalation):
-    """Signals the agent's process group, but no process that left it (T1)."""
-
     reach = "group"
 
 
@@ -31,115 +30,120 @@ class IgnoresGroupAfterAgentEndDefect(SignalsOnlyProcessGroupDefect):
         return self.finish() if self.has_signalled else super().end_leftovers(now)
 
 
-class IgnoresRequestedContainmentDefect(Escalation):
-    """Holds the tree by its group, whatever containment was asked for (T6)."""
+@breaks("P6", "starts an agent again that ended without a result")
+class StartsCrashedAgentAgainDefect(Escalation):
+    has_lingered = is_repeated = False
 
+    def start_linger_grace(self, now: int, *, is_working: bool = False) -> None:
+        self.has_lingered = True
+        super().start_linger_grace(now, is_working=is_working)
+
+    def finish(self) -> list[MachineCommand]:
+        commands = super().finish()
+        if self.is_repeated or self.has_lingered or self.has_signalled:
+            return commands
+        self.is_repeated = True
+        return [*commands[:-1], SpawnAgent(self.containment)]
+
+
+@breaks("T6", "holds the tree by its group, whatever containment was asked for")
+class IgnoresRequestedContainmentDefect(Escalation):
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
         self.containment = "group"
 
 
+@breaks("C1", "waits for the exit however long an agent lingers")
 class LingerHasNoLimitDefect(Escalation):
-    """Waits for the exit however long an agent lingers (C1)."""
-
     def start_linger_grace(self, now: int, *, is_working: bool = False) -> None:
         """Start no timer."""
 
 
+@breaks("C1", "restarts the grace when the agent prints after its result")
 class OutputProlongsLingerDefect(Escalation):
-    """Restarts the grace when the agent prints after its result (C1)."""
-
     def note_output(self, now: int) -> None:
         if self.timer == "linger_grace":
             self._start_timer(self.escalation_step, self.timer, now)
 
 
+@breaks("C1", "waits for the exit while the agent's background commands run")
 class TasksProlongLingerDefect(Escalation):
-    """Waits for the exit while the agent's background commands run (C1)."""
-
     def start_linger_grace(self, now: int, *, is_working: bool = False) -> None:
         if not is_working:
             super().start_linger_grace(now)
 
 
+@breaks("C1", "gives an agent no time for its background commands")
 class TasksGetNoGraceDefect(Escalation):
-    """Gives an agent no time for its background commands (C1)."""
-
     def start_linger_grace(self, now: int, *, is_working: bool = False) -> None:
         super().start_linger_grace(now)
 
 
+@breaks("C1", "terminates at the instant of the completion")
 class TerminatesAtCompletionDefect(Escalation):
-    """Terminates at the instant of the completion (C1)."""
-
     def start_linger_grace(self, now: int, *, is_working: bool = False) -> None:
         super().start_linger_grace(now)
         self.deadline = now
 
 
+@breaks(
+    "C1",
+    "waits for the long grace also after a good end",
+    harmless="The agent is ended some seconds later, and its answer stands.",
+)
 class AlwaysUsesLongGraceDefect(Escalation):
-    """Waits for the long grace also after a good end (C1)."""
-
     def terminate(self, now: int, *, leftovers: bool = False) -> SendSignal:
         self._kill_grace = "kill_grace"
         return super().terminate(now)
 
 
+@breaks("T1", "kills where it should terminate")
 class KillsWithoutTermDefect(Escalation):
-    """Kills where it should terminate (T1)."""
-
     def terminate(self, now: int, *, leftovers: bool = False) -> SendSignal:
         return replace(super().terminate(now, leftovers=leftovers), name="KILL")
 
 
+@breaks("T1", "waits for ever for an agent that ignores TERM")
 class NeverKillsAfterTermDefect(Escalation):
-    """Waits for ever for an agent that ignores TERM (T1)."""
-
     def terminate(self, now: int, *, leftovers: bool = False) -> SendSignal:
         signal = super().terminate(now, leftovers=leftovers)
         self.deadline = None
         return signal
 
 
+@breaks("T1", "treats 'a signal was sent' as 'the agent is dead'")
 class TermCountsAsDeathDefect(Escalation):
-    """Treats 'a signal was sent' as 'the agent is dead' (T1)."""
-
     def take_due_step(self, now: int) -> MachineCommand:
         return self.finish()[-1] if self.has_signalled else super().take_due_step(now)
 
 
+@breaks("T1", "kills no descendant once the terminated agent has ended")
 class NeverKillsDescendantsDefect(Escalation):
-    """Kills no descendant once the terminated agent has ended (T1)."""
-
     def end_leftovers(self, now: int) -> list[MachineCommand]:
         return self.finish() if self.has_signalled else super().end_leftovers(now)
 
 
+@breaks("T6", "leaves the processes that an exited agent has started")
 class LeavesDescendantsAfterExitDefect(Escalation):
-    """Leaves the processes that an exited agent has started (T6)."""
-
     def end_leftovers(self, now: int) -> list[MachineCommand]:
         return [] if self.has_signalled else self.finish()
 
 
+@breaks("T3", "never reaps the agent")
 class NeverReapsAgentDefect(Escalation):
-    """Never reaps the agent (T3)."""
-
     def finish(self) -> list[MachineCommand]:
         return super().finish()[-1:]
 
 
+@breaks("T4", "leaves the agent alive when it is cancelled itself")
 class CancelLeavesAgentAliveDefect(Abandonment):
-    """Leaves the agent alive when it is cancelled itself (T4)."""
-
     def end(self, agent: AgentProcess) -> int:
         agent.close()
         return 0
 
 
+@breaks("T4", "sends TERM when it is cancelled, and does not wait")
 class CancelOnlySendsTermDefect(Abandonment):
-    """Sends TERM when it is cancelled, and does not wait (T4)."""
-
     def end(self, agent: AgentProcess) -> int:
         agent.terminate()
         agent.close()

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
+import json
+from collections import deque
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor import HookTracker, OpenQuestions, OpenTurns
+from pytest_agentproc.defects._defect import breaks
+from pytest_agentproc.supervisor import HookTracker, OpenQuestions, OpenTurns, Outcome
+from pytest_agentproc.supervisor.dialects import TurnEnded
+from pytest_agentproc.vocabulary import add_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.supervisor import Hook, Outcome, Policy, Question, TurnRecord, TurnWatchdog
-    from pytest_agentproc.supervisor.dialects import TurnEnded
+    from pytest_agentproc.supervisor import Hook, Policy, Question, TurnRecord, TurnWatchdog
+    from pytest_agentproc.supervisor.dialects import TurnMeaning, WorkMeaning
 
 
+@breaks(
+    "B4",
+    "drops a hook that fires before its callback is registered",
+    harmless="The caller registered its callback too late for this hook.",
+)
 class DropsUnregisteredHookDefect(HookTracker):
-    """Drops a hook that fires before its callback is registered (B4)."""
-
     def register(self, name: str, now: int) -> None:
         self._kept.clear()
         super().register(name, now)
 
 
+@breaks("B4", "calls the callback twice for one hook")
 class CallsHookTwiceDefect(HookTracker):
-    """Calls the callback twice for one hook (B4)."""
-
     def handle_fired(self, hook: Hook, now: int) -> bytes:
         data = super().handle_fired(hook, now)
         if hook.callback in self._registered and not hook.is_question:
@@ -39,14 +46,17 @@ class CallsHookTwiceDefect(HookTracker):
                 self._request_callback(hook)
 
 
+@breaks(
+    "B4",
+    "makes the agent wait for a callback that may never come",
+    harmless="The agent waits for hook_timeout at most.",
+)
 class HookBlocksAgentDefect(HookTracker):
-    """Makes the agent wait for a callback that may never come (B4)."""
-
     def handle_fired(self, hook: Hook, now: int) -> bytes:
         data = super().handle_fired(hook, now)
         if hook.is_question or hook.callback in self._registered:
             return data
-        self._waiting[hook.id] = (hook, now + self._limit)
+        self._waiting[hook.id] = (hook, add_limit(now, self._limit))
         return b""
 
     def register(self, name: str, now: int) -> None:
@@ -56,9 +66,8 @@ class HookBlocksAgentDefect(HookTracker):
                 del self._waiting[hook.id]
 
 
+@breaks("B4", "lets a tool run whose hook has no callback yet")
 class AllowsToolWithoutCallbackDefect(HookTracker):
-    """Lets a tool run whose hook has no callback yet (B4)."""
-
     def handle_fired(self, hook: Hook, now: int) -> bytes:
         data = super().handle_fired(hook, now)
         if hook.is_question and hook.callback not in self._registered:
@@ -66,72 +75,146 @@ class AllowsToolWithoutCallbackDefect(HookTracker):
         return data
 
 
+@breaks("B4", "lets a tool run that its hook forbids")
 class IgnoresHookDenialDefect(HookTracker):
-    """Lets a tool run that its hook forbids (B4)."""
-
     def decide(self, name: str, *, allowed: bool) -> bytes:
         return super().decide(name, allowed=True)
 
 
+@breaks("B4", "waits without limit for a callback")
 class HookWaitsForeverDefect(HookTracker):
-    """Waits without limit for a callback (B4)."""
-
     @property
     def deadlines(self) -> dict[str, int]:
         return {name: at for name, at in super().deadlines.items() if name != "hook_timeout"}
 
 
+@breaks(
+    "B4",
+    "calls the callback for a hook that is too old",
+    harmless="How old a hook may be is the choice of a supervisor.",
+)
 class CallsExpiredHookDefect(HookTracker):
-    """Calls the callback for a hook that is too old (B4)."""
-
     LIFE = 1 << 62
 
 
 _UNREACHABLE_DEADLINE_NS = 2**62
 
 
-class UnhandledQuestionUnansweredDefect(OpenTurns):
-    """Answers nothing where there is no handler (P7)."""
+_NUMBER_OF_HANDSHAKE_REQUESTS = 2
+"""Before the first prompt of ACP, of which the first one has the id 0."""
 
+
+@breaks("P7", "answers nothing where there is no handler")
+class UnhandledQuestionUnansweredDefect(OpenTurns):
     def _handle_question(self, question: Question, owners: tuple[int, ...], now: int) -> bytes:
         data = super()._handle_question(question, owners, now)
         return data if self._has_handler else b""
 
 
+@breaks("P7", "allows everything where there is no handler")
 class AllowsWithoutHandlerDefect(OpenTurns):
-    """Allows everything where there is no handler (P7)."""
-
     def _handle_question(self, question: Question, owners: tuple[int, ...], now: int) -> bytes:
         data = super()._handle_question(question, owners, now)
         return data if self._has_handler else self._protocol.encode_answer(question, allowed=True)
 
 
+@breaks("P7", "does not answer a question that comes after the result")
 class IdleQuestionUnansweredDefect(OpenTurns):
-    """Does not answer a question that comes after the result (P7)."""
-
     def _handle_question(self, question: Question, owners: tuple[int, ...], now: int) -> bytes:
         return b"" if self.flight is None else super()._handle_question(question, owners, now)
 
 
-class AllowBecomesDenialDefect(OpenTurns):
-    """Denies what the caller allows (P7)."""
+@breaks("P7", "takes a request with the id of its own prompt for the response to it")
+class QuestionTakenForResponseDefect(OpenTurns):
+    def _handle_question(self, question: Question, owners: tuple[int, ...], now: int) -> bytes:
+        turn = self.flight
+        if turn is not None and question.id == json.dumps(turn.number - 1 + _NUMBER_OF_HANDSHAKE_REQUESTS):
+            self._handle_end(TurnEnded(True, (turn.number,)), turn.number, now)
+            return b""
+        return super()._handle_question(question, owners, now)
 
+
+@breaks("P7", "denies what the caller allows")
+class AllowBecomesDenialDefect(OpenTurns):
     def answer_question(self, name: str, now: int, *, allowed: bool) -> bytes:
         return super().answer_question(name, now, allowed=False)
 
 
+@breaks("P7", "allows what the caller denies")
 class DenialBecomesAllowDefect(OpenTurns):
-    """Allows what the caller denies (P7)."""
-
     def answer_question(self, name: str, now: int, *, allowed: bool) -> bytes:
         return super().answer_question(name, now, allowed=True)
 
 
-class AnswersQuestionTwiceDefect(OpenTurns):
-    """Writes the caller's answer twice (P7)."""
+@breaks("P7", "takes the first option of a question to allow, and the second to deny, whatever they are")
+class ChoosesOptionByPositionDefect(OpenTurns):
+    def answer_question(self, name: str, now: int, *, allowed: bool) -> bytes:
+        protocol: Any = self._protocol
+        question = self.questions.take_answered(name)
+        if question is None:
+            return b""
+        self._resume_limits(now)
+        place = 0 if allowed else 1
+        if decisions := question.detail.get("availableDecisions"):
+            return bytes(protocol.encode_response(question, {"decision": decisions[place]}))
+        if options := question.detail.get("options"):
+            outcome = {"outcome": "selected", "optionId": options[place].get("optionId")}
+            return bytes(protocol.encode_response(question, {"outcome": outcome}))
+        return bytes(protocol.encode_answer(question, allowed=allowed))
 
+
+@breaks("P7", "writes the caller's answer twice")
+class AnswersQuestionTwiceDefect(OpenTurns):
     def answer_question(self, name: str, now: int, *, allowed: bool) -> bytes:
         return super().answer_question(name, now, allowed=allowed) * 2
+
+
+@breaks("P7", "reads nothing of its agent, not even its end, while the caller owes it an answer")
+class ReaderAwaitsAnswerDefect(OpenTurns):
+    """Holds back what the agent says and that it has ended, in their order, while a question is open."""
+
+    def _hold_or_do(self, act: Callable[[int], bytes], now: int) -> bytes:
+        held = vars(self).setdefault("held", deque())
+        if len(self.questions) or held:
+            held.append(act)
+            return b""
+        return act(now)
+
+    def _read_on(self, now: int) -> bytes:
+        held, said = vars(self).setdefault("held", deque()), b""
+        while held and not len(self.questions):
+            said += held.popleft()(now)
+        return said
+
+    def handle_turn_meaning(self, meaning: TurnMeaning, now: int) -> bytes:
+        handle = super().handle_turn_meaning
+        return self._hold_or_do(lambda at: handle(meaning, at), now)
+
+    def handle_work(self, worked: WorkMeaning, now: int) -> bytes:
+        handle = super().handle_work
+        return self._hold_or_do(lambda at: handle(worked, at), now)
+
+    def lose_agent(self, outcome: Outcome, now: int, error: str) -> None:
+        lose = super().lose_agent
+
+        def act(at: int) -> bytes:
+            lose(outcome, at, error)
+            return b""
+
+        if outcome is Outcome.STOPPED:
+            vars(self).pop("held", None)
+            act(now)
+        else:
+            self._hold_or_do(act, now)
+
+    def answer_question(self, name: str, now: int, *, allowed: bool) -> bytes:
+        return super().answer_question(name, now, allowed=allowed) + self._read_on(now)
+
+    def deny_late_questions(self, now: int) -> bytes:
+        return super().deny_late_questions(now) + self._read_on(now)
+
+    def cancel_turn(self, number: int | None, now: int) -> bytes:
+        return super().cancel_turn(number, now) + self._read_on(now)
 
 
 class _QuestionsWithoutDeadline(OpenQuestions):
@@ -142,9 +225,8 @@ class _QuestionsWithoutDeadline(OpenQuestions):
         return None
 
 
+@breaks("P7", "waits without limit for the caller's answer")
 class QuestionWaitsForeverDefect(OpenTurns):
-    """Waits without limit for the caller's answer (P7)."""
-
     def __init__(
         self, policy: Policy, watchdog: TurnWatchdog, report_event: Callable[..., None], *, has_handler: bool
     ) -> None:
@@ -152,18 +234,16 @@ class QuestionWaitsForeverDefect(OpenTurns):
         self.questions = _QuestionsWithoutDeadline(policy, report_event)
 
 
+@breaks("P7", "allows a question that got no answer in time")
 class AllowsLateQuestionDefect(OpenTurns):
-    """Allows a question that got no answer in time (P7)."""
-
     def deny_late_questions(self, now: int) -> bytes:
         late = self.questions.withdraw_late(now)
         self._resume_limits(now)
         return b"".join(self._protocol.encode_answer(question, allowed=True) for question in late)
 
 
+@breaks("P7", "does not answer the open question of a cancelled turn")
 class CancelledQuestionUnansweredDefect(OpenTurns):
-    """Does not answer the open question of a cancelled turn (P7)."""
-
     def _cancel_with_outcome(self, turn: TurnRecord, cause: Outcome, now: int) -> bytes:
         self.questions.withdraw_of_turn(turn.number)
         return super()._cancel_with_outcome(turn, cause, now)
@@ -173,7 +253,11 @@ class _QuestionsKeptAfterDenial(OpenQuestions):
     """Denies what is late, and holds it still."""
 
     def withdraw_late(self, now: int) -> list[Question]:
-        late = [open_question for open_question in self._open.values() if open_question.deadline <= now]
+        late = [
+            open_question
+            for open_question in self._open.values()
+            if open_question.deadline is not None and open_question.deadline <= now
+        ]
         self._open.update(
             {
                 open_question.question.id: replace(open_question, owners=(), deadline=_UNREACHABLE_DEADLINE_NS)
@@ -183,9 +267,8 @@ class _QuestionsKeptAfterDenial(OpenQuestions):
         return [open_question.question for open_question in late]
 
 
+@breaks("P7", "answers a second time when the caller decides late")
 class AnswersLateQuestionTwiceDefect(OpenTurns):
-    """Answers a second time when the caller decides late (P7)."""
-
     def __init__(
         self, policy: Policy, watchdog: TurnWatchdog, report_event: Callable[..., None], *, has_handler: bool
     ) -> None:
@@ -193,16 +276,22 @@ class AnswersLateQuestionTwiceDefect(OpenTurns):
         self.questions = _QuestionsKeptAfterDenial(policy, report_event)
 
 
+@breaks(
+    "P7",
+    "does not answer a question whose turn is over",
+    harmless="The turn is over, so its agent does not wait for the answer.",
+)
 class EndedTurnQuestionUnansweredDefect(OpenTurns):
-    """Does not answer a question whose turn is over (P7)."""
-
     def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
         super()._handle_end(ended, number, now)
         self.questions.withdraw_of_turn(number)
 
 
+@breaks(
+    "P2",
+    "waits for an answer that the agent has withdrawn",
+    harmless="The turn is cancelled later, when the limit on questions is over.",
+)
 class WaitsForWithdrawnQuestionDefect(OpenTurns):
-    """Waits for an answer that the agent has withdrawn (P2)."""
-
     def _withdraw_question(self, name: str, now: int) -> bytes:
         return b""

@@ -1,6 +1,6 @@
 """The defects that break a session. Each breaks one rule in one decider.
 
-The first line of each class says what the defect does, and names the rule.
+The decorator of each class names the rule, and says what the defect does.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from pytest_agentproc.defects import (
     _background_defects,
     _crossing_defects,
     _question_defects,
+    _stream_defects,
     _tool_defects,
     _turn_defects,
     _watchdog_defects,
 )
-from pytest_agentproc.defects._defect import Defect, read_rule_and_story
+from pytest_agentproc.defects._defect import DESCRIPTION_BY_CLASS, Defect
 from pytest_agentproc.supervisor import Deciders, SessionDeciders
 
 _SESSION_DEFECT_CLASSES: dict[str, dict[str, type]] = {
@@ -40,8 +41,11 @@ _SESSION_DEFECT_CLASSES: dict[str, dict[str, type]] = {
         "prompts-go-out-at-once": _turn_defects.DeliversWhileTurnRunsDefect,
         "last-prompt-first": _turn_defects.DeliversNewestPromptFirstDefect,
         "cancel-hits-the-turn-in-flight": _turn_defects.CancelHitsTurnInFlightDefect,
+        "result-completes-the-queue": _turn_defects.ResultCompletesQueueDefect,
         "error-drops-the-queue": _turn_defects.FailedTurnDropsQueueDefect,
         "late-words-go-to-the-next-turn": _crossing_defects.LateWordsGoToNextTurnDefect,
+        "cancel-is-not-sent": _turn_defects.SendsNoCancelDefect,
+        "timeout-repeats-the-prompt": _turn_defects.TimeoutRepeatsPromptDefect,
         "cancels-twice": _turn_defects.WritesCancelTwiceDefect,
         "early-cancel-is-lost": _turn_defects.EarlyCancelIsLostDefect,
         "history-answers-the-next-prompt": _crossing_defects.HistoryAnswersNextPromptDefect,
@@ -55,8 +59,11 @@ _SESSION_DEFECT_CLASSES: dict[str, dict[str, type]] = {
         "failed-session-keeps-the-prompts": _crossing_defects.LeavesPromptsWithoutOutcomeDefect,
         "unhandled-questions-wait": _question_defects.UnhandledQuestionUnansweredDefect,
         "allows-without-a-handler": _question_defects.AllowsWithoutHandlerDefect,
+        "question-is-a-response": _question_defects.QuestionTakenForResponseDefect,
         "idle-questions-wait": _question_defects.IdleQuestionUnansweredDefect,
         "question-is-denied": _question_defects.AllowBecomesDenialDefect,
+        "reader-awaits-the-answer": _question_defects.ReaderAwaitsAnswerDefect,
+        "permission-by-position": _question_defects.ChoosesOptionByPositionDefect,
         "answers-twice": _question_defects.AnswersQuestionTwiceDefect,
         "questions-wait-for-ever": _question_defects.QuestionWaitsForeverDefect,
         "denial-allows": _question_defects.DenialBecomesAllowDefect,
@@ -87,7 +94,6 @@ _SESSION_DEFECT_CLASSES: dict[str, dict[str, type]] = {
         "words-alone-are-activity": _watchdog_defects.NoiseIsNoActivityDefect,
         "session-uses-run-silence-limit": _watchdog_defects.SessionUsesRunSilenceLimitDefect,
         "idle-time-counts": _watchdog_defects.SilenceCountsBeforeTurnDefect,
-        "silent-turns-go-on": _watchdog_defects.TurnSilenceHasNoLimitDefect,
         "turns-have-no-cap": _watchdog_defects.TurnHasNoMaxRuntimeDefect,
         "cap-is-of-the-session": _watchdog_defects.TurnRuntimeSpansSessionDefect,
         "turns-never-stall": _watchdog_defects.TurnStallHasNoLimitDefect,
@@ -104,8 +110,14 @@ _SESSION_DEFECT_CLASSES: dict[str, dict[str, type]] = {
     },
     "escalation": {
         "close-is-terminate": _agent_defects.CloseWithoutGraceDefect,
+        "close-starts-an-agent": _agent_defects.CloseStartsAgentDefect,
         "close-waits-for-the-exit": _agent_defects.CloseWaitsForeverDefect,
-        "close-waits-for-tasks": _background_defects.CloseWaitsForTasksDefect,
+    },
+    "framing": {
+        "repeated-line-is-dropped": _stream_defects.DropsRepeatedLineDefect,
+    },
+    "outbox": {
+        "other-bytes-on-stdin": _stream_defects.WritesForeignBytesDefect,
     },
     "hooks": {
         "early-hook-lost": _question_defects.DropsUnregisteredHookDefect,
@@ -124,7 +136,6 @@ _SESSION_DEFECT_CLASSES: dict[str, dict[str, type]] = {
         "results-go-by-order": _crossing_defects.AssignsResultsByOrderDefect,
     },
     "tasks": {
-        "agents-are-tasks": _background_defects.TracksBackgroundAgentsAsCommandsDefect,
         "ended-tasks-stay-running": _background_defects.EndedTasksStayRunningDefect,
         "stopped-task-unmentioned": _background_defects.StoppedTasksUnreportedDefect,
         "unfinished-task-unmentioned": _background_defects.LostTasksUnreportedDefect,
@@ -139,9 +150,31 @@ _SESSION_DEFECT_CLASSES: dict[str, dict[str, type]] = {
 """The wrong judgements of sessions by the decider that they replace, each by the name of its defect."""
 
 
+_WHY_SESSIONS_ONLY_BY_PART = {
+    "turns": "A run has one prompt, no turns and no questions.",
+    "watchdog": "A run has a watchdog of its own, with defects of its own.",
+    "restarts": "A run starts its agent once.",
+    "escalation": "Only a session is closed.",
+    "framing": "In a run a last message has the whole text of the pieces.",
+    "outbox": "A run writes its prompt and then ends the input.",
+    "hooks": "Only a session has hooks.",
+    "tools": "A run has one turn.",
+    "router": "A run has one turn.",
+    "status_rules": "A run has no status.",
+    "transcript": "A run has no viewers.",
+}
+"""Why a defect has no like in runs, by the decider that it replaces."""
+
+
 def _make_session_defect(name: str, part: str, wrong: type) -> Defect:
     of_run = {part: wrong} if part == "tasks" else {}
-    return Defect(name, *read_rule_and_story(wrong), Deciders(**of_run), SessionDeciders(**{part: wrong}))
+    return Defect(
+        name,
+        *DESCRIPTION_BY_CLASS[wrong],
+        one_kind="" if of_run else _WHY_SESSIONS_ONLY_BY_PART[part],
+        deciders=Deciders(**of_run),
+        session_deciders=SessionDeciders(**{part: wrong}),
+    )
 
 
 SESSION_DEFECTS = tuple(

@@ -4,34 +4,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.defects._defect import breaks
 from pytest_agentproc.supervisor import OpenTurns, Outcome, StatusRules, Transcript
+from pytest_agentproc.vocabulary import add_limit
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor import SessionStatus, TurnRecord
     from pytest_agentproc.supervisor.dialects import PromptDeclined, TurnEnded, TurnMeaning, TurnProgress
 
 
+@breaks("P1", "kills the agent whose turn takes too long")
 class TimeoutKillsAgentDefect(OpenTurns):
-    """Kills the agent whose turn takes too long (P1)."""
-
     def cancel_expired(self, now: int) -> bytes:
         super().cancel_expired(now)
         self.cancel_deadline = now
         return b""
 
 
+@breaks("P1", "gives a turn up and sends the agent no cancel")
 class TimeoutSendsNoCancelDefect(OpenTurns):
-    """Gives a turn up and sends the agent no cancel (P1)."""
-
     def cancel_expired(self, now: int) -> bytes:
         super().cancel_expired(now)
         self.unacknowledged = self.cancel_deadline = None
         return b""
 
 
+@breaks("P1", "says ready after a timeout, and drops every prompt without a word")
 class DropsPromptsAfterTimeoutDefect(OpenTurns):
-    """Says ready after a timeout, and drops every prompt without a word (P1)."""
-
     is_dead = False
 
     def cancel_expired(self, now: int) -> bytes:
@@ -42,24 +41,25 @@ class DropsPromptsAfterTimeoutDefect(OpenTurns):
         return b"" if self.is_dead else super().deliver_next_prompt(now)
 
 
+@breaks("P1", "drops the prompts that wait when a turn times out")
 class TimeoutDropsQueueDefect(OpenTurns):
-    """Drops the prompts that wait when a turn times out (P1)."""
-
     def cancel_expired(self, now: int) -> bytes:
         self.refuse_queued(Outcome.CANCELLED, "the session was reset", now)
         return super().cancel_expired(now)
 
 
+@breaks("P3", "reports the prompts that wait as completed at a close")
 class CloseCompletesQueueDefect(OpenTurns):
-    """Reports the prompts that wait as completed at a close (P3)."""
-
     def refuse_queued(self, outcome: Outcome, error: str, now: int) -> None:
         super().refuse_queued(Outcome.COMPLETED if outcome is Outcome.STOPPED else outcome, error, now)
 
 
+@breaks(
+    "P1",
+    "reports a timeout to no viewer",
+    harmless="The viewer sees the status of the session; only the reason is missing.",
+)
 class TimeoutReachesNoViewerDefect(OpenTurns):
-    """Reports a timeout to no viewer (P1)."""
-
     def cancel_expired(self, now: int) -> bytes:
         report_event = self._report_event
 
@@ -73,63 +73,77 @@ class TimeoutReachesNoViewerDefect(OpenTurns):
         return data
 
 
+@breaks("P1", "ends the agent when the caller cancels a turn")
 class CancelEndsAgentDefect(OpenTurns):
-    """Ends the agent when the caller cancels a turn (P1)."""
-
     def cancel_turn(self, number: int | None, now: int) -> bytes:
         data = super().cancel_turn(number, now)
         self.cancel_deadline = None if self.unacknowledged is None else now
         return data
 
 
+@breaks("P3", "waits without limit for the acknowledgement of any cancel")
 class CancelWaitsForeverDefect(OpenTurns):
-    """Waits without limit for the acknowledgement of any cancel (P3)."""
-
     def cancel_expired(self, now: int) -> bytes:
         data = super().cancel_expired(now)
         self.cancel_deadline = None
         return data
 
 
+@breaks("P3", "waits without limit for the acknowledgement of the caller's cancel")
 class CallerCancelWaitsForeverDefect(OpenTurns):
-    """Waits without limit for the acknowledgement of the caller's cancel (P3)."""
-
     def cancel_turn(self, number: int | None, now: int) -> bytes:
         data = super().cancel_turn(number, now)
         self.cancel_deadline = None
         return data
 
 
+@breaks("P3", "waits kill_grace instead of cancel_grace for an acknowledgement")
 class CancelUsesKillGraceDefect(OpenTurns):
-    """Waits kill_grace instead of cancel_grace for an acknowledgement (P3)."""
-
     def cancel_expired(self, now: int) -> bytes:
         data = super().cancel_expired(now)
-        grace = self._limits["kill_grace"]
-        assert grace is not None
-        self.cancel_deadline = None if self.unacknowledged is None else now + grace
+        kill_at = add_limit(now, self._limits["kill_grace"])
+        self.cancel_deadline = None if self.unacknowledged is None else kill_at
         return data
 
 
-class WritesCancelTwiceDefect(OpenTurns):
-    """Writes every cancel twice (P5)."""
+@breaks("P3", "ends a turn that is cancelled, and never sends the cancel")
+class SendsNoCancelDefect(OpenTurns):
+    def _send_cancel(self, turn: TurnRecord) -> bytes:
+        super()._send_cancel(turn)
+        return b""
 
+
+@breaks("P1", "sends a prompt again after its timeout")
+class TimeoutRepeatsPromptDefect(OpenTurns):
+    expired: TurnRecord | None = None
+
+    def cancel_expired(self, now: int) -> bytes:
+        self.expired = self.flight
+        return super().cancel_expired(now)
+
+    def deliver_next_prompt(self, now: int) -> bytes:
+        if self.flight is not None or self.unacknowledged is not None or self.expired is None:
+            return super().deliver_next_prompt(now)
+        turn, self.expired = self.expired, None
+        return self._protocol.encode_prompt(turn.number, turn.prompt) + super().deliver_next_prompt(now)
+
+
+@breaks("P5", "writes every cancel twice")
+class WritesCancelTwiceDefect(OpenTurns):
     def _send_cancel(self, turn: TurnRecord) -> bytes:
         """Make sure that the agent gets it."""
         return super()._send_cancel(turn) * 2
 
 
+@breaks("P3", "does not repeat a cancel that came before its turn began")
 class EarlyCancelIsLostDefect(OpenTurns):
-    """Does not repeat a cancel that came before its turn began (P3)."""
-
     def _handle_begin(self, owners: tuple[int, ...]) -> bytes:
         super()._handle_begin(owners)
         return b""
 
 
+@breaks("P3", "waits for another acknowledgement after the cancelled turn ended with a good result")
 class GoodResultAcknowledgesNothingDefect(OpenTurns):
-    """Waits for another acknowledgement after the cancelled turn ended with a good result (P3)."""
-
     def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
         """Wait on after a good result."""
         waiting, deadline = self.unacknowledged, self.cancel_deadline
@@ -138,9 +152,8 @@ class GoodResultAcknowledgesNothingDefect(OpenTurns):
             self.unacknowledged, self.cancel_deadline = waiting, deadline
 
 
+@breaks("P3", "delivers while a cancel is unacknowledged")
 class DeliversBeforeAcknowledgementDefect(OpenTurns):
-    """Delivers while a cancel is unacknowledged (P3)."""
-
     def deliver_next_prompt(self, now: int) -> bytes:
         waiting, self.unacknowledged = self.unacknowledged, None
         data = super().deliver_next_prompt(now)
@@ -148,27 +161,24 @@ class DeliversBeforeAcknowledgementDefect(OpenTurns):
         return data
 
 
+@breaks("P3", "accepts any word after a cancel as its acknowledgement")
 class AnyWordAcknowledgesCancelDefect(OpenTurns):
-    """Accepts any word after a cancel as its acknowledgement (P3)."""
-
     def handle_turn_meaning(self, meaning: TurnMeaning, now: int) -> bytes:
         data = super().handle_turn_meaning(meaning, now)
         self.unacknowledged = self.cancel_deadline = None
         return data
 
 
+@breaks("P3", "ends agents that have acknowledged the cancel")
 class EndsAcknowledgedAgentDefect(OpenTurns):
-    """Ends agents that have acknowledged the cancel (P3)."""
-
     def _note_acknowledged(self, turn: TurnRecord) -> None:
         kept = self.cancel_deadline
         super()._note_acknowledged(turn)
         self.cancel_deadline = kept
 
 
+@breaks("P3", "counts a waiting prompt's time from the timeout before it")
 class PromptTimeCountsFromTimeoutDefect(OpenTurns):
-    """Counts a waiting prompt's time from the timeout before it (P3)."""
-
     expired_at: int | None = None
 
     def cancel_expired(self, now: int) -> bytes:
@@ -182,25 +192,22 @@ class PromptTimeCountsFromTimeoutDefect(OpenTurns):
         return data
 
 
+@breaks("P9", "cancels the turn in flight instead of the prompt that waits")
 class CancelHitsTurnInFlightDefect(OpenTurns):
-    """Cancels the turn in flight instead of the prompt that waits (P9)."""
-
     def cancel_turn(self, number: int | None, now: int) -> bytes:
         return super().cancel_turn(None, now)
 
 
+@breaks("P9", "delivers the newest prompt first")
 class DeliversNewestPromptFirstDefect(OpenTurns):
-    """Delivers the newest prompt first (P9)."""
-
     def deliver_next_prompt(self, now: int) -> bytes:
         if self.flight is None and self.unacknowledged is None:
             self.queue.rotate(1)
         return super().deliver_next_prompt(now)
 
 
+@breaks("P9", "writes every prompt although one is in flight")
 class DeliversWhileTurnRunsDefect(OpenTurns):
-    """Writes every prompt although one is in flight (P9)."""
-
     def deliver_next_prompt(self, now: int) -> bytes:
         sent = vars(self).setdefault("sent", set())
         data = super().deliver_next_prompt(now)
@@ -212,9 +219,23 @@ class DeliversWhileTurnRunsDefect(OpenTurns):
         return data + b"".join(self._protocol.encode_prompt(turn.number, turn.prompt) for turn in more)
 
 
-class FailedTurnDropsQueueDefect(OpenTurns):
-    """Drops the prompts that wait when a turn fails (P9)."""
+class StripsPromptOfTurnDefect(OpenTurns):
+    """Removes white space at the end of a prompt (F5)."""
 
+    def queue_prompt(self, number: int, text: str) -> None:
+        super().queue_prompt(number, text.rstrip())
+
+
+@breaks("P9", "reports the prompts that wait as completed when a turn completes")
+class ResultCompletesQueueDefect(OpenTurns):
+    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
+        super()._handle_end(ended, number, now)
+        if ended.ok:
+            self.refuse_queued(Outcome.COMPLETED, "", now)
+
+
+@breaks("P9", "drops the prompts that wait when a turn fails")
+class FailedTurnDropsQueueDefect(OpenTurns):
     def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
         super()._handle_end(ended, number, now)
         if not ended.ok:
@@ -226,9 +247,8 @@ class FailedTurnDropsQueueDefect(OpenTurns):
         return super()._handle_declined(declined, now)
 
 
+@breaks("P2", "does not count tool events as progress")
 class ToolsAreNoProgressDefect(OpenTurns):
-    """Does not count tool events as progress (P2)."""
-
     _no_progress = "tool"
 
     def _handle_progress(self, progress: TurnProgress, number: int, now: int) -> None:
@@ -238,15 +258,17 @@ class ToolsAreNoProgressDefect(OpenTurns):
             self.watchdog.deadlines = before
 
 
+@breaks("P2", "does not count the pieces of a message as progress")
 class DeltasAreNoProgressDefect(ToolsAreNoProgressDefect):
-    """Does not count the pieces of a message as progress (P2)."""
-
     _no_progress = "delta"
 
 
+@breaks(
+    "P1",
+    "calls a session ready after its agent has ended",
+    harmless="A prompt waits for the next agent all the same; only the shown status is wrong.",
+)
 class ReadyAfterAgentEndDefect(StatusRules):
-    """Calls a session ready after its agent has ended (P1)."""
-
     def judge_status(
         self, *, is_closing: bool, has_failed: bool, is_asking: bool, is_able: bool, had_agent: bool
     ) -> SessionStatus:
@@ -259,8 +281,7 @@ class ReadyAfterAgentEndDefect(StatusRules):
         )
 
 
+@breaks("P4", "shows a viewer nothing from before it attached")
 class LateViewerMissesPastDefect(Transcript):
-    """Shows a viewer nothing from before it attached (P4)."""
-
     def find_first_place(self) -> int:
         return self.total

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.defects._defect import breaks
 from pytest_agentproc.supervisor import TurnWatchdog, Watchdog
 from pytest_agentproc.supervisor.dialects import Message, Noise
 from pytest_agentproc.vocabulary import Outcome
@@ -16,39 +17,36 @@ if TYPE_CHECKING:
 _SECOND_NS = 1_000_000_000
 
 
+@breaks("A1", "applies the inactivity limit to the whole duration")
 class InactivityLimitIsDurationDefect(Watchdog):
-    """Applies the inactivity limit to the whole duration (A1)."""
-
     def note_activity(self, now: int, stream: str, size: int) -> None:
         self.count += size
         self.last_activity = now
 
 
+@breaks("A4", "ends an agent whose output waits to be read")
 class TimerIgnoresUnreadOutputDefect(Watchdog):
-    """Ends an agent whose output waits to be read (A4)."""
-
     def _move_deadlines(self, now: int, *names: str) -> None:
         super()._move_deadlines(now, *(name for name in names if self.deadlines.get(name, now + 1) > now))
 
 
+@breaks(
+    "A1", "counts its own writes as activity", harmless="The limit begins a moment later, and the agent is still ended."
+)
 class OwnWritesAreActivityDefect(Watchdog):
-    """Counts its own writes as activity (A1)."""
-
     def note_own_write(self, now: int) -> None:
         if self.is_armed:
             self.note_activity(now, "stdin", 0)
 
 
+@breaks("A1", "does not count bytes on stderr as activity")
 class StderrIsNoActivityDefect(Watchdog):
-    """Does not count bytes on stderr as activity (A1)."""
-
     def is_activity(self, stream: str, data: bytes) -> bool:
         return stream == "stdout"
 
 
+@breaks("A1", "waits without limit for the first output")
 class FirstOutputHasNoLimitDefect(Watchdog):
-    """Waits without limit for the first output (A1)."""
-
     def arm(self, now: int) -> None:
         super().arm(now)
         if not self.count:
@@ -61,16 +59,16 @@ class FirstOutputHasNoLimitDefect(Watchdog):
             self.arm(now)
 
 
+@breaks("A1", "counts bytes as activity only when their line ends")
 class OnlyWholeLinesAreActivityDefect(Watchdog):
-    """Counts bytes as activity only when their line ends (A1)."""
-
     def is_activity(self, stream: str, data: bytes) -> bool:
         return b"\n" in data
 
 
+@breaks(
+    "A1", "checks only once a second whether the limit is over", harmless="The agent is ended at most a second later."
+)
 class ChecksLimitOncePerSecondDefect(Watchdog):
-    """Checks only once a second whether the limit is over (A1)."""
-
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
         limit = self.limits["inactivity_timeout"]
@@ -78,73 +76,79 @@ class ChecksLimitOncePerSecondDefect(Watchdog):
             self.limits["inactivity_timeout"] = (limit // _SECOND_NS + 1) * _SECOND_NS
 
 
-class RunHasNoMaxRuntimeDefect(Watchdog):
-    """Lets an agent that prints run for ever (A2)."""
+@breaks("A1", "has no limit on silence at all")
+class SilenceHasNoLimitDefect(Watchdog):
+    def __init__(self, policy: Policy) -> None:
+        super().__init__(policy)
+        self.limits["inactivity_timeout"] = None
 
+
+@breaks("A2", "lets an agent that prints run for ever")
+class RunHasNoMaxRuntimeDefect(Watchdog):
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
         self.limits["max_runtime"] = None
 
 
+@breaks("A3", "has a second timer that no activity restarts")
 class SecondTimerNeverRestartsDefect(Watchdog):
-    """Has a second timer that no activity restarts (A3)."""
-
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
         given = [limit for limit in self.limits.values() if limit is not None]
         self.limits["max_runtime"] = min(given, default=None)
 
 
+@breaks(
+    "A3",
+    "prefers the harsher of two limits at one instant",
+    harmless="Both limits are over at that instant, so both names are true.",
+)
 class PrefersHarsherLimitDefect(Watchdog):
-    """Prefers the harsher of two limits at one instant (A3)."""
-
     def find_expired_limit(self, now: int) -> tuple[str, Outcome] | None:
         self.deadlines = dict(reversed(self.deadlines.items()))
         return super().find_expired_limit(now)
 
 
+@breaks("A5", "stops its timers when stdout ends")
 class StdoutEndStopsTimersDefect(Watchdog):
-    """Stops its timers when stdout ends (A5)."""
-
     def note_stream_end(self, now: int, stream: str) -> None:
         super().note_stream_end(now, stream)
         if stream == "stdout":
             self.disarm()
 
 
+@breaks(
+    "A5",
+    "counts the end of a stream as output",
+    harmless="A stream ends once, so the agent is ended one limit later at most.",
+)
 class StreamEndIsActivityDefect(Watchdog):
-    """Counts the end of a stream as output (A5)."""
-
     def note_stream_end(self, now: int, stream: str) -> None:
         super().note_stream_end(now, stream)
         if self.deadlines:
             self.note_activity(now, stream, 0)
 
 
+@breaks("A8", "counts a line that is no event as progress")
 class NoiseIsProgressDefect(Watchdog):
-    """Counts a line that is no event as progress (A8)."""
-
     def is_progress(self, meaning: Meaning) -> bool:
         return True
 
 
+@breaks("A8", "does not count pieces, tools and sub-agents as progress")
 class OnlyMessagesAreProgressDefect(Watchdog):
-    """Does not count pieces, tools and sub-agents as progress (A8)."""
-
     def is_progress(self, meaning: Meaning) -> bool:
         return isinstance(meaning, Message)
 
 
+@breaks("A8", "counts a status line as progress")
 class StatusLineIsProgressDefect(Watchdog):
-    """Counts a status line as progress (A8)."""
-
     def is_progress(self, meaning: Meaning) -> bool:
         return not isinstance(meaning, Noise)
 
 
+@breaks("A1", "applies the silence limit to an agent that has completed")
 class SilenceLimitAfterCompletionDefect(Watchdog):
-    """Applies the silence limit to an agent that has completed (A1)."""
-
     def disarm(self) -> None:
         """Disarm nothing."""
 
@@ -155,25 +159,22 @@ class SilenceLimitAfterCompletionDefect(Watchdog):
         return due
 
 
+@breaks("A8", "counts every byte as progress")
 class BytesAreProgressInRunDefect(Watchdog):
-    """Counts every byte as progress (A8)."""
-
     def note_activity(self, now: int, stream: str, size: int) -> None:
         super().note_activity(now, stream, size)
         self.note_progress(now)
 
 
+@breaks("P1", "has no limit on the time of a prompt")
 class PromptTimeHasNoLimitDefect(TurnWatchdog):
-    """Has no limit on the time of a prompt (P1)."""
-
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
         self.limits["prompt_timeout"] = None
 
 
+@breaks("P2", "moves the deadline at no progress")
 class ProgressMovesNoDeadlineDefect(TurnWatchdog):
-    """Moves the deadline at no progress (P2)."""
-
     def note_progress(self, now: int) -> None:
         kept = self.deadlines.get("prompt_timeout")
         super().note_progress(now)
@@ -181,16 +182,14 @@ class ProgressMovesNoDeadlineDefect(TurnWatchdog):
             self.deadlines["prompt_timeout"] = kept
 
 
+@breaks("A4", "times out though progress waits to be read")
 class TimerIgnoresUnreadProgressDefect(TurnWatchdog):
-    """Times out though progress waits to be read (A4)."""
-
     def _move_deadlines(self, now: int, *names: str) -> None:
         super()._move_deadlines(now, *(name for name in names if self.deadlines.get(name, now + 1) > now))
 
 
+@breaks("P2", "counts every byte of a turn as progress")
 class BytesAreProgressInTurnDefect(TurnWatchdog):
-    """Counts every byte of a turn as progress (P2)."""
-
     def note_activity(self, now: int, stream: str, size: int) -> None:
         super().note_activity(now, stream, size)
         self.note_progress(now)
@@ -205,9 +204,12 @@ class StreamEndIsProgressDefect(TurnWatchdog):
         self.note_progress(now)
 
 
+@breaks(
+    "A5",
+    "treats the end of stdout as the exit",
+    harmless="No answer can come on a closed stdout, and the turn is not reported as completed.",
+)
 class StdoutEndIsAgentExitDefect(TurnWatchdog):
-    """Treats the end of stdout as the exit (A5)."""
-
     def note_stream_end(self, now: int, stream: str) -> None:
         super().note_stream_end(now, stream)
         if stream == "stdout" and self.deadlines:
@@ -220,9 +222,8 @@ class StdoutEndIsAgentExitDefect(TurnWatchdog):
         return "it has gone" if name == "stdout" else super().explain_expiry(name, now)
 
 
+@breaks("P2", "times out while the caller owes an answer")
 class TimeRunsDuringQuestionDefect(TurnWatchdog):
-    """Times out while the caller owes an answer (P2)."""
-
     def pause_progress_limits(self) -> None:
         """Change nothing."""
 
@@ -230,24 +231,21 @@ class TimeRunsDuringQuestionDefect(TurnWatchdog):
         """Change nothing."""
 
 
+@breaks("P2", "has no deadline after a question was asked")
 class QuestionRemovesDeadlineDefect(TurnWatchdog):
-    """Has no deadline after a question was asked (P2)."""
-
     def resume_progress_limits(self, now: int) -> None:
         """Change nothing."""
 
 
+@breaks("P2", "restarts a resting deadline when the agent says something")
 class WordsRestartPausedDeadlineDefect(TurnWatchdog):
-    """Restarts a resting deadline when the agent says something (P2)."""
-
     def note_progress(self, now: int) -> None:
         super().note_progress(now)
         self.resume_progress_limits(now)
 
 
+@breaks("A1", "counts bytes that are no event as silence")
 class NoiseIsNoActivityDefect(TurnWatchdog):
-    """Counts bytes that are no event as silence (A1)."""
-
     def note_activity(self, now: int, stream: str, size: int) -> None:
         """Change nothing."""
 
@@ -256,17 +254,15 @@ class NoiseIsNoActivityDefect(TurnWatchdog):
         super().note_activity(now, "", 0)
 
 
+@breaks("A1", "keeps a run's limit on silence in sessions")
 class SessionUsesRunSilenceLimitDefect(TurnWatchdog):
-    """Keeps a run's limit on silence in sessions (A1)."""
-
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
         self.limits["inactivity_timeout"] = self.limits["inactivity_timeout"] or 120 * _SECOND_NS
 
 
+@breaks("A1", "counts the silence before a turn")
 class SilenceCountsBeforeTurnDefect(TurnWatchdog):
-    """Counts the silence before a turn (A1)."""
-
     def start(self, now: int) -> None:
         last = self.last_activity
         super().start(now)
@@ -274,25 +270,22 @@ class SilenceCountsBeforeTurnDefect(TurnWatchdog):
             self.deadlines[self.silence] += last - now
 
 
+@breaks("A1", "has no limit on the silence of a turn")
 class TurnSilenceHasNoLimitDefect(TurnWatchdog):
-    """Has no limit on the silence of a turn (A1)."""
-
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
         self.limits["inactivity_timeout"] = None
 
 
+@breaks("A2", "lets a turn that prints run for ever")
 class TurnHasNoMaxRuntimeDefect(TurnWatchdog):
-    """Lets a turn that prints run for ever (A2)."""
-
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
         self.limits["max_runtime"] = None
 
 
+@breaks("A2", "counts a turn's runtime from the first prompt")
 class TurnRuntimeSpansSessionDefect(TurnWatchdog):
-    """Counts a turn's runtime from the first prompt (A2)."""
-
     first: int | None = None
 
     def start(self, now: int) -> None:
@@ -302,9 +295,12 @@ class TurnRuntimeSpansSessionDefect(TurnWatchdog):
             self.deadlines["max_runtime"] += self.first - now
 
 
+@breaks(
+    "A8",
+    "has no limit on a turn without progress except prompt_timeout",
+    harmless="The turn is cancelled later, by prompt_timeout.",
+)
 class TurnStallHasNoLimitDefect(TurnWatchdog):
-    """Has no limit on a turn without progress except prompt_timeout (A8)."""
-
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
         self.limits["progress_timeout"] = None

@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 from pytest_agentproc.reference._bundled_scenarios import BundledScenario, read_bundled_scenarios
-from pytest_agentproc.reference._entries import Example, ReferenceEntry, find_entries, list_entries
+from pytest_agentproc.reference._dangers import DANGERS, Danger, find_reason, find_trials, list_agents
+from pytest_agentproc.reference._entries import Example, ReferenceEntry, find_entries, find_meanings, list_entries
 from pytest_agentproc.reference._entry_text import (
     find_page,
     format_as_markdown,
@@ -16,13 +17,19 @@ from pytest_agentproc.reference._entry_text import (
 )
 
 __all__ = [
+    "DANGERS",
     "BundledScenario",
+    "Danger",
     "Example",
     "ReferenceEntry",
     "find_entries",
+    "find_meanings",
     "find_page",
+    "find_reason",
+    "find_trials",
     "format_as_markdown",
     "format_for_terminal",
+    "list_agents",
     "list_entries",
     "make_heading_anchor",
     "read_bundled_scenarios",

@@ -26,6 +26,7 @@ class BundledScenario(NamedTuple):
         level: how much its checks count.
         covers: its rules.
         catches: its defects.
+        agent: the dialect and mode of its agent; of several sessions, and of an example of the reference, empty.
         text: the whole file.
     """
 
@@ -34,6 +35,7 @@ class BundledScenario(NamedTuple):
     level: str
     covers: tuple[str, ...]
     catches: tuple[str, ...]
+    agent: str
     text: str
 
 
@@ -42,7 +44,13 @@ def read_bundled_scenarios() -> tuple[BundledScenario, ...]:
     """Read every bundled scenario; a file for several agents counts once for each of them."""
     return tuple(
         BundledScenario(
-            scenario.id, scenario.claim, scenario.level, scenario.covers, tuple(scenario.catches), scenario.text
+            scenario.id,
+            scenario.claim,
+            scenario.level,
+            scenario.covers,
+            tuple(scenario.catches),
+            f"{scenario.dialect} {scenario.mode}".strip(),
+            scenario.text,
         )
         for file in list_corpus_files()
         for scenario in load_for_each_agent(file)
@@ -57,7 +65,7 @@ def choose_excerpts() -> dict[tuple[int, str], tuple[str, str]]:
     an empty text for any value. Short excerpts of short files are best, and an empty list shows nothing.
     """
     examples = [
-        BundledScenario("", "", "", (), (), file.read_text("utf-8"))
+        BundledScenario("", "", "", (), (), "", file.read_text("utf-8"))
         for file in sorted(_FOLDER_OF_THIS_MODULE.glob(f"*{SCENARIO_FILE_SUFFIX}"))
     ]
     files = {example.text: example for example in (*examples, *reversed(read_bundled_scenarios()))}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import re
+import signal
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -17,11 +17,15 @@ from pytest_agentproc.verdict import VERDICT_TEXTS, Verdict
 from pytest_agentproc.vocabulary import (
     BUG_FAMILIES,
     LEVEL_TEXTS,
+    LIMIT_TEXTS,
     LIMITS_IN_BYTES,
     LIMITS_THAT_ARE_LISTS,
     OUTCOME_TEXTS,
     RULES,
+    SIGNAL_NUMBER_BY_NAME,
+    SIGNAL_TEXTS,
     Policy,
+    list_remedies,
 )
 
 if TYPE_CHECKING:
@@ -76,6 +80,7 @@ def list_entries() -> tuple[ReferenceEntry, ...]:
         *_list_verdict_entries(),
         *_list_level_entries(),
         *_list_key_entries(),
+        *_list_signal_entries(),
         *_list_defect_entries(),
         *_list_family_entries(),
     )
@@ -85,17 +90,41 @@ def find_entries(word: str) -> tuple[list[ReferenceEntry], list[str]]:
     """Find the entries of a word; if there is none, the names that it may mean.
 
     Small and capital letters are the same. The last part of a name is enough: `elapsed` finds `turns: elapsed`, too.
+    A signal may have its SIG.
     """
     known = list_entries()
     wanted = _normalize_name(word)
-    found = [entry for entry in known if wanted == _normalize_name(entry.name)]
+    found = [entry for entry in known if wanted in _list_own_names(entry)]
     found += [
         entry for entry in known if wanted == _normalize_name(entry.name.rpartition(": ")[2]) and entry not in found
     ]
+    return found, [] if found else _find_near_names(wanted, known)
+
+
+def _list_own_names(entry: ReferenceEntry) -> tuple[str, ...]:
+    name = _normalize_name(entry.name)
+    return (name, f"sig{name}") if entry.kind == "signal" else (name,)
+
+
+def _find_near_names(wanted: str, known: tuple[ReferenceEntry, ...]) -> list[str]:
+    """Give the names that have the word in them, then those that are spelled like it, whole or in their last part."""
     names = {_normalize_name(entry.name): entry.name for entry in known}
-    near = [] if found else [name for plain, name in names.items() if len(wanted) > 1 and wanted in plain.split()]
-    near += [] if found else [names[plain] for plain in get_close_matches(wanted, names, 3)]
-    return found, [*dict.fromkeys(near)][:5]
+    names |= {_normalize_name(entry.name.rpartition(": ")[2]): entry.name for entry in known if ": " in entry.name}
+    near = [name for plain, name in names.items() if len(wanted) > 1 and wanted in plain.split()]
+    near += [names[plain] for plain in get_close_matches(wanted, names, 3)]
+    return [*dict.fromkeys(near)][:5]
+
+
+def find_meanings(word: str) -> list[str]:
+    """Say what to write for a word of other tools, once for each kind of word that it may be."""
+    found = list_remedies(word, _KINDS_WITH_MEANINGS).items()
+    return [
+        says if kind == "note" else f"as {'an' if kind[0] in 'aeiou' else 'a'} {kind}: {says}" for kind, says in found
+    ]
+
+
+_KINDS_WITH_MEANINGS = ("note", "step", "limit", "expect key", "outcome", "verdict", "level", "drive item", "file key")
+"""The kinds of words that are explained, of those in the table of synonyms; the others are keys of one mapping."""
 
 
 def _normalize_name(name: str) -> str:
@@ -152,15 +181,15 @@ def _find_example(keys: list[Key], value: str = "") -> Example:
     return Example(text=text, commands=(f"agentproc run {quote(scenario)}",) if scenario else ())
 
 
-_SCENARIO_THAT_COMPLETES, _SCENARIO_THAT_IS_INACTIVE = "exits-3-after-a-good-result", "silent-past-the-limit"
+_SCENARIO_THAT_COMPLETES, _SCENARIO_THAT_IS_INACTIVE = "claude-exits-1-after-a-good-result", "silent-past-the-limit"
 _EXAMPLE_CORPUS_COMMAND = "pytest --agentproc-corpus -k lingers-and-ignores-term"
 _EXAMPLE_OF_RAISING_SUPERVISOR = '''\
 import subprocess
 
 
 def supervise(request):
-    """Raise CalledProcessError for an agent that exits with 3."""
-    subprocess.run(request.argv, env=request.env, check=True)
+    """Raise CalledProcessError for an agent that exits with 1."""
+    subprocess.run(request.argv, env=request.env, stdin=subprocess.DEVNULL, check=True)
 '''
 _EXAMPLES_BY_VERDICT = {
     Verdict.KIT_ERROR: Example(commands=(f"{_EXAMPLE_CORPUS_COMMAND} --agentproc-repeat=2",)),
@@ -216,7 +245,7 @@ def _list_key_entries() -> Iterator[ReferenceEntry]:
         for key in table.keys:
             name = f"{table.path}: {key.name}" if table.path else key.name
             facts = _list_limit_facts(key) if table.kind == "limit" else _list_key_facts(key)
-            says = _read_limit_texts()[key.name] if table.kind == "limit" else key.doc
+            says = LIMIT_TEXTS[key.name] if table.kind == "limit" else key.doc
             yield ReferenceEntry(
                 kind=table.kind, name=name, says=_make_sentence(says), facts=facts, example=_find_example([key])
             )
@@ -225,15 +254,15 @@ def _list_key_entries() -> Iterator[ReferenceEntry]:
 def _list_key_facts(key: Key) -> tuple[tuple[str, str], ...]:
     also = getattr(key, "also", None)
     beside = f", and beside it `{also.name}:` {also.kind.label}" if also is not None else ""
-    return (("Value", f"{key.kind.label}{beside}"),)
+    return (("Value", f"{key.kind.label}{beside}"), *getattr(key.kind, "meanings", ()))
 
 
 def _list_limit_facts(key: Key) -> tuple[tuple[str, str], ...]:
     value = getattr(Policy(), key.name)
     if key.name in LIMITS_THAT_ARE_LISTS:
-        default = "none"
+        default = "[]"
     elif value is None:
-        default = "off"
+        default = "none"
     elif isinstance(value, str):
         default = value
     else:
@@ -241,11 +270,15 @@ def _list_limit_facts(key: Key) -> tuple[tuple[str, str], ...]:
     return (("Value", key.kind.label), ("Default of the reference supervisor", default))
 
 
-def _read_limit_texts() -> dict[str, str]:
-    """Read what the docstring of `Policy` says of each limit."""
-    [listed] = re.findall(r"Args:\n(.*?)\n\n", inspect.cleandoc(Policy.__doc__ or "") + "\n\n", re.DOTALL)
-    found = re.findall(r"^    (\w+): (.*?)(?=^    \w+: |\Z)", listed, re.DOTALL | re.MULTILINE)
-    return {name: " ".join(text.split()) for name, text in found}
+def _list_signal_entries() -> Iterator[ReferenceEntry]:
+    keys = [key for table in list_key_tables() if table.kind == "step" for key in table.keys]
+    users = [key for key in keys if key.name in ("signal", "die")]
+    for name, says in SIGNAL_TEXTS.items():
+        number = SIGNAL_NUMBER_BY_NAME.get(name, getattr(signal, f"SIG{name}", None))
+        facts = (("Number", str(int(number)) if number is not None else ""),)
+        yield ReferenceEntry(
+            kind="signal", name=name, says=says, facts=_drop_empty_facts(facts), example=_find_example(users, name)
+        )
 
 
 def _list_defect_entries() -> Iterator[ReferenceEntry]:
@@ -256,10 +289,14 @@ def _list_defect_entries() -> Iterator[ReferenceEntry]:
                 bundled_scenario, shown.get(name, bundled_scenario), key=lambda scenario: len(scenario.text)
             )
     for name, defect in DEFECTS.items():
-        facts = (("Rule", f"{defect.breaks}: {RULES[defect.breaks].demands}"),)
+        facts = (
+            ("Rule", f"{defect.breaks}: {RULES[defect.breaks].demands}"),
+            ("Why it fails no must", defect.harmless),
+            ("Runs or sessions", defect.one_kind),
+        )
         example = Example(commands=(f"agentproc run {quote(shown[name].id)} --defect {name}",) if name in shown else ())
         says = _make_sentence(f"a supervisor with this defect {defect.story}")
-        yield ReferenceEntry(kind="defect", name=name, says=says, facts=facts, example=example)
+        yield ReferenceEntry(kind="defect", name=name, says=says, facts=_drop_empty_facts(facts), example=example)
 
 
 def _list_family_entries() -> Iterator[ReferenceEntry]:

@@ -19,6 +19,7 @@ _PAGE_BY_ENTRY_KIND = {
     "expect key": "expect",
     "drive item": "drive",
     "file key": "scenarios",
+    "signal": "signals",
     "defect": "defects",
     "bug family": "bug-families",
 }

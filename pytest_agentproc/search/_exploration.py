@@ -24,7 +24,8 @@ from pytest_agentproc.verdict import Verdict, find_instants, judge_play, replace
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pytest_agentproc.harness import PlayResult, ScenarioRunner
+    from pytest_agentproc.harness import ScenarioRunner
+    from pytest_agentproc.plays import PlayResult
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import Subject
 

@@ -13,7 +13,8 @@ from pytest_agentproc.search._invariants import find_broken_invariant
 from pytest_agentproc.verdict import Verdict, are_plays_alike, find_first_difference, judge_play
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import PlayResult, ScenarioRunner
+    from pytest_agentproc.harness import ScenarioRunner
+    from pytest_agentproc.plays import PlayResult
     from pytest_agentproc.scenario import OpenValueChoice, Scenario
     from pytest_agentproc.verdict import CheckRow
     from pytest_agentproc.vocabulary import Subject

@@ -11,7 +11,7 @@ from pytest_agentproc.verdict import find_returned_at, list_leaks
 from pytest_agentproc.vocabulary import Outcome
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import PlayResult
+    from pytest_agentproc.plays import PlayResult
     from pytest_agentproc.record import Record
     from pytest_agentproc.vocabulary import RunReport
 

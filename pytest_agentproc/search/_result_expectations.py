@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.scenario import quote_yaml_text
 from pytest_agentproc.search._draws import format_exact_time
 from pytest_agentproc.verdict import find_returned_at, list_signals
 from pytest_agentproc.vocabulary import Outcome
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import PlayResult
+    from pytest_agentproc.plays import PlayResult
     from pytest_agentproc.record import Record
     from pytest_agentproc.vocabulary import RunReport
 
@@ -108,4 +109,4 @@ def _format_inline(value: Any) -> str:
         return "[" + ", ".join(map(_format_inline, value)) + "]"
     if isinstance(value, str) and value.replace("_", "").isalnum() and value.isascii():
         return value if value not in ("true", "false", "null") else json.dumps(value)
-    return json.dumps(value, ensure_ascii=False)
+    return quote_yaml_text(value) if isinstance(value, str) else json.dumps(value)

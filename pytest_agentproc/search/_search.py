@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from bisect import bisect
 from dataclasses import replace
-from time import monotonic
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.harness import ScenarioRunner, run_in_model
+from pytest_agentproc.originals import monotonic
 from pytest_agentproc.scenario import NotApplicable, OpenValueChoice, Scenario, loads
 from pytest_agentproc.search._draws import find_smallest_failure
 from pytest_agentproc.search._finding import FailingSetting, find_unmet_check
@@ -21,7 +21,7 @@ from pytest_agentproc.search._trials import ScenarioSettings, SearchResult, Tria
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.harness import PlayResult
+    from pytest_agentproc.plays import PlayResult
     from pytest_agentproc.vocabulary import Subject
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pytest_agentproc.harness import ScenarioRunner, run_in_model
+from pytest_agentproc.originals import monotonic
 from pytest_agentproc.search._draws import SearchTimeOver
 from pytest_agentproc.subjects import ReferenceSupervisor
 from pytest_agentproc.vocabulary import Policy, list_time_names
@@ -15,7 +15,7 @@ from pytest_agentproc.vocabulary import Policy, list_time_names
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pytest_agentproc.harness import PlayResult
+    from pytest_agentproc.plays import PlayResult
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.search._finding import FailingSetting
     from pytest_agentproc.vocabulary import LimitsRequest, Subject

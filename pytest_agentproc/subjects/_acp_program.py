@@ -7,6 +7,7 @@ terminals are refused at once, so that the program never waits for them.
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import tempfile
@@ -22,6 +23,7 @@ from pytest_agentproc.subjects._client import Client
 from pytest_agentproc.subjects._command import (
     Command,
     OutputStream,
+    end_with_caller,
     make_placeholder_values,
     make_run_folder,
     record_end,
@@ -99,6 +101,7 @@ class _AcpEditorClient(Client):
         self.stack.callback(self._group.cancel_scope.cancel)
         for task in (self._stderr.read_until_cancelled, self._read_messages, self._wait_for_end):
             self._group.start_soon(task)
+        self._group.start_soon(end_with_caller, self.order, self._pid, self._close_stdin)
         try:
             initialized = await self._send_request("initialize", {"protocolVersion": 1, "clientCapabilities": {}})
             self._session = await self._open_session(initialized.get("agentCapabilities"))
@@ -142,7 +145,8 @@ class _AcpEditorClient(Client):
         """
         self._close_stdin()
         limits, scale = self.order.policy.nanoseconds(), self.order.scale
-        close, kill, leftover = (limits[f"{name}_grace"] or 0 for name in ("close", "kill", "leftover_kill"))
+        graces = (limits[f"{name}_grace"] for name in ("close", "kill", "leftover_kill"))
+        close, kill, leftover = (math.inf if grace is None else grace for grace in graces)
         for grace, number in (
             (close + kill + leftover + NANOSECONDS_PER_SECOND, signal.SIGTERM),
             (kill + NANOSECONDS_PER_SECOND, signal.SIGKILL),

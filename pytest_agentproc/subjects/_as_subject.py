@@ -7,9 +7,11 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import UsageError
+from pytest_agentproc.foreign import is_exit_of_pytest
 from pytest_agentproc.subjects._checked_subject import CheckedSubject
 from pytest_agentproc.subjects._function import Function
 from pytest_agentproc.subjects._reference import ReferenceSupervisor
+from pytest_agentproc.subjects._report_reading import describe_type
 
 if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Subject
@@ -27,8 +29,22 @@ def as_subject(thing: Any) -> Subject:
             `Function(it)`.
 
     Raises:
-        UsageError: it is none of these; the text says what it lacks.
+        UsageError: it is none of these; the text says what it lacks, or what it raised.
     """
+    try:
+        return _convert_to_subject(thing)
+    except UsageError:
+        raise
+    except Exception as error:  # it is theirs, whatever it is: a proxy, for example, raises at any look
+        if is_exit_of_pytest(error):
+            raise
+        raise UsageError(
+            f"{describe_type(thing)} is no subject, a look at it raised {type(error).__name__}: {error}",
+            _HOW_TO_GIVE_A_SUBJECT,
+        ) from error
+
+
+def _convert_to_subject(thing: Any) -> Subject:
     if inspect.isclass(thing) or (
         _is_function_or_partial(thing) and not _can_take_arguments(thing, 1) and _can_take_arguments(thing, 0)
     ):
@@ -41,9 +57,7 @@ def as_subject(thing: Any) -> Subject:
     if callable(thing) and {"policy", "run"} <= set(missing):
         return Function(thing)
     if missing:
-        raise UsageError(
-            f"{_describe_type(thing)} is no subject, it lacks {', '.join(missing)}", _HOW_TO_GIVE_A_SUBJECT
-        )
+        raise UsageError(f"{describe_type(thing)} is no subject, it lacks {', '.join(missing)}", _HOW_TO_GIVE_A_SUBJECT)
     if not isinstance(thing.name, str) or not thing.name or "," in thing.name:
         raise UsageError(f"its name is {thing.name!r}", "give it a text without a comma")
     for name in ("policy", "run"):
@@ -52,10 +66,6 @@ def as_subject(thing: Any) -> Subject:
     if not _can_take_arguments(thing.policy, 1):
         raise UsageError("its policy does not take one argument, the request for limits", _HOW_TO_GIVE_A_SUBJECT)
     return thing if isinstance(thing, ReferenceSupervisor | Function | CheckedSubject) else CheckedSubject(thing)
-
-
-def _describe_type(thing: Any) -> str:
-    return f"a {type(thing).__name__}"
 
 
 def _is_function_or_partial(thing: Any) -> bool:
@@ -81,6 +91,8 @@ def _call_subject_factory(factory: Any) -> Any:
     except UsageError:
         raise
     except Exception as error:
+        if is_exit_of_pytest(error):
+            raise
         raise UsageError(f"{name}() raised {type(error).__name__}: {error}", "") from error
     if inspect.isawaitable(subject):
         getattr(subject, "close", lambda: None)()

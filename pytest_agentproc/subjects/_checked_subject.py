@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pytest_agentproc.errors import AdapterError, ClockError, Declined, KitError, SubjectError, SupervisorCrash
 from pytest_agentproc.files import shorten_path
+from pytest_agentproc.foreign import find_exit_of_pytest, find_module_name, is_exit_of_pytest, unwrap_function
 from pytest_agentproc.subjects._limit_statements import make_policy
-from pytest_agentproc.subjects._report_reading import read_answer
+from pytest_agentproc.subjects._report_reading import describe_type, read_answer
 from pytest_agentproc.vocabulary import Policy
 
 if TYPE_CHECKING:
@@ -94,9 +95,11 @@ def ask_for_limits(policy: Callable[[], Any]) -> Policy:
     except (AdapterError, Declined):
         raise
     except Exception as error:
+        if is_exit_of_pytest(error):
+            raise
         raise AdapterError(f"asked for its limits, it {_describe_error(error)}") from error
     if not isinstance(limits, Policy):
-        raise AdapterError(f"asked for its limits, it gave a {type(limits).__name__}\ngive Policy.for_dialect(dialect)")
+        raise AdapterError(f"asked for its limits, it gave {describe_type(limits)}\ngive Policy.for_dialect(dialect)")
     return limits
 
 
@@ -113,7 +116,7 @@ async def call_supervisor(
     Raises:
         AdapterError: the function returned no valid answer.
         SupervisorCrash: the function raised.
-        Declined: it was raised, alone or in groups.
+        Declined: it was raised, alone or in groups; so is the exception of `pytest.exit`.
     """
     try:
         given = await _require_awaitable(supervise(order))
@@ -131,8 +134,13 @@ async def call_supervisor(
     return read_answer(given, order.scale)
 
 
-def unwrap_adapter_error(error: BaseException) -> Declined | AdapterError | None:
-    """Give what an adapter says of itself: the exception, or the first of a group of such; None: it is another."""
+def unwrap_adapter_error(error: BaseException) -> BaseException | None:
+    """Give its `pytest.exit`, or what an adapter says of itself: the exception, or the first of a group of such.
+
+    None: it is another exception.
+    """
+    if (exit_of_session := find_exit_of_pytest(error)) is not None:
+        return exit_of_session
     kinds = (Declined, AdapterError)
     while isinstance(error, BaseExceptionGroup) and error.split(kinds)[1] is None:
         error = error.exceptions[0]
@@ -142,15 +150,15 @@ def unwrap_adapter_error(error: BaseException) -> Declined | AdapterError | None
 def _require_awaitable(given: Any) -> Awaitable[Any]:
     if hasattr(given, "__await__"):
         return cast("Awaitable[Any]", given)
-    raise AdapterError(f"its run gave a {type(given).__name__} at once\nmake it `async def run(self, order)`")
+    raise AdapterError(f"its run gave {describe_type(given)} at once\nmake it `async def run(self, order)`")
 
 
 def find_adapter_module(thing: Any) -> str:
     """Name the module in which an adapter is defined: that of a class, or of the function in partials and wrappers."""
     while isinstance(thing, functools.partial):
         thing = thing.func
-    thing = inspect.unwrap(thing)
-    return str(thing.__module__ if inspect.isroutine(thing) or inspect.isclass(thing) else type(thing).__module__)
+    thing = unwrap_function(thing)
+    return find_module_name(thing if inspect.isroutine(thing) or inspect.isclass(thing) else type(thing))
 
 
 def _make_supervisor_crash(error: BaseException, adapter: str) -> SupervisorCrash:

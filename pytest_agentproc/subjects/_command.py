@@ -7,9 +7,11 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +31,7 @@ from pytest_agentproc.subjects._program_report import ProgramEnd, parse_field_so
 from pytest_agentproc.subjects._report_reading import read_answer
 from pytest_agentproc.vocabulary import (
     LIMITS_IN_SECONDS,
-    LIMITS_THAT_MAY_BE_OFF,
+    LIMITS_OFF_IF_UNSTATED,
     NANOSECONDS_PER_SECOND,
     LimitsRequest,
     Policy,
@@ -40,7 +42,7 @@ from pytest_agentproc.vocabulary import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Coroutine, Iterable, Sequence
 
 
 _PLACEHOLDER_PATTERN = re.compile(r"\{([a-z_]+)\}")
@@ -51,6 +53,7 @@ _EXAMPLE_OF_A_COMMAND = (
 )
 
 _MAX_EXIT_CODE = 255
+_STDIN_DESCRIPTOR = 0
 _MAX_OUTPUT_BYTES = 64 * 1024**2
 """So many bytes a file may have in which it says how it ended, and so many it may print on a stream."""
 _BYTES_PER_READ = 1 << 16
@@ -86,7 +89,8 @@ class Command:
     empty at first, `{here}` for the folder where the command runs, and the name of a limit, such as
     `{inactivity_timeout}`, for that limit in seconds: the scenario's, the stated one, or a default. In real time it is
     divided already, and `{scale}` is the number by which durations are divided; without it a program with limits of its
-    own is played at scale 1. Its stdin is the prompt if the agent's is, or with `prompt_on_stdin`, and else empty.
+    own is played at scale 1. Its stdin is the prompt if the agent's is, or with `prompt_on_stdin`. Else it inherits
+    the stdin of this process, which is an open pipe without data while a scenario is played.
 
     Args:
         argv: its command.
@@ -109,8 +113,8 @@ class Command:
         on_path: whether it starts the agent by its name on PATH (`claude`, `pi`, `codex`, `gemini`; else `agent`).
         cwd: where it runs; None: where this process does.
 
-    A limit that can be switched off, and that it is neither given nor keeps, it does not have. Any other of these is
-    unstated; see `Function`.
+    A limit of `vocabulary.LIMITS_OFF_IF_UNSTATED` that it is neither given nor keeps, it does not have. Any other of
+    these is unstated; see `Function`.
 
     Raises:
         UsageError: no command, no `{agent}` in it, a word in braces that stands for nothing or has no value, or a
@@ -202,7 +206,7 @@ class Command:
     def policy(self, request: LimitsRequest) -> Policy:
         """Take the limits that it can be given; of the others it has the limits that it keeps by itself."""
         default = Policy.for_dialect(request.dialect)
-        limits: dict[str, Any] = {name: None for name in LIMITS_THAT_MAY_BE_OFF if name not in self._told}
+        limits: dict[str, Any] = {name: None for name in LIMITS_OFF_IF_UNSTATED if name not in self._told}
         limits |= {
             name: _DEFAULT_SECONDS_OF_PLACEHOLDERS.get(name, getattr(default, name)) for name in self._told
         } | self._limits
@@ -236,12 +240,25 @@ class Command:
         keeper = order.keeper
         self.require_no_real_agent(order)
         start = self.make_start_arguments(order, make_placeholder_values(order, folder, self.working_folder))
-        with tempfile.TemporaryFile() as given, OutputStream("stdout") as told, OutputStream("stderr") as rest:
+        with (
+            tempfile.TemporaryFile() as given,
+            OutputStream("stdout") as told,
+            OutputStream("stderr") as rest,
+            ExitStack() as ends,
+            ExitStack() as held,
+        ):
             is_given = self._prompt_on_stdin or order.prompt_by == "stdin"
-            given.write(order.prompt.encode() if is_given else b"")
+            given.write(order.prompt.encode())
             given.seek(0)
+            stdin = _STDIN_DESCRIPTOR
+            if is_given:
+                stdin = given.fileno()
+            elif order.left is not None:
+                stdin, open_end = os.pipe2(os.O_CLOEXEC)
+                ends.callback(os.close, stdin)
+                held.callback(os.close, open_end)
             try:
-                pid = keeper.start(*start, (given.fileno(), told.given, rest.given))
+                pid = keeper.start(*start, (stdin, told.given, rest.given))
             except OSError as error:
                 if error.errno == errno.E2BIG:
                     raise Declined("the prompt makes its command line too long") from None
@@ -249,7 +266,7 @@ class Command:
                     f"{error.filename} could not be started: {error.strerror}\n{_HOW_TO_NAME_AN_EXECUTABLE}"
                 ) from None
             try:
-                await _wait_for_end(pid, (told, rest))
+                await _wait_for_end(pid, (told, rest), partial(end_with_caller, order, pid, held.close))
             except anyio.get_cancelled_exc_class():
                 # The traceback that explains why a supervisor hangs is often on its stderr.
                 rest.read_available()
@@ -340,8 +357,10 @@ class OutputStream:
                     raise AdapterError(f"{excess}\nhave it print less there")
 
 
-async def _wait_for_end(pid: int, streams: Sequence[OutputStream]) -> None:
-    """Wait for the end of a program, and take what it prints.
+async def _wait_for_end(
+    pid: int, streams: Sequence[OutputStream], end_with_caller: Callable[[], Coroutine[Any, Any, None]]
+) -> None:
+    """Wait for the end of a program, and take what it prints; its caller may end it.
 
     Raises:
         AdapterError: it printed more on a stream than anybody reads.
@@ -351,6 +370,7 @@ async def _wait_for_end(pid: int, streams: Sequence[OutputStream]) -> None:
         async with anyio.create_task_group() as group:
             for stream in streams:
                 group.start_soon(stream.read_until_cancelled)
+            group.start_soon(end_with_caller)
             await anyio.wait_readable(pidfd)
             group.cancel_scope.cancel()
     except ExceptionGroup as errors:
@@ -359,6 +379,26 @@ async def _wait_for_end(pid: int, streams: Sequence[OutputStream]) -> None:
         os.close(pidfd)
     for stream in streams:
         stream.read_available()
+
+
+async def end_with_caller(order: RunRequest, pid: int, end_stdin: Callable[[], None]) -> None:
+    """End a program at the instant at which its caller goes away and takes it along; see `RunRequest.left`.
+
+    Args:
+        order: the order of the program.
+        pid: the program, which leads a session and is not reaped.
+        end_stdin: ends its stdin.
+    """
+    if order.left is None:
+        return
+    wait = (order.left.at or order.left.after or 0) - order.clock.instant()
+    await anyio.sleep(max(0, wait) / NANOSECONDS_PER_SECOND / order.scale)
+    order.trace(order.clock.instant(), "m", order.left.show())
+    if order.left.value == "kill":
+        os.kill(pid, signal.SIGKILL)
+    else:
+        os.killpg(pid, signal.SIGHUP)  # as the kernel does for the processes of a terminal
+        end_stdin()
 
 
 def record_end(order: RunRequest, status: int, stderr: str) -> None:

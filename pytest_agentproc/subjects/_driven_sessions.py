@@ -2,14 +2,15 @@
 
 The session of a client begins in `starting`. It becomes `ready` (`start` has returned) or `failed` (it raised). Then it
 changes between `prompting` and `ready`, and ends in `closed`. One prompt is sent at a time, and the others wait here.
-That is no ability of the client, so it has no `queue`.
+That is no ability of the client, so it has no `queue`. Nor is a client told of anything while it is in `start`: the
+record notes a cancel or a close that comes then as `untold`, and the scenario does not apply.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 
@@ -18,6 +19,7 @@ from pytest_agentproc.subjects._checked_subject import find_adapter_module, unwr
 from pytest_agentproc.subjects._client import Client
 from pytest_agentproc.subjects._function import Function, copy_without_scale_tracking
 from pytest_agentproc.subjects._limit_statements import require_limits, require_limits_function
+from pytest_agentproc.subjects._report_reading import describe_type
 from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND, Caller, CallerRole
 
 if TYPE_CHECKING:
@@ -48,6 +50,8 @@ class Driven(Function):
         limits: see `Function`, also of what a client does with them in real time; a `restart_backoff` that is not named
             is 0, a new agent for the next prompt, if any; None: a session without its agent is of no more use.
         dialects: see `Function`.
+        cancellable: whether its session may be cancelled and then leaves no process; see `Function`. The contexts that
+            the client entered are left then; `close` is not called.
         outcomes: see `Function`.
         first_signal: see `Function`.
         cannot: what else it cannot do; see `Function`. Of `CAPABILITIES` a client has prompt, cancel, close and
@@ -64,6 +68,7 @@ class Driven(Function):
         name: str | None = None,
         limits: StatedLimits | None = None,
         dialects: Iterable[str | Dialect] | str | None = None,
+        cancellable: bool | Literal["task"] | None = None,
         cannot: Iterable[str] = (),
         outcomes: Iterable[str] = (),
         first_signal: str = "TERM",
@@ -76,7 +81,7 @@ class Driven(Function):
         else:
             limits = {"restart_backoff": 0, **require_limits({} if limits is None else limits)}
         fields: dict[str, Any] = {"name": name or client.__name__, "limits": limits, "dialects": dialects}
-        fields |= {"cannot": cannot, "outcomes": outcomes, "first_signal": first_signal}
+        fields |= {"cancellable": cancellable, "cannot": cannot, "outcomes": outcomes, "first_signal": first_signal}
         super().__init__(
             self._run_session, sessions=(*ACTIONS_OF_DRIVEN_CLIENTS, *client.continues), runs=False, **fields
         )
@@ -108,8 +113,10 @@ class SessionDriver:
         self._turns: dict[int, dict[str, Any]] = {}
         self._cancelled: set[int] = set()
         self._answers: dict[int, anyio.Event] = {}
+        self._is_starting = True
         self._is_started = False
         self._is_closed = False
+        self._closed_at: int | None = None
 
     async def run(self) -> dict[str, Any]:
         """Hold the session, have its client do what the caller wants, and say what its turns came to."""
@@ -137,19 +144,23 @@ class SessionDriver:
             self._answers[action.value].set()
         elif action.kind == "close":
             self._is_closed = True
+            if self._is_starting:
+                self._closed_at = self._read_clock()
+                self._record(untold="close")
         elif action.kind == "cancel":
             self._cancel(action.value, group)
         self._wake_waiting_tasks()
 
     def _cancel(self, number: int | None, group: TaskGroup) -> None:
-        """Drop a prompt that waits; cancel a prompt that the client has got."""
+        """Cancel a prompt that the client has got; one that waits for the end of `start` is answered here."""
         asked = len(self._turns) + 1
-        waits = not self._is_started or (number or asked) > asked
-        if number in self._turns or (number is None and waits):
+        if number in self._turns or not (self._is_started or self._is_starting):
             return
         if asked <= len(self._prompts):
-            self._cancelled.add(number or asked)
-        if not waits:
+            self._cancelled.add(asked)
+            if self._is_starting:
+                self._record(untold="cancel")
+        if self._is_started:
             group.start_soon(self._call_client_cancel)
 
     async def _call_client_cancel(self) -> None:
@@ -175,7 +186,7 @@ class SessionDriver:
         """Hold the session open from its start to the caller's close; that the agent is lost by then is no news."""
         try:
             async with self._client.stack:
-                await self._client.start()
+                await self._start_client()
                 self._is_started = True
                 self._notify_caller("status", None, "ready")
                 await self._run_turns_until_close()
@@ -190,6 +201,15 @@ class SessionDriver:
         while len(self._turns) < len(self._prompts):
             self._finish_turn(len(self._turns) + 1, {"outcome": "stopped"})
         self._notify_caller("status", None, "closed")
+
+    async def _start_client(self) -> None:
+        """Have the client start; a close that came at this very instant is not too late for it."""
+        try:
+            await self._client.start()
+        finally:
+            self._is_starting = False
+            if self._closed_at == self._read_clock():
+                self._record(told="close")
 
     async def _fail_all_prompts(self, error: Exception) -> None:
         """Answer every prompt with the error that kept the session from its start."""
@@ -258,6 +278,9 @@ class SessionDriver:
     def _read_clock(self) -> int:
         return int(self._order.clock.instant())
 
+    def _record(self, **fields: str) -> None:
+        self._order.trace(self._read_clock(), "m", {"process": "supervisor", **fields})
+
     def _record_action(self, action: CallerAction) -> None:
         self._order.trace(self._read_clock(), "m", action.show())
 
@@ -268,7 +291,7 @@ def _require_answer_mapping(given: Any) -> Mapping[str, Any]:
     if isinstance(given, Mapping):
         return given
     raise AdapterError(
-        f"its prompt gave a {type(given).__name__}\ngive the name of an outcome, or a mapping of RunReport fields"
+        f"its prompt gave {describe_type(given)}\ngive the name of an outcome, or a mapping of RunReport fields"
     )
 
 

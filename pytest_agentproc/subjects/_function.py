@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import anyio.to_thread
 
 from pytest_agentproc.errors import AdapterError, UsageError
+from pytest_agentproc.foreign import find_code, read_attribute, unwrap_function
 from pytest_agentproc.subjects._checked_subject import ask_for_limits, call_supervisor, find_adapter_module
 from pytest_agentproc.subjects._limit_statements import (
     has_time_limit,
@@ -24,7 +25,7 @@ from pytest_agentproc.subjects._limit_statements import (
     require_limits_function,
     require_outcomes,
 )
-from pytest_agentproc.vocabulary import CAPABILITIES, Dialect, LimitsRequest, Policy, RunRequest
+from pytest_agentproc.vocabulary import CAPABILITIES, REPORTED_EVENT_TEXTS, Dialect, LimitsRequest, Policy, RunRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -59,10 +60,11 @@ class Function:
         name: what the verdict calls it; None: the function's own name.
         limits: the limits that it keeps: names of `Policy` with seconds, bytes or names, whatever a scenario gives; or
             a function that takes a `LimitsRequest` (limits, dialect, mode, is_session) and returns such a mapping, or a
-            whole `Policy`, or raises `Declined`. None as a value: it has no such limit. A limit that is not named and
-            can be switched off it does not have. Any other is unstated: checks that depend on it are not applicable,
-            and say what to state. 0 as `kill_grace`, `linger_kill_grace` or `leftover_kill_grace`: it may kill without
-            TERM there. `host_tools` are those that the host executes: scenarios of others are not applicable.
+            whole `Policy`, or raises `Declined`. None as a value: it has no such limit, and waits for ever. A limit of
+            `vocabulary.LIMITS_OFF_IF_UNSTATED` that is not named it does not have. Any other is unstated: checks that
+            depend on it are not applicable, and say what to state. 0 as `kill_grace`, `linger_kill_grace` or
+            `leftover_kill_grace`: it may kill without TERM there. `host_tools` are those that the host executes:
+            scenarios of others are not applicable.
         sessions: whether it takes orders with a drive; or what the drive may hold, of `vocabulary.CAPABILITIES`, such
             as `["prompt", "cancel"]`. Scenarios with more than that are not applicable.
         runs: whether it takes orders without a drive: agents that get one prompt and end. Scenarios of such agents are
@@ -71,10 +73,10 @@ class Function:
         cancellable: whether it may be cancelled and then leaves no process (T4): True by asyncio's `Task.cancel` and by
             an anyio scope, which cancels at every await; "task" by the former alone. None: it says nothing of that, so
             that scenarios of it are informational.
-        cannot: what it cannot do, of `vocabulary.ABILITIES` ("stdin", "pause", "deny") and `CAPABILITIES`: scenarios
-            that need it are not applicable. "stdin": a one-shot agent is never given its prompt on stdin. "pause": a
-            session is given all prompts at once. "deny": the caller allows everything at once. "argv", "env": it makes
-            its own command line, or environment, so that what the agent is given is not compared with the order.
+        cannot: what it cannot do, of `vocabulary.TEXTS_OF_OTHER_NEEDS` and `CAPABILITIES`: scenarios that need it are
+            not applicable. "stdin": a one-shot agent is never given its prompt on stdin. "pause": a session is given
+            all prompts at once. "deny": the caller allows everything at once. "argv", "env": it makes its own command
+            line, or environment, so that what the agent is given is not compared with the order.
         outcomes: the outcomes that it can tell apart, `completed` and `failed` among them; empty: all. Where a scenario
             expects another one, the most similar one meets it, or `failed`.
         first_signal: with which it begins to end an agent: TERM, INT or HUP. Scenarios then expect this one where they
@@ -116,7 +118,8 @@ class Function:
         self.cannot = require_cannot_words(cannot)
         self.outcomes = require_outcomes(outcomes)
         self.first_signal = require_first_signal(first_signal)
-        actions = CAPABILITIES if isinstance(sessions, bool) else require_actions(sessions)
+        plain = tuple(action for action in CAPABILITIES if action not in REPORTED_EVENT_TEXTS)
+        actions = plain if isinstance(sessions, bool) else require_actions(sessions)
         self.actions = tuple(action for action in actions if action not in self.cannot)
         self.holds_sessions = bool(sessions)
         self.takes_runs = runs
@@ -211,15 +214,15 @@ def _find_inner_function(function: Any) -> Any:
 def _get_function_name(function: Any) -> str:
     while isinstance(function, functools.partial):
         function = function.func
-    return str(getattr(function, "__name__", type(function).__name__))
+    return str(read_attribute(function, "__name__", type(function).__name__))
 
 
 def _is_async_function(function: Any) -> bool:
-    return inspect.iscoroutinefunction(inspect.unwrap(_find_inner_function(function)))
+    return inspect.iscoroutinefunction(unwrap_function(_find_inner_function(function)))
 
 
 def _explain_need_of_process(function: Any) -> str:
     """Say, with its place, why the virtual time of a function that is not async needs a process of its own."""
-    code = getattr(inspect.unwrap(_find_inner_function(function)), "__code__", None)
+    code = find_code(_find_inner_function(function))
     place = "" if code is None else f"{os.path.relpath(code.co_filename)}:{code.co_firstlineno}: "
     return f"{place}{_get_function_name(function)} is no `async def`, so it runs in a thread"

@@ -12,14 +12,15 @@ from pytest_agentproc.vocabulary import (
     ALL_LIMIT_NAMES,
     CAPABILITIES,
     LIMITS_IN_SECONDS,
+    LIMITS_OFF_IF_UNSTATED,
     LIMITS_THAT_ARE_LISTS,
-    LIMITS_THAT_MAY_BE_OFF,
     SIGNALS_THAT_BEGIN_ENDING,
     TEXTS_OF_OTHER_NEEDS,
     Dialect,
     LimitsRequest,
     Outcome,
     Policy,
+    find_remedy,
     mark_unstated_limits,
 )
 
@@ -60,16 +61,16 @@ def require_limits_function(function: Callable[..., Any]) -> Callable[[LimitsReq
 
 
 def make_policy(limits: Mapping[str, Any], dialect: str) -> Policy:
-    """Give the policy of a supervisor that states certain limits: it has no other that can be switched off.
+    """Give the policy of a supervisor that states certain limits: of `LIMITS_OFF_IF_UNSTATED` it has no other.
 
-    Of any other it has some value, which is unstated.
+    Of any other limit it has some value, which is unstated.
 
     Raises:
         UsageError: there is no such limit or value.
     """
     for name in limits:
         _require_known_name("limit", name, ALL_LIMIT_NAMES)
-    off = dict.fromkeys(LIMITS_THAT_MAY_BE_OFF - {"restart_backoff"})
+    off = dict.fromkeys(LIMITS_OFF_IF_UNSTATED)
     given = {name: () if name in LIMITS_THAT_ARE_LISTS and value is None else value for name, value in limits.items()}
     return mark_unstated_limits(Policy.for_dialect(dialect, **(off | given)), limits)
 
@@ -101,7 +102,7 @@ def _require_dialect(dialect: str | Dialect) -> str:
             "dialect",
             dialect,
             _DIALECT_NAMES,
-            f"; `gemini stream`, for example, is one mode of one: {', '.join(DIALECT_AND_MODE_NAMES)}",
+            ". A mode may follow, as in `gemini stream`",
         )
     return dialect
 
@@ -158,8 +159,10 @@ def require_first_signal(name: str) -> str:
 
 
 def _require_known_name(what: str, name: Any, known: tuple[str, ...], more: str = "", plural: str = "") -> None:
-    if name not in known:
-        raise UsageError(
-            f"there is no {what} {name!r}{suggest_known_word(name, known, '', ', ')}",
-            f"{plural or what + 's'} are {', '.join(known)}{more}",
-        )
+    if name in known:
+        return
+    if remedy := find_remedy(what, name):
+        raise UsageError(f"there is no {what} {name!r}", remedy)
+    if hint := suggest_known_word(name, known, "", ", "):
+        raise UsageError(f"there is no {what} {name!r}{hint}")
+    raise UsageError(f"there is no {what} {name!r}", f"{plural or what + 's'} are {', '.join(known)}{more}")

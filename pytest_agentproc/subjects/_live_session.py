@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from queue import SimpleQueue
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -16,6 +17,7 @@ from pytest_agentproc.vocabulary import (
     Policy,
     RunReport,
     RunRequest,
+    explain_idle_cancel,
 )
 
 if TYPE_CHECKING:
@@ -24,6 +26,10 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock import Clock
     from pytest_agentproc.subjects._reference import ReferenceSupervisor
     from pytest_agentproc.supervisor import Question, Session, Turn, TurnResult
+
+
+_SECONDS_BETWEEN_LOOKS = 0.5
+"""Real seconds after which a wait for an answer looks for a Ctrl-C."""
 
 
 class _WaitForOtherTasks:
@@ -84,7 +90,8 @@ class HeldSession:
 
     async def cancel_turn(self, number: int | None) -> None:
         """Cancel a turn, or the one in flight."""
-        self._record_action("cancel", number)
+        over = {turn.number for turn in self.turns if turn.result is not None}
+        self._record_action("cancel", number, explain_idle_cancel(number, len(self.turns), over))
         if number is None:
             self.session.cancel()
         else:
@@ -99,8 +106,8 @@ class HeldSession:
         """Run something else with the session."""
         return await function(self.session)
 
-    def _record_action(self, kind: str, value: Any = None) -> None:
-        self._order.trace(self.now, "m", CallerAction(0, kind, value).show())
+    def _record_action(self, kind: str, value: Any = None, misses: str = "") -> None:
+        self._order.trace(self.now, "m", CallerAction(0, kind, value, misses=misses).show())
 
 
 class LiveSupervisor:
@@ -139,8 +146,14 @@ class LiveSupervisor:
         self._told.put((value, error, True))
 
     def receive_call_answer(self) -> tuple[Any, BaseException | None, bool]:
-        """Wait for the answer to the last call: its value, its error, and whether the session is over."""
-        return self._told.get()
+        """Wait for the answer to the last call: its value, its error, and whether the session is over.
+
+        A Ctrl-C ends the wait within half a second. CPython looks for it before it blocks, and not between that look
+        and the block: without a limit the Ctrl-C would wait for the answer.
+        """
+        while True:
+            with suppress(Empty):
+                return self._told.get(timeout=_SECONDS_BETWEEN_LOOKS)
 
     # The loop's side.
 

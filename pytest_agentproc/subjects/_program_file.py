@@ -13,7 +13,7 @@ from pytest_agentproc.errors import UsageError, suggest_known_word
 from pytest_agentproc.files import read_text_file
 from pytest_agentproc.subjects._acp_program import AcpProgram
 from pytest_agentproc.subjects._command import Command
-from pytest_agentproc.vocabulary import ALL_LIMIT_NAMES, RunReport
+from pytest_agentproc.vocabulary import ALL_LIMIT_NAMES, RunReport, find_remedy
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _MAX_INTEGER_BITS = 64
 _MAX_TOML_FILE_BYTES = 1 << 20
+_NO_LIMIT = "none"
 
 
 def make_command(line: str) -> Command:
@@ -29,14 +30,23 @@ def make_command(line: str) -> Command:
     Raises:
         UsageError: it cannot be split, or is no command for a subject.
     """
-    return Command(_split_command_line(line, "the command"))
+    words = _split_command_line(line, "the command")
+    if not _names_agent(words):
+        remedy = "write 'my-supervisor --timeout {inactivity_timeout} -- {agent}', for example"
+        raise UsageError(f"the command {line!r} has no {{agent}} in it", remedy)
+    return Command(words)
+
+
+def _names_agent(words: list[str]) -> bool:
+    """Say whether a command has a place for the agent. `Command` asks, too, and its message is for Python."""
+    return any(place in word.lower() for word in words for place in ("{agent}", "{agent_path}"))
 
 
 def load_command_file(path: Path) -> Command:
     """Make a subject of a TOML file; its keys are the arguments of `Command`, and `command`.
 
     `command` is one text, which is split as a shell would, or a list of words. The command runs where the file is, and
-    is called what the file is called, unless the file gives a `name`. TOML has no None: a limit is "off" instead.
+    is called what the file is called, unless the file gives a `name`. TOML has no None: a limit is "none".
 
     Raises:
         UsageError: it cannot be read, is no TOML, or a key or value is wrong; the text begins with the file.
@@ -86,12 +96,17 @@ def _make_command_from_table(table: dict[str, Any], path: Path) -> Command:
     if "command" not in table:
         raise UsageError("there is no command", 'write command = "my-supervisor {agent}", for example')
     given = {"name": path.stem} | table
-    given["limits"] = {name: None if value == "off" else value for name, value in given.get("limits", {}).items()}
+    limits = given.get("limits", {})
+    for name in (name for name, value in limits.items() if value == "off"):
+        raise UsageError(f"{name} is 'off'", f'write {name} = "none" for no limit')
+    given["limits"] = {name: None if value == _NO_LIMIT else value for name, value in limits.items()}
     argv = given.pop("command")
     kind = AcpProgram if given.pop("sessions", "") == "acp" else Command
-    return kind(
-        _split_command_line(argv, "command") if isinstance(argv, str) else argv, cwd=os.fspath(path.parent), **given
-    )
+    words = _split_command_line(argv, "command") if isinstance(argv, str) else argv
+    if kind is Command and not _names_agent(words) and not given.get("on_path"):
+        remedy = 'write command = "my-supervisor {agent}"; or on_path = true, if it finds the agent on PATH'
+        raise UsageError(f"command {argv!r} has no {{agent}} in it", remedy)
+    return kind(words, cwd=os.fspath(path.parent), **given)
 
 
 def _require_known_key(key: str) -> None:
@@ -101,7 +116,9 @@ def _require_known_key(key: str) -> None:
     for table, names in (("says", [field.name for field in fields(RunReport)]), ("limits", ALL_LIMIT_NAMES)):
         if key in names:
             raise UsageError(f"{key} stands outside [{table}]", f"write it below a line [{table}]: {key} = ...")
-    raise UsageError(f"there is no key {key!r}", suggest_known_word(key, _CHECKS_BY_TOML_KEY))
+    limit = find_remedy("limit", key)
+    remedy = f"below a line [limits], {limit}" if limit else ""
+    raise UsageError(f"there is no key {key!r}", suggest_known_word(key, _CHECKS_BY_TOML_KEY, remedy=remedy))
 
 
 def _split_command_line(line: str, place: str) -> list[str]:

@@ -9,7 +9,7 @@ from dataclasses import fields as fields_of
 from typing import Any, NamedTuple
 
 from pytest_agentproc.errors import AdapterError, UsageError, suggest_known_word
-from pytest_agentproc.vocabulary import Outcome, RunReport
+from pytest_agentproc.vocabulary import Outcome, RunReport, find_remedy
 
 FieldSource = Callable[["ProgramEnd"], Any]
 
@@ -78,7 +78,8 @@ def parse_field_sources(says: Mapping[str, Any]) -> dict[str, FieldSource]:
     sources = {}
     for field, given in says.items():
         if field not in _FIELDS_A_PROGRAM_REPORTS:
-            raise UsageError(f"says: there is no field {field!r}", suggest_known_word(field, _FIELDS_A_PROGRAM_REPORTS))
+            hint = suggest_known_word(field, _FIELDS_A_PROGRAM_REPORTS, remedy=find_remedy("report field", field))
+            raise UsageError(f"says: there is no field {field!r}", hint)
         sources[field] = _parse_source(field, given)
     return sources
 
@@ -144,5 +145,6 @@ def _parse_toml_table(place: str, table: Any, field: str) -> Mapping[str, Any]:
         raise UsageError(f"{place} is {table!r}", "write a table, such as {0: completed, other: failed}")
     for word in table.values():
         if field == "outcome" and word not in _OUTCOME_WORDS:
-            raise UsageError(f"{place}: {word!r} is no outcome", suggest_known_word(word, _OUTCOME_WORDS))
+            hint = suggest_known_word(word, _OUTCOME_WORDS, remedy=find_remedy("outcome", word))
+            raise UsageError(f"{place}: {word!r} is no outcome", hint)
     return {str(key): word for key, word in table.items()}

@@ -7,7 +7,8 @@ from dataclasses import fields
 from typing import Any
 
 from pytest_agentproc.errors import AdapterError, suggest_known_word
-from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND, Outcome, RunReport, View
+from pytest_agentproc.foreign import format_foreign_value
+from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND, Outcome, RunReport, View, find_remedy
 
 _FIELDS_OF_RUN_REPORTS = tuple(field.name for field in fields(RunReport))
 _OUTCOME_WORDS = tuple(outcome.value for outcome in Outcome)
@@ -46,7 +47,7 @@ def _read_report_fields(given: Any, place: str, scale: float) -> RunReport:
         if name not in _FIELDS_OF_RUN_REPORTS:
             raise AdapterError(
                 f"it returned {before}the field {name!r}, which no answer has\n"
-                f"{suggest_known_word(name, _FIELDS_OF_RUN_REPORTS)}"
+                f"{suggest_known_word(name, _FIELDS_OF_RUN_REPORTS, remedy=find_remedy('report field', name))}"
             )
     read = {
         name: _READERS_BY_FIELD[name](value, before + name, scale if name in _FIELDS_WITH_NESTED_REPORTS else unit)
@@ -62,7 +63,7 @@ FieldReader = Callable[[Any, str, Any], Any]
 def _read_outcome(given: Any, place: str, _unit: object) -> str:
     if isinstance(given, str) and given in _OUTCOME_WORDS:
         return str(given)
-    hint = suggest_known_word(given, _OUTCOME_WORDS)
+    hint = suggest_known_word(given, _OUTCOME_WORDS, remedy=find_remedy("outcome", given))
     raise AdapterError(f"it returned {_format_given_value(given, place)}, which is no outcome\n{hint}")
 
 
@@ -175,10 +176,17 @@ def _make_error(given: Any, place: str, allowed: str) -> AdapterError:
     )
 
 
+def describe_type(thing: Any) -> str:
+    """Name the type of an object, with its article."""
+    name = type(thing).__name__
+    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
+
+
 def _format_given_value(given: Any, place: str) -> str:
+    text = format_foreign_value(given)
     try:
         text = repr(given)
     except Exception as error:  # noqa: BLE001  # a foreign class may do what it likes
-        text = f"a {type(given).__name__} whose repr raised {type(error).__name__}"
+        text = f"{describe_type(given)} whose repr raised {type(error).__name__}"
     text = text if len(text) <= _MAX_QUOTED_VALUE_CHARS else f"{text[: _MAX_QUOTED_VALUE_CHARS - 3]}..."
     return f"{place} {text}" if place else text

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import UsageError, join_lines, suggest_known_word
+from pytest_agentproc.files import shorten_path
+from pytest_agentproc.foreign import is_exit_of_pytest
 from pytest_agentproc.subjects._as_subject import as_subject
+from pytest_agentproc.subjects._checked_subject import is_kit_or_library_file
 from pytest_agentproc.subjects._program_file import load_command_file
 from pytest_agentproc.subjects._reference import reference_supervisor
 from pytest_agentproc.subjects._trivial import TRIVIAL_SUBJECTS
@@ -42,7 +46,10 @@ def find_subject(name: str, place: str, root: str, known: Mapping[str, Any], rem
         return _load_toml_subject(Path(root) / name, place)
     if ":" not in name:
         hint = suggest_known_word(name, known)
-        raise UsageError(f"{place}: there is no such subject, {hint} Others are package.module:attribute or FILE.toml")
+        end = "" if hint.endswith("?") else "."
+        raise UsageError(
+            f"{place}: there is no such subject, {hint}{end} Others are package.module:attribute or FILE.toml"
+        )
     module_name, _, path = name.partition(":")
     thing = _import_module(module_name, place, root, remedy)
     for attribute in path.split("."):
@@ -63,20 +70,26 @@ def _import_module(name: str, place: str, root: str, remedy: str) -> Any:
                 f"{place}: there is no module {error.name} in {root}, nor where Python looks: "
                 f"write package.module:attribute as seen from there, or {remedy}"
             ) from None
-        raise UsageError(f"{place}: importing {name} {describe_raised(error)}") from error
+        raise UsageError(f"{place}: importing {name}: {describe_raised(error)}") from error
     except Exception as error:  # it is theirs, whatever it is
-        raise UsageError(f"{place}: importing {name} {describe_raised(error)}") from error
+        if is_exit_of_pytest(error):
+            raise
+        raise UsageError(f"{place}: importing {name}: {describe_raised(error)}") from error
 
 
 def describe_raised(error: Exception) -> str:
-    """Describe an exception of foreign code on one line, with the file and line that raised it."""
-    trace, where = error.__traceback__, ""
-    while trace is not None:
-        file = trace.tb_frame.f_code.co_filename
-        if not file.startswith("<") and "importlib" not in file and "pluggy" not in file:
-            where = f" at {file}:{trace.tb_lineno}"
-        trace = trace.tb_next
-    return f"raised {type(error).__name__}: {join_lines(str(error))}{where}: mend that first"
+    """Describe an exception of foreign code on one line, with the last line of that code.
+
+    A mistake in a call of the kit, which is a UsageError, is said with its place alone.
+    """
+    where = ""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        file = frame.f_code.co_filename
+        if not file.startswith("<") and not is_kit_or_library_file(file) and "pluggy" not in file:
+            where = f"{shorten_path(file)}:{line}"
+    if isinstance(error, UsageError) and where:
+        return f"{where}: {join_lines(str(error))}"
+    return f"raised {type(error).__name__}: {join_lines(str(error))}{f' at {where}' if where else ''}: mend that first"
 
 
 def _convert_to_subject(thing: Any, place: str) -> Subject:

@@ -11,6 +11,7 @@ from typing import Any
 
 import anyio
 
+from pytest_agentproc.originals import Popen
 from pytest_agentproc.vocabulary import LimitsRequest, Outcome, Policy, RunReport, RunRequest, View, compute_exit_code
 
 
@@ -42,7 +43,7 @@ class StartsAgentAndReturns(NeverStartsAgent):
     name = "spawn-and-forget"
 
     def __init__(self) -> None:
-        self.forgotten: list[subprocess.Popen[bytes]] = []
+        self.forgotten: list[Popen[bytes]] = []
 
     async def run_one(self, order: RunRequest) -> RunReport:
         """Start it and be done."""
@@ -115,12 +116,10 @@ class UsesSubprocessRun(NeverStartsAgent):
 TRIVIAL_SUBJECTS = (NeverStartsAgent, StartsAgentAndReturns, UsesSubprocessRun, KillsAgentAtOnce)
 
 
-def _start_agent(order: RunRequest) -> subprocess.Popen[bytes]:
+def _start_agent(order: RunRequest) -> Popen[bytes]:
     """Start the agent, in a session of its own, without any pipe."""
     none = subprocess.DEVNULL
-    return subprocess.Popen(
-        order.argv, stdin=none, stdout=none, stderr=none, cwd=order.cwd, env=order.env, start_new_session=True
-    )
+    return Popen(order.argv, stdin=none, stdout=none, stderr=none, cwd=order.cwd, env=order.env, start_new_session=True)
 
 
 def _report_success(order: RunRequest) -> RunReport:

@@ -32,6 +32,7 @@ from pytest_agentproc.supervisor._events import (
     MachineCommand,
     SendSignal,
     SessionEvent,
+    SpawnAgent,
     TurnResult,
 )
 from pytest_agentproc.supervisor._machine import Deciders, RunMachine, RunSettings
@@ -41,7 +42,7 @@ from pytest_agentproc.supervisor._router import Transcript, TurnRouter
 from pytest_agentproc.supervisor._run import run_once
 from pytest_agentproc.supervisor._session import Session, Turn, Viewer, open_session
 from pytest_agentproc.supervisor._session_driver import SessionDriver
-from pytest_agentproc.supervisor._streams import LineSplitter, StdinFeeder
+from pytest_agentproc.supervisor._streams import LineSplitter, Outbox, StdinFeeder
 from pytest_agentproc.supervisor._tools import BackgroundTaskTracker, ToolTracker
 from pytest_agentproc.supervisor._turns import OpenTurns, TurnRecord
 from pytest_agentproc.supervisor._watchdog import TurnWatchdog, Watchdog
@@ -69,6 +70,7 @@ __all__ = [
     "MachineCommand",
     "OpenQuestions",
     "OpenTurns",
+    "Outbox",
     "Outcome",
     "OutcomeRules",
     "Policy",
@@ -86,6 +88,7 @@ __all__ = [
     "SessionSettings",
     "SessionStatus",
     "Setting",
+    "SpawnAgent",
     "StatusRules",
     "StdinFeeder",
     "ToolTracker",

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor import _events as machine_events
 from pytest_agentproc.supervisor._agent_process import ProcessMachine
+from pytest_agentproc.supervisor._driver import Abandonment
 from pytest_agentproc.supervisor._ending import (
     Escalation,
     OutcomeRules,
@@ -34,7 +35,7 @@ from pytest_agentproc.supervisor._tools import BackgroundTaskTracker, ToolTracke
 from pytest_agentproc.supervisor._turns import OpenTurns
 from pytest_agentproc.supervisor._watchdog import TurnWatchdog
 from pytest_agentproc.supervisor.dialects import Setting, make_session_protocol
-from pytest_agentproc.vocabulary import Dialect, Outcome, Policy, to_nanoseconds
+from pytest_agentproc.vocabulary import UNKNOWN_EXIT_WARNING, Dialect, Outcome, Policy, to_nanoseconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -164,11 +165,13 @@ class SessionDeciders:
     tasks: Callable[[], BackgroundTaskTracker] = BackgroundTaskTracker
     hooks: Callable[..., HookTracker] = HookTracker
     escalation: Callable[[Policy], Escalation] = Escalation
+    outbox: Callable[[], Outbox] = Outbox
     framing: Callable[[], LineSplitter] = LineSplitter
     restarts: Callable[[Policy], RestartCounter] = RestartCounter
     turns: Callable[..., OpenTurns] = OpenTurns
     status_rules: Callable[[], StatusRules] = StatusRules
     transcript: Callable[[], Transcript] = Transcript
+    abandonment: Callable[[], Abandonment] = Abandonment
 
 
 _EXIT_STATUS_AFTER_KILL = -9
@@ -195,8 +198,10 @@ class AgentLifecycle(ProcessMachine):
         self.turns = chosen_deciders.turns(
             self.policy, chosen_deciders.watchdog(self.policy), self._publish, has_handler=task.has_handler
         )
+        self.turns.read_stderr = lambda: self.stderr_tail
         self.hooks = chosen_deciders.hooks(self.policy, self._publish)
         self.restarts = chosen_deciders.restarts(self.policy)
+        self.abandonment = chosen_deciders.abandonment()
         self._was_ready = self._was_ended = self._is_greeted = self.has_agent = False
         self._is_closing = self._is_stopped = self._is_sweeping = False
         self._start_at: int | None = None
@@ -213,7 +218,9 @@ class AgentLifecycle(ProcessMachine):
     def _prepare_new_agent(self) -> list[MachineCommand]:
         """Be ready for a new agent, and start it."""
         deciders = self._made
-        self.prepare_process(Outbox(), deciders.framing(), deciders.escalation(self.policy), self.policy.max_line_bytes)
+        self.prepare_process(
+            deciders.outbox(), deciders.framing(), deciders.escalation(self.policy), self.policy.max_line_bytes
+        )
         self._is_greeted = self._is_stopped = False
         self._start_at, self._why = None, ""
         setting = replace(self.task.setting, session=self.restarts.choose_session(self.session_id))
@@ -260,15 +267,15 @@ class AgentLifecycle(ProcessMachine):
 
     # The end.
 
-    def note_abandoned(self, status: int) -> None:
+    def note_abandoned(self, status: int | None) -> None:
         """Take note of how the agent ended that the driver abandoned."""
-        if self.status is None:
+        if not self.has_exited:
             self.agent_status, self.was_forced = status, self.forced or status == _EXIT_STATUS_AFTER_KILL
 
     @property
     def _is_steady(self) -> bool:
         """Whether an agent lives that is not being ended."""
-        return self.has_agent and self.status is None and not self.escalation.has_signalled
+        return self.has_agent and not self.has_exited and not self.escalation.has_signalled
 
     def _give_up_agent(self, why: str, now: int) -> list[MachineCommand]:
         """Give up on an agent that cannot be talked to; if none ever could, the handshake has failed (P6)."""
@@ -292,7 +299,7 @@ class AgentLifecycle(ProcessMachine):
         return self._note_signal(self.escalation.terminate(now))
 
     def _handle_exit(self, event: machine_events.AgentExited, now: int) -> list[MachineCommand]:
-        self.status = event.status
+        self.has_exited, self.status = True, event.status
         self._handle_lines(self.framing.flush(), now)
         if not self.feeder.is_broken:
             self.turns.requeue_unread_prompt(self.feeder.taken)
@@ -304,7 +311,7 @@ class AgentLifecycle(ProcessMachine):
         was_greeted, self._is_greeted, self._was_ended = self._is_greeted, False, True
         self._timers, self._is_sweeping = {}, True
         self.hooks.drop_waiting_hooks()
-        for lost in self.tasks.describe_lost():
+        for lost in (*self.tasks.describe_lost(), *([UNKNOWN_EXIT_WARNING] if event.status is None else [])):
             self._publish("warning", None, lost)
         if self._is_stopped and self.restarts.backoff is not None:
             self._start_at = now
@@ -337,7 +344,7 @@ class AgentLifecycle(ProcessMachine):
             return self.escalation.end_leftovers(now)
         self._is_sweeping = self.has_agent = False
         self.escalation.deadline = None
-        self._publish("exit", None, str(self.status))
+        self._publish("exit", None, "not known" if self.status is None else str(self.status))
         return [machine_events.ReapAgent(), *self._continue_without_agent(now)]
 
     def _continue_without_agent(self, now: int) -> list[MachineCommand]:

@@ -31,9 +31,9 @@ _MAX_READS_PER_LOOK = 16
 class ProcessMachine(ABC):
     """Follow one process at a time.
 
-    `status` is its exit code, or minus a signal's number, once it has ended. `forced` says that our signal was sent
-    before. `spawned_at` is when it was started, `output_at` when its last byte came, None while there was none.
-    `outcome` is a run's; a session has none.
+    `has_exited` says that it has ended. `status` is then its exit code, or minus a signal's number; None means that
+    another part of this program reaped it. `forced` says that our signal was sent before. `spawned_at` is when it was
+    started, `output_at` when its last byte came, None while there was none. `outcome` is a run's; a session has none.
     """
 
     outcome: Outcome | None = None
@@ -41,15 +41,17 @@ class ProcessMachine(ABC):
     feeder: StdinFeeder
     framing: LineSplitter
     escalation: Escalation
+    has_exited: bool
     status: int | None
     forced: bool
 
     def prepare_process(
-        self, feeder: StdinFeeder, framing: LineSplitter, escalation: Escalation, max_line_bytes: int
+        self, feeder: StdinFeeder, framing: LineSplitter, escalation: Escalation, max_line_bytes: int | None
     ) -> None:
         """Be ready for a new process."""
         self.feeder, self.framing, self.escalation = feeder, framing, escalation
         framing.limit = max_line_bytes
+        self.has_exited = False
         self.status = None
         self.forced = False
         self.spawned_at = 0
@@ -121,7 +123,7 @@ class ProcessMachine(ABC):
 
     def _note_signal(self, command: MachineCommand) -> list[MachineCommand]:
         """Signal. Once the agent has ended, a sweep says whether any process is left to wait for."""
-        if self.status is None:
+        if not self.has_exited:
             self.forced = True
         return [command]
 

@@ -1,10 +1,10 @@
 """The artifacts of a run: what they hold, and files that grow under another name and then appear whole (C3).
 
-`result.json` has the fields of `vocabulary.RESULT_FIELDS`; it comes last, so who sees it sees the other files whole. A
-line of `events.jsonl` is `{"at": seconds since the spawn, "event": NAME, ...}` with what the event says; its name is
-message, line, finished, failure, resumed, noise or other. Text is UTF-8; half a character (a lone surrogate, which JSON
-can carry and UTF-8 cannot) is written as JSON writes it. A run that its caller cancels has a result.json too: with the
-outcome that was there already, or else `stopped`.
+`result.json` has the fields of `vocabulary.RESULT_FIELD_TEXTS`; it comes last, so who sees it sees the other files
+whole. A line of `events.jsonl` is `{"at": seconds since the spawn, "event": NAME, ...}` with what the event says; its
+name is message, line, finished, failure, resumed, noise or other. Text is UTF-8; half a character (a lone surrogate,
+which JSON can carry and UTF-8 cannot) is written as JSON writes it. A run that its caller cancels has a result.json
+too: with the outcome that was there already, or else `stopped`.
 
 While it grows, `stdout.log` is `stdout.log.TOKEN.part`, with a token of its own for each store, so that two runs in one
 directory never write into one file. A supervisor that is killed leaves its `.part` files. They hold all bytes that it

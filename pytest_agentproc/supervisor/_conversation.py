@@ -16,6 +16,7 @@ from pytest_agentproc.supervisor._ending import EscalationStep
 from pytest_agentproc.supervisor.dialects import (
     Asked,
     Compaction,
+    Failure,
     HandshakeDone,
     HandshakeRefused,
     HistoryReplayed,
@@ -75,6 +76,7 @@ class Conversation(AgentLifecycle):
             HistoryReplayed: self._handle_replayed_history,
             MalformedLine: lambda malformed, now: self._reject_protocol_error(malformed.error, now),
             Noise: self._handle_noise_line,
+            Failure: self._handle_failure,
             ImmediateReply: lambda reply, now: self._send_reply(reply.data, now),
             Hook: lambda hook, now: self._send_reply(self.hooks.handle_fired(hook, now), now),
             QuestionWithdrawn: self._handle_question_withdrawn,
@@ -209,6 +211,11 @@ class Conversation(AgentLifecycle):
 
     def _handle_noise_line(self, noise: Noise, now: int) -> list[MachineCommand]:
         self.noise += 1
+        return []
+
+    def _handle_failure(self, failure: Failure, now: int) -> list[MachineCommand]:
+        """Keep the words of an error that the agent tries to get over; they explain a turn that then times out."""
+        self.turns.note_error(failure.error)
         return []
 
     def _handle_background_task(self, task: TaskMeaning, now: int) -> list[MachineCommand]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.supervisor._events import FinishRun, ReapAgent, SendSignal
 from pytest_agentproc.supervisor._streams import Transcript
 from pytest_agentproc.supervisor.dialects import Failure, Finished, Line, Message, Noise, Other, Resumed
-from pytest_agentproc.vocabulary import Outcome, compute_exit_code
+from pytest_agentproc.vocabulary import Outcome, add_limit, compute_exit_code
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -37,11 +37,11 @@ _SHELL_EXIT_CODE_BASE = 128
 """A program that a signal ends in an orderly way exits with this plus the signal's number, as shells report it."""
 
 
-def explain_exit(status: int, now: int, spawned_at: int, output_at: int | None) -> str:
+def explain_exit(status: int | None, now: int, spawned_at: int, output_at: int | None) -> str:
     """Say how an agent exited, and how long after its last output.
 
     Args:
-        status: its exit code, or minus the number of the signal that ended it.
+        status: its exit code, or minus the number of the signal that ended it; None: nobody here saw it.
         now: the instant of the exit, in nanoseconds, as the two others are.
         spawned_at: when it was started.
         output_at: when its last byte on stdout or stderr came; None: it never printed one.
@@ -73,7 +73,28 @@ def append_stderr(words: str, stderr: bytes) -> str:
     return f"{words}: {text}" if text else words
 
 
-def _describe_status(status: int) -> str:
+def explain_silence(words: str, error: str, asked: Sequence[str], stderr: bytes, unfinished: bytes = b"") -> str:
+    """Put what may be the reason of a silence after a sentence: the first of these that there is.
+
+    Args:
+        words: the sentence.
+        error: the agent's own words about its last error.
+        asked: questions that wait for an answer.
+        stderr: the end of what the agent printed there.
+        unfinished: a last line on stdout that has no end, as a question at a prompt has none.
+    """
+    if error:
+        return f"{words}; its last error: {error}"
+    if asked:
+        return f"{words}; no answer came to: {', '.join(asked)}"
+    if unfinished.strip():
+        return append_stderr(f"{words}; its last line, without an end", unfinished)
+    return append_stderr(f"{words}; its last words on stderr", stderr) if stderr.strip() else words
+
+
+def _describe_status(status: int | None) -> str:
+    if status is None:
+        return "it is not known how the agent ended: another part of this process reaped it"
     if status < 0:
         return f"{_name_signal(-status) or f'signal {-status}'} ended the agent"
     name = _name_signal(status - _SHELL_EXIT_CODE_BASE)
@@ -187,9 +208,9 @@ class OutcomeRules:
         """Say whether a start failed because there is no such file; else it is there and cannot be executed (P6)."""
         return errno in _ERRNOS_OF_MISSING_FILE
 
-    def is_gone(self, status: int | None, streams: Collection[str]) -> bool:
+    def is_gone(self, streams: Collection[str], *, has_exited: bool) -> bool:
         """Say whether the agent has ended: its exit alone decides, even while streams are open (C4)."""
-        return status is not None
+        return has_exited
 
     def is_input_lost(self, feeder: StdinFeeder, *, silent: bool) -> bool:
         """Say whether a run fails for a prompt that was not read: only once the agent lives on in silence (F5)."""
@@ -211,6 +232,10 @@ class OutcomeRules:
         if status < 0:
             return Outcome.INCOMPLETE
         return Outcome.COMPLETED if status == 0 else Outcome.FAILED
+
+    def judge_unseen_exit(self, completion: Completion) -> Outcome:
+        """Say the outcome of a run of which nobody saw how its agent exited: only a result of its own is good."""
+        return Outcome.INCOMPLETE if completion.at is None else self.judge_completion(completion)
 
     def judge_completion(self, completion: Completion) -> Outcome:
         """Say the outcome of a completion."""
@@ -268,8 +293,8 @@ class Escalation:
     def start_linger_grace(self, now: int, *, is_working: bool = False) -> None:
         """Give the agent its grace after a completion, a longer one if commands of its own still run (C1)."""
         self._kill_grace = "linger_kill_grace"
-        more = self.limits["background_grace"] if is_working else None
-        self._start_timer(EscalationStep.TERMINATE, "linger_grace", now + (more or 0))
+        more = self.limits["background_grace"] if is_working else 0
+        self._start_timer(EscalationStep.TERMINATE, "linger_grace", None if more is None else now + more)
 
     def note_output(self, now: int) -> None:
         """Take note of output in a grace: it makes none longer (C1)."""
@@ -316,7 +341,8 @@ class Escalation:
         """Whether TERM was sent."""
         return self.escalation_step in _STEPS_AFTER_TERM
 
-    def _start_timer(self, escalation_step: EscalationStep, grace: str, now: int) -> None:
+    def _start_timer(self, escalation_step: EscalationStep, grace: str, since: int | None) -> None:
+        """Count a grace from an instant; None, or a grace that is off: the step never comes."""
         limit = self.limits[grace]
-        assert limit is not None
-        self.escalation_step, self.timer, self.deadline = escalation_step, grace, now + limit
+        self.escalation_step, self.timer = escalation_step, grace
+        self.deadline = None if since is None else add_limit(since, limit)

@@ -73,9 +73,9 @@ class StdinBroken:
 
 @dataclass(slots=True)
 class AgentExited:
-    """The agent has ended: a code, or minus a signal's number."""
+    """The agent has ended: a code, or minus a signal's number; None: another part of this program reaped it."""
 
-    status: int
+    status: int | None
 
 
 @dataclass(slots=True)

@@ -23,6 +23,7 @@ from pytest_agentproc.supervisor._ending import (
     EscalationStep,
     OutcomeRules,
     explain_exit,
+    explain_silence,
     explain_start,
     prefix_command,
 )
@@ -31,7 +32,7 @@ from pytest_agentproc.supervisor._streams import LineSplitter, StdinFeeder
 from pytest_agentproc.supervisor._tools import BackgroundTaskTracker, ToolTracker
 from pytest_agentproc.supervisor._watchdog import Watchdog
 from pytest_agentproc.supervisor.dialects import MEANINGS_OF_WORK, make_decoder
-from pytest_agentproc.vocabulary import Dialect, Outcome, Policy
+from pytest_agentproc.vocabulary import UNKNOWN_EXIT_WARNING, Dialect, Outcome, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -251,7 +252,7 @@ class RunMachine(ProcessMachine):
     def _hand_tool_over_to_host(self, now: int) -> list[MachineCommand]:
         """End at a message that asks for a tool of the host's (A7). Later lines belong to the next run."""
         self._end_run_once(Outcome.TOOL_USE, now)
-        if self.status is not None:
+        if self.has_exited:
             return []
         self.state = RunState.ENDING
         return self._note_signal(self.escalation.terminate(now))
@@ -268,7 +269,12 @@ class RunMachine(ProcessMachine):
             return []
         name, outcome = due
         lost = self._fail_if_input_lost(now, silent=True) if outcome is Outcome.INACTIVE else []
-        return lost or self._give_up_agent(outcome, self.watchdog.explain_expiry(name, now), now)
+        if lost:
+            return lost
+        why = self.watchdog.explain_expiry(name, now)
+        if outcome in (Outcome.INACTIVE, Outcome.STALLED):
+            why = explain_silence(why, self.completion.error, (), self.stderr_tail, self.framing.unfinished_line)
+        return self._give_up_agent(outcome, why, now)
 
     def _fail_if_input_lost(self, now: int, *, silent: bool) -> list[MachineCommand]:
         """Give up on a prompt that the agent does not read, if it is time to (F5)."""
@@ -284,34 +290,37 @@ class RunMachine(ProcessMachine):
         return self._note_signal(self.escalation.terminate(now))
 
     def _handle_exit(self, event: machine_events.AgentExited, now: int) -> list[MachineCommand]:
-        self.status = event.status
+        self.has_exited, self.status = True, event.status
         return self._handle_agent_gone(now)
 
     def _handle_agent_gone(self, now: int) -> list[MachineCommand]:
         """Conclude and sweep, once, when the agent has ended."""
         is_over = self.state in (RunState.SWEEPING, RunState.DONE)
-        if is_over or not self.ending.is_gone(self.status, self.feeder.streams):
+        if is_over or not self.ending.is_gone(self.feeder.streams, has_exited=self.has_exited):
             return []
-        assert self.status is not None
         self._handle_lines(self.framing.flush(), now)
         for meaning in self.decoder.end(self.stderr_tail):
             self._handle_meaning(meaning, now)
         if not self.ending.has_final_outcome(self.outcome, self.completion):
             self.outcome = None
-            has = self.decoder.has_completion
-            outcome = self.ending.judge_exit(self.completion, self.status, self.watchdog, now, has_completion=has)
+            outcome = self._judge_exit(now)
             at = now if self.completion.at is None else self.completion.at
             self._end_run_once(outcome, at, "" if outcome is Outcome.COMPLETED else self._explain_agent_end(now))
         self.watchdog.disarm()
         self.state = RunState.SWEEPING
         return [machine_events.FindSurvivors()] if self.escalation.reach == "tree" else self._finish()
 
+    def _judge_exit(self, now: int) -> Outcome:
+        if self.status is None:
+            return self.ending.judge_unseen_exit(self.completion)
+        has = self.decoder.has_completion
+        return self.ending.judge_exit(self.completion, self.status, self.watchdog, now, has_completion=has)
+
     def _explain_agent_end(self, now: int) -> str:
         """Give the agent's own words about a bad result; without a result say how it exited, too."""
         error = self.completion.error
         if self.completion.at is not None:
             return error
-        assert self.status is not None
         words = explain_exit(self.status, now, self.spawned_at, self.output_at)
         return self.ending.explain_missing_result(error, words, self.stderr_tail)
 
@@ -329,10 +338,10 @@ class RunMachine(ProcessMachine):
 
         Args:
             now: the instant.
-            status: how the agent ended; None if it was never started.
+            status: how the agent ended; None if it was never started, or if nobody saw how it ended.
             error: why the run was given up.
         """
-        self.forced = self.forced or (self.status is None and status == _EXIT_STATUS_AFTER_KILL)
+        self.forced = self.forced or (not self.has_exited and status == _EXIT_STATUS_AFTER_KILL)
         self.status = status
         self.state = RunState.DONE
         if self.outcome is None and self.completion.at is not None:
@@ -377,6 +386,7 @@ class RunMachine(ProcessMachine):
             error=self.error,
             warnings=(
                 *self.ending.find_warnings(outcome, status, forced=forced),
+                *([] if status is not None or containment is None else [UNKNOWN_EXIT_WARNING]),
                 *completion.warnings,
                 *self.tasks.describe_lost(),
             ),

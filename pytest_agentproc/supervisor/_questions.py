@@ -11,6 +11,8 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.vocabulary import add_limit
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -20,11 +22,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _OpenQuestion:
-    """A question, the turns that it belongs to, and the instant at which it is denied."""
+    """A question, the turns that it belongs to, and the instant at which it is denied; None: never."""
 
     question: Question
     owners: tuple[int, ...]
-    deadline: int
+    deadline: int | None
 
 
 class OpenQuestions:
@@ -34,9 +36,7 @@ class OpenQuestions:
     """This number of questions may be open. A further question is denied at once (F6)."""
 
     def __init__(self, policy: Policy, report_event: Callable[..., None]) -> None:
-        limit = policy.nanoseconds()["permission_timeout"]
-        assert limit is not None
-        self._limit = limit
+        self._limit = policy.nanoseconds()["permission_timeout"]
         self._report_event = report_event
         self._open: dict[str, _OpenQuestion] = {}
 
@@ -46,7 +46,8 @@ class OpenQuestions:
     @property
     def deadline(self) -> int | None:
         """The instant at which the oldest open question is denied."""
-        return min(open_question.deadline for open_question in self._open.values()) if self._open else None
+        due = [question.deadline for question in self._open.values() if question.deadline is not None]
+        return min(due, default=None)
 
     @property
     def is_full(self) -> bool:
@@ -56,7 +57,7 @@ class OpenQuestions:
     def ask(self, question: Question, owners: tuple[int, ...], now: int) -> None:
         """Take a question; one of the same name is withdrawn."""
         self.withdraw(question.id)
-        self._open[question.id] = _OpenQuestion(question, owners, now + self._limit)
+        self._open[question.id] = _OpenQuestion(question, owners, add_limit(now, self._limit))
 
     def take_answered(self, name: str) -> Question | None:
         """Give the question that its caller answers, if it is open still."""
@@ -83,7 +84,11 @@ class OpenQuestions:
     def withdraw_late(self, now: int) -> list[Question]:
         """Forget the questions that were not answered in time."""
         return self._withdraw_each(
-            [open_question for open_question in self._open.values() if open_question.deadline <= now]
+            [
+                open_question
+                for open_question in self._open.values()
+                if open_question.deadline is not None and open_question.deadline <= now
+            ]
         )
 
     def withdraw_all(self) -> None:
@@ -94,6 +99,10 @@ class OpenQuestions:
         for open_question in gone:
             self.withdraw(open_question.question.id)
         return [open_question.question for open_question in gone]
+
+    def list_titles_of_turn(self, number: int) -> list[str]:
+        """Say what the agent asks in a turn and has no answer to."""
+        return [one.question.title for one in self._open.values() if number in one.owners]
 
     def has_open_in_turn(self, number: int) -> bool:
         """Say whether a question of a turn is open."""
@@ -122,12 +131,10 @@ class HookTracker:
     """So many characters of what is kept, where the newest stays always."""
 
     def __init__(self, policy: Policy, report_event: Callable[..., None]) -> None:
-        limit = policy.nanoseconds()["hook_timeout"]
-        assert limit is not None
-        self._limit = limit
+        self._limit = policy.nanoseconds()["hook_timeout"]
         self._report_event = report_event
         self._registered: set[str] = set()
-        self._waiting: dict[str, tuple[Hook, int]] = {}
+        self._waiting: dict[str, tuple[Hook, int | None]] = {}
         self._kept: deque[tuple[Hook, int, int]] = deque()
         self._size = 0
         self._sweep_at: int | None = None
@@ -147,7 +154,8 @@ class HookTracker:
         """When the oldest tool that waits is denied, and when what is too old is thrown away."""
         if not self._waiting and self._sweep_at is None:
             return {}
-        waiting = {"hook_timeout": min(at for _, at in self._waiting.values())} if self._waiting else {}
+        due = [at for _, at in self._waiting.values() if at is not None]
+        waiting = {"hook_timeout": min(due)} if due else {}
         return waiting if self._sweep_at is None else {**waiting, "hook_sweep": self._sweep_at}
 
     # Lines of the agent.
@@ -159,7 +167,7 @@ class HookTracker:
             if len(self._waiting) >= self.MOST:
                 return self._protocol.encode_hook_answer(hook, "too many hooks wait")
             self.withdraw(hook.id)
-            self._waiting[hook.id] = (hook, now + self._limit)
+            self._waiting[hook.id] = (hook, add_limit(now, self._limit))
         elif not is_registered:
             self._keep_fired_hook(hook, now)
         if is_registered:
@@ -200,7 +208,7 @@ class HookTracker:
 
     def expire_old(self, now: int) -> bytes:
         """Deny what waited for too long, and throw away what was kept for too long."""
-        late = [hook for hook, at in self._waiting.values() if at <= now]
+        late = [hook for hook, at in self._waiting.values() if at is not None and at <= now]
         for hook in late:
             self.withdraw(hook.id)
         if self._sweep_at is not None and self._sweep_at <= now:

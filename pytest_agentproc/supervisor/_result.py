@@ -21,7 +21,8 @@ class Result:
     Args:
         outcome: the ending; never raised.
         exit_code: what the supervising program should exit with.
-        agent_status: the agent's exit code, or minus the number of the signal that ended it; None if it never ran.
+        agent_status: the agent's exit code, or minus the number of the signal that ended it; None if it never ran,
+            or if nobody here saw how it ended: then `exit_unknown` is a warning.
         forced: whether the supervisor's signal ended the agent.
         text: the final message, or the transcript in a dialect without messages.
         transcript: all messages or lines, the last `max_transcript_bytes` of them.
@@ -30,8 +31,8 @@ class Result:
         usage: what the agent said that it used.
         error: why the ending is bad. For an exit without a result: the agent's own words about an error, the exit code
             or signal, the time since the last output, and the end of stderr. For a failed start: argv and errno.
-        warnings: names of oddities: `exit_contradicts_result`, `transcript_truncated`; and a sentence that names the
-            background tasks that were stopped, or whose end was never reported.
+        warnings: names of oddities: `exit_contradicts_result`, `exit_unknown`, `transcript_truncated`; and a
+            sentence that names the background tasks that were stopped, or whose end was never reported.
         noise: how many lines meant nothing; escape sequences on the line of a frame are not counted.
         stderr_tail: the last 64 KiB of stderr.
         elapsed: nanoseconds from the spawn to the outcome.
@@ -112,4 +113,6 @@ def _build_common_report(result: Result | TurnResult | None) -> RunReport:
         return RunReport()
     shared = {part.name for part in fields(result)} & {part.name for part in fields(RunReport)}
     details = {name: getattr(result, name) for name in shared}
+    if result.outcome is Outcome.COMPLETED and details["text"] is None:
+        details["text"] = ""  # an agent that says nothing has an empty answer
     return RunReport(**(details | {"outcome": result.outcome.value}))

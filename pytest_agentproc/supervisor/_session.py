@@ -14,6 +14,7 @@ import anyio
 
 from pytest_agentproc.clock import SystemClock, current_clock
 from pytest_agentproc.errors import UsageError
+from pytest_agentproc.foreign import is_exit_of_pytest
 from pytest_agentproc.supervisor import _events as machine_events
 from pytest_agentproc.supervisor._agent_lifecycle import SessionDeciders, SessionSettings
 from pytest_agentproc.supervisor._conversation import Conversation
@@ -252,7 +253,10 @@ class Session:
         return turn
 
     def cancel(self) -> None:
-        """Cancel the turn in flight, if there is one; the agent lives on."""
+        """Cancel the turn in flight; the agent lives on.
+
+        If none is in flight, the first prompt that waits is cancelled, such as one that waits for the handshake.
+        """
         flight = self._machine.turns.flight
         self.send_intent(machine_events.CancelTurn(None if flight is None else flight.number))
 
@@ -341,7 +345,9 @@ class Session:
         allowed = False
         try:
             allowed = await self._permission(question) is True
-        except Exception as error:  # noqa: BLE001  # a handler that breaks refuses, and the agent goes on
+        except Exception as error:  # a handler that breaks refuses, and the agent goes on
+            if is_exit_of_pytest(error):
+                raise
             self._warn(f"the permission handler broke: {error!r}")
         finally:
             if self._attendant.is_running(question):
@@ -351,7 +357,9 @@ class Session:
         allowed = False
         try:
             allowed = await self._callbacks[hook.callback](hook) is not False
-        except Exception as error:  # noqa: BLE001  # a callback that breaks forbids, and the agent goes on
+        except Exception as error:  # a callback that breaks forbids, and the agent goes on
+            if is_exit_of_pytest(error):
+                raise
             self._warn(f"the callback of hook {hook.callback} broke: {error!r}")
         finally:
             if hook.is_question and self._attendant.is_running(hook):
@@ -441,7 +449,8 @@ async def open_session(
             once. It may take `permission_timeout`; one that raises denies.
         hooks: claude's hooks to announce: a name of yours for each, and the event that it hears of: `PreToolUse`,
             `PostToolUse`, `Stop` and so on, for every tool. `Session.on_hook` has it call back.
-        continues: the session that an ACP agent opens, also after a restart; None: a new one.
+        continues: the session that an ACP agent or codex opens, also after a restart; None: a new one. claude reads it
+            from `argv`: `--resume ID`.
         cwd: where the agent runs; None: here.
         env: its whole environment; None: ours.
         clock: whose time counts; None: the virtual clock that runs this code, or else real time.
@@ -484,7 +493,9 @@ def _check_dialect(dialect: str | Dialect, hooks: Mapping[str, str] | None, cont
     if hooks and (record is None or "hook" not in record.keys):
         raise UsageError(f"there are hooks, but dialect {name!r} has none", 'leave them out, or use "claude"')
     if continues is not None and (record is None or "continues" not in record.keys):
-        raise UsageError(f"dialect {name!r} names no session in its handshake", 'leave continues out, or use "acp"')
+        raise UsageError(
+            f"dialect {name!r} continues no session", 'leave continues out, or use "acp", "codex" or "claude"'
+        )
     return name
 
 

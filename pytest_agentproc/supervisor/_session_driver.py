@@ -185,7 +185,7 @@ class SessionDriver(Driver):
         agent, self.agent = self.agent, None
         self._done = True
         if agent is not None:
-            self.machine.note_abandoned(agent.kill_and_reap())
+            self.machine.note_abandoned(self.machine.abandonment.end(agent))
         self._wakeup.close()
 
     def _do_spawn(self, command: machine_events.SpawnAgent) -> MachineEvent:

@@ -21,10 +21,10 @@ _UTF8_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 class LineSplitter:
     """Cut a stream into lines, whatever the chunks were.
 
-    `limit` is the size of the longest line; `is_overlong` says that there was a longer one.
+    `limit` is the size of the longest line (None: any size); `is_overlong` says that there was a longer one.
     """
 
-    limit = 16 * 1024**2
+    limit: int | None = 16 * 1024**2
 
     def __init__(self) -> None:
         self.is_overlong = False
@@ -55,7 +55,7 @@ class LineSplitter:
 
     def is_too_long(self, size: int) -> bool:
         """Say whether a line of this size, without its end, is longer than a line may be (F3)."""
-        return size > self.limit
+        return self.limit is not None and size > self.limit
 
     def _is_short_enough(self, line: bytes | bytearray) -> bool:
         """Say whether a line fits that may have the first half of its end with it."""
@@ -66,6 +66,11 @@ class LineSplitter:
         self.is_overlong = self.is_overlong or not self._is_short_enough(self._rest)
         if self.is_overlong:
             self._rest.clear()
+
+    @property
+    def unfinished_line(self) -> bytes:
+        """The bytes of a line that has no end yet."""
+        return bytes(self._rest)
 
     def flush(self) -> list[bytes]:
         """Return the last line, if it had no end."""

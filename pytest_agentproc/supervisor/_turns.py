@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.supervisor._ending import explain_silence
 from pytest_agentproc.supervisor._events import TurnResult
 from pytest_agentproc.supervisor._questions import OpenQuestions
 from pytest_agentproc.supervisor._streams import Transcript
@@ -23,7 +24,7 @@ from pytest_agentproc.supervisor.dialects import (
     TurnEnded,
     TurnProgress,
 )
-from pytest_agentproc.vocabulary import Outcome, compute_exit_code
+from pytest_agentproc.vocabulary import Outcome, add_limit, compute_exit_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -168,6 +169,7 @@ class TurnRecord:
         self.outcome: Outcome | None = None
         self.outcome_at: int | None = None
         self.error = ""
+        self.last_error = ""
         self.cause: Outcome | None = None
         self.has_begun = False
         self.has_ended = False
@@ -218,6 +220,8 @@ class OpenTurns:
         self.cancel_deadline: int | None = None
         self.questions = OpenQuestions(policy, report_event)
         self.ended_with: tuple[int | None, bool, bool] = (None, False, True)
+        self.read_stderr: Callable[[], bytes] = bytes
+        """Gives the end of what the agent printed on stderr."""
         self._limits = policy.nanoseconds()
         self._report_event = report_event
         self._has_handler = has_handler
@@ -254,7 +258,12 @@ class OpenTurns:
         return data
 
     def cancel_turn(self, number: int | None, now: int) -> bytes:
-        """Cancel a turn, or the one in flight. A queued turn ends at once; a cancelled turn stays cancelled."""
+        """Cancel a turn; None: the one in flight, or else the first that waits, for a handshake for example.
+
+        A queued turn ends at once; a cancelled turn stays cancelled.
+        """
+        if number is None and self.flight is None and self.queue:
+            number = self.queue[0].number
         for turn in tuple(self.queue):
             if turn.number == number:
                 self.queue.remove(turn)
@@ -265,23 +274,26 @@ class OpenTurns:
         return self._cancel_with_outcome(flight, Outcome.CANCELLED, now)
 
     def cancel_expired(self, now: int) -> bytes:
-        """Cancel the turn in flight because its time is up: it has its outcome, the agent lives (P1)."""
+        """Cancel the turn in flight because its time is up: it has its outcome, the agent lives (P1).
+
+        After a silence the error quotes the agent's last error, the question that is open, or the end of stderr.
+        """
         due, turn = self.watchdog.find_expired_limit(now), self.flight
         if due is None or turn is None:
             return b""
         name, outcome = due
-        why = self.watchdog.explain_expiry(name, now)
+        error = f"{self.watchdog.explain_expiry(name, now)}: the turn was cancelled, the agent lives on"
+        if outcome is not Outcome.OVERRAN:
+            asked = self.questions.list_titles_of_turn(turn.number)
+            error = explain_silence(error, turn.last_error, asked, self.read_stderr())
         data = self._cancel_with_outcome(turn, outcome, now)
-        error = f"{why}: the turn was cancelled, the agent lives on"
         self._report_event("error", turn.number, error)
         self._conclude_turn(turn, outcome, now, error)
         return data
 
     def _cancel_with_outcome(self, turn: TurnRecord, cause: Outcome, now: int) -> bytes:
-        grace = self._limits["cancel_grace"]
-        assert grace is not None
         turn.cause = cause
-        self.unacknowledged, self.cancel_deadline = turn, now + grace
+        self.unacknowledged, self.cancel_deadline = turn, add_limit(now, self._limits["cancel_grace"])
         self.watchdog.disarm()
         gone = self.questions.withdraw_of_turn(turn.number)
         denied = b"".join(self._protocol.encode_answer(question, allowed=None) for question in gone)
@@ -290,6 +302,11 @@ class OpenTurns:
     def _send_cancel(self, turn: TurnRecord) -> bytes:
         turn.cancels += 1
         return self._protocol.encode_cancel(turn.number)
+
+    def note_error(self, words: str) -> None:
+        """Keep the agent's words about an error in the turn in flight, until the turn makes progress."""
+        if self.flight is not None:
+            self.flight.last_error = words
 
     def requeue_unread_prompt(self, taken: int) -> None:
         """Put the prompt in flight before the queue, if not a byte of it is among so many that the agent took."""
@@ -405,6 +422,7 @@ class OpenTurns:
             self._show_message(BACKGROUND_TURN_MARK, self._background.add_progress(progress))
             self._report_event(progress.kind, BACKGROUND_TURN_MARK, progress.text)
         elif turn is not None and turn.number == number:
+            turn.last_error = ""
             self._show_message(number, turn.answered.add_progress(progress))
             self.watchdog.note_progress(now)
             self._report_event(progress.kind, number, progress.text)

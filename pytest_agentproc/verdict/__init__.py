@@ -27,18 +27,24 @@ from pytest_agentproc.verdict._judgement import (
 )
 from pytest_agentproc.verdict._marks import find_failure_marks
 from pytest_agentproc.verdict._results_file import format_results
-from pytest_agentproc.verdict._rows import VERDICT_TEXTS, CheckRow, PlayResult, Verdict
-from pytest_agentproc.verdict._summary import describe_unstated_limits, format_summary, is_conformant
+from pytest_agentproc.verdict._rows import VERDICT_TEXTS, CheckRow, Verdict
+from pytest_agentproc.verdict._summary import (
+    Conformance,
+    describe_unstated_limits,
+    format_summary,
+    is_red_at_should_only,
+    judge_conformance,
+)
 
 __all__ = [
     "REASON_IN_REAL_TIME",
     "VERDICT_TEXTS",
     "Baseline",
     "CheckRow",
+    "Conformance",
     "JudgedCheck",
     "JudgedScenario",
     "Judgement",
-    "PlayResult",
     "Verdict",
     "accept_failures",
     "are_plays_alike",
@@ -59,8 +65,9 @@ __all__ = [
     "format_results",
     "format_summary",
     "hash_corpus",
-    "is_conformant",
+    "is_red_at_should_only",
     "judge_all_expectations",
+    "judge_conformance",
     "judge_play",
     "list_leaks",
     "list_signals",

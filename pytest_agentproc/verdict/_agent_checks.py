@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.record import Payload, describe_stray_target, format_duration, format_instant
 from pytest_agentproc.verdict._facts import find_gone_at, list_agent_starts, was_agent_started
-from pytest_agentproc.verdict._rows import Finding, PlayResult, Verdict, is_duration_as_wanted, is_time_as_wanted
+from pytest_agentproc.verdict._rows import Finding, Verdict, is_duration_as_wanted, is_time_as_wanted
 from pytest_agentproc.verdict._value_text import (
     is_text_matching,
     join_names,
@@ -18,8 +19,9 @@ from pytest_agentproc.verdict._value_text import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
+    from pytest_agentproc.plays import PlayResult
     from pytest_agentproc.record import Event, Record
 
 
@@ -103,23 +105,29 @@ CHECKS_OF_AGENT_STARTS: dict[str, Callable[[PlayResult, Any], Finding]] = {
 }
 
 
-def _find_invocation(played: PlayResult) -> Mapping[str, Any] | None:
-    invocations = (event.data["given"] for event in played.record.events if _is_agent_start_note(event.data))
-    return next(invocations, None)
-
-
-def _is_agent_start_note(data: Mapping[str, Any]) -> bool:
-    return "given" in data and data["process"] == "agent"
+def _find_invocation(played: PlayResult, process: str) -> Mapping[str, Any] | None:
+    events = (event.data for event in played.record.events)
+    return next((data["given"] for data in events if "given" in data and data["process"] == process), None)
 
 
 def _build_invocation_check(
     check: Callable[[Mapping[str, Any], Any], Finding],
 ) -> Callable[[PlayResult, Any], Finding]:
     def check_agent_input(played: PlayResult, wanted: Any) -> Finding:
-        given = _find_invocation(played)
+        given = _find_invocation(played, "agent")
         return Finding(Verdict.NOT_EXERCISED, "no agent was started") if given is None else check(given, wanted)
 
     return check_agent_input
+
+
+def _build_start_check(
+    check: Callable[[Mapping[str, Any], Any], Finding],
+) -> Callable[[PlayResult, str, Any], Finding]:
+    def check_start(played: PlayResult, process: str, wanted: Any) -> Finding:
+        given = _find_invocation(played, process)
+        return Finding(Verdict.NOT_EXERCISED, f"{process} did not run") if given is None else check(given, wanted)
+
+    return check_start
 
 
 def _cut_to_report_length(given: Mapping[str, Any], word: str) -> str:
@@ -134,8 +142,11 @@ _HINT_FOR_OWN_STDIN = (
 _HINT_FOR_OWN_ENV = "a supervisor with an environment and folder of its own states cannot=['env']"
 
 
-def _check_argv(given: Mapping[str, Any], wanted: Sequence[str]) -> Finding:
-    fits = given["argv"] == [_cut_to_report_length(given, word) for word in wanted]
+def _check_argv(given: Mapping[str, Any], wanted: Sequence[str] | Mapping[str, Sequence[str]]) -> Finding:
+    whole, part = ([], wanted["contains"]) if isinstance(wanted, Mapping) else (wanted, [])
+    words, seen = [_cut_to_report_length(given, word) for word in part or whole], given["argv"]
+    places = range(len(seen) - len(words) + 1) if part else ()
+    fits = (not part and seen == words) or any(seen[place : place + len(words)] == words for place in places)
     return Finding.from_comparison(
         fits=fits, seen=join_names(quote(word) for word in given["argv"]), hint=_HINT_FOR_OWN_ARGV
     )
@@ -177,6 +188,8 @@ CHECKS_OF_RECEIVED_VALUES: dict[str, Callable[[PlayResult, Any], Finding]] = {
     "received.cwd": _build_invocation_check(_check_cwd),
     "received.stdin": _check_stdin,
 }
+CHECKS_OF_SINGLE_STARTS = {"argv": _build_start_check(_check_argv), "env": _build_start_check(_check_env)}
+"""What a start of the agent was given, by the leaf of `processes`."""
 
 
 _MAX_SHOWN_STRAY_SIGNALS = 3

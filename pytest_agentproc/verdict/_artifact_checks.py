@@ -6,8 +6,9 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from pytest_agentproc.plays import PlayResult
 from pytest_agentproc.record import format_instant
-from pytest_agentproc.verdict._rows import Finding, PlayResult, Verdict, is_duration_as_wanted
+from pytest_agentproc.verdict._rows import Finding, Verdict, is_duration_as_wanted
 from pytest_agentproc.verdict._value_text import is_text_matching, join_names, quote, show_matcher, show_usage
 from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND
 

@@ -11,10 +11,11 @@ from pytest_agentproc.verdict._agent_checks import (
     ASKED_CHECKS,
     CHECKS_OF_AGENT_STARTS,
     CHECKS_OF_RECEIVED_VALUES,
+    CHECKS_OF_SINGLE_STARTS,
     check_stray_signals,
 )
 from pytest_agentproc.verdict._artifact_checks import build_artifacts_check
-from pytest_agentproc.verdict._rows import Finding, PlayResult, Verdict, is_duration_as_wanted, is_time_as_wanted
+from pytest_agentproc.verdict._rows import Finding, Verdict, is_duration_as_wanted, is_time_as_wanted
 from pytest_agentproc.verdict._session_checks import (
     FINDING_NOT_REPORTED,
     ExpectationCheck,
@@ -36,10 +37,12 @@ from pytest_agentproc.verdict._value_text import (
     show_status,
     show_usage,
 )
-from pytest_agentproc.vocabulary import INCOMPLETE_ARTIFACTS_WARNING, list_time_names
+from pytest_agentproc.vocabulary import INCOMPLETE_ARTIFACTS_WARNING, UNKNOWN_EXIT_WARNING, list_time_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from pytest_agentproc.plays import PlayResult
 
 _MIN_CHARS_TO_STATE_LENGTH = 80
 """A text of more characters that fits no matcher is shown with its length."""
@@ -74,10 +77,30 @@ def check_leaks(played: PlayResult, wanted: Sequence[str]) -> Finding:
         return Finding(Verdict.PASSED, join_names(leak.process for leak in left))
     unwanted = [leak for leak in left if leak.process not in wanted]
     hints = [_describe_leak(leak) for leak in unwanted if leak.line or wanted]
+    is_agent_left = any(leak.process.partition(" ")[0] == "agent" for leak in left)
+    if not is_agent_left and not _facts.list_signals(played.record) and _is_own_session_left(played, unwanted):
+        is_reference = played.reference is None and played.unstated is None
+        remedy = "write policy: {containment: subreaper}" if is_reference else "a subreaper or a keeper does"
+        hints.append(
+            "the agent ended by itself, and then a process group does not lead to a child in a session of its own: "
+            f"{remedy}"
+        )
     missing = [process for process in wanted if process not in {leak.process for leak in left}]
     hints += [f"{process} was to be left, but is gone" for process in missing]
     seen = join_names(f"{leak.process} ({show_end_state(leak.state)})" for leak in left)
     return Finding(Verdict.FAILED, seen, "; ".join(hints), unwanted[0].line if unwanted else 0)
+
+
+_SPAWN_WAYS_OUT_OF_THE_SESSION = ("new_session", "daemon", "launcher", "refork")
+
+
+def _is_own_session_left(played: PlayResult, left: Sequence[_facts.LeakedProcess]) -> bool:
+    """Say whether a process that was left is in a session of its own, where only the weakest containment held."""
+    if played.bound.policy.has_containment("subreaper"):
+        return False
+    steps = [step for script in played.bound.scenario.scripts for step in script]
+    ways = {step.line: step.value.get("how") for step in steps if step.name == "spawn"}
+    return any(ways.get(leak.line) in _SPAWN_WAYS_OUT_OF_THE_SESSION for leak in left)
 
 
 def _check_pipes_left(played: PlayResult, wanted: int) -> Finding:
@@ -119,7 +142,7 @@ def _find_silence_hint(played: PlayResult) -> str:
     outcome_at = _facts.find_outcome_at(played.record)
     if limit is None or outcome_at is None:
         return ""
-    last = _facts.find_last_byte_at(played.record, outcome_at)
+    last = _facts.find_last_byte_at(played.record)
     if last is None or outcome_at - last >= limit:
         return ""
     before = f"{format_duration(outcome_at - last)} before" if outcome_at > last else "the same instant"
@@ -181,7 +204,12 @@ def _check_warnings(played: PlayResult, observed: Sequence[str], wanted: Sequenc
     )
 
 
-_WARNINGS_WITH_FIXED_NAMES = ("exit_contradicts_result", "transcript_truncated", INCOMPLETE_ARTIFACTS_WARNING)
+_WARNINGS_WITH_FIXED_NAMES = (
+    "exit_contradicts_result",
+    UNKNOWN_EXIT_WARNING,
+    "transcript_truncated",
+    INCOMPLETE_ARTIFACTS_WARNING,
+)
 """The warnings that have a name. A supervisor may have others; a sentence is judged by the files that turn on one."""
 
 
@@ -335,6 +363,7 @@ _CHECKS_OF_PROCESSES: dict[str, Callable[[PlayResult, str, Any], Finding]] = {
     "gone_at": _check_process_end,
     "alive_at": _check_process_alive,
     "status": _check_end_status,
+    **CHECKS_OF_SINGLE_STARTS,
 }
 _CHECKS_BY_EXPECT_KEY: dict[str, ExpectationCheck] = {
     "outcome": build_reported_check("outcome", _check_outcome),

@@ -9,23 +9,37 @@ from pytest_agentproc.errors import ClockError, ScenarioError, ScenarioProblem, 
 from pytest_agentproc.verdict._agent_checks import check_stray_signals, list_stray_signals
 from pytest_agentproc.verdict._artifact_checks import show_artifact
 from pytest_agentproc.verdict._checks import check_leaks, find_check
-from pytest_agentproc.verdict._facts import list_leaks, select_session_play, was_any_agent_started
+from pytest_agentproc.verdict._facts import (
+    list_expired_timers,
+    list_leaks,
+    select_session_play,
+    was_any_agent_started,
+)
 from pytest_agentproc.verdict._patterns import SlowPattern
 from pytest_agentproc.verdict._program_end import explain_program_failure
-from pytest_agentproc.verdict._rows import CheckRow, Finding, PlayResult, ReferencePlays, Verdict
+from pytest_agentproc.verdict._rows import CheckRow, Finding, Verdict
 from pytest_agentproc.verdict._session_checks import (
     ExpectationCheck,
+    fail_undelivered_answers,
     has_turn_ended,
     is_check_of_earlier_turn,
     is_turn_check,
 )
-from pytest_agentproc.verdict._unstated_limits import describe_limits_to_state, excuse_undecided_passes, excuse_unstated
+from pytest_agentproc.verdict._unstated_limits import (
+    describe_limits_to_state,
+    excuse_undecided_passes,
+    excuse_unstated,
+    hint_at_missing_limits,
+    is_explained_by_no_value,
+    is_wrong_under_any_limits,
+)
 from pytest_agentproc.verdict._value_text import escape_unprintable_characters, show_wanted
 from pytest_agentproc.vocabulary import LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from pytest_agentproc.plays import PlayResult, ReferencePlays
     from pytest_agentproc.scenario import Expectation
 
 
@@ -52,7 +66,8 @@ def judge_all_expectations(played: PlayResult) -> tuple[CheckRow, ...]:
     for who was left, or hit. So is, with the same exception, what the kit's own supervisor meets under the limits of
     the file and misses under the subject's. What failed in real time under a subject that keeps limits and does not
     divide them is its adapter's error, and says nothing of it. A scenario that withholds a handshake is not applicable
-    to a client that asks for none.
+    to a client that asks for none. An answer to a prompt that no agent got fails the turn's outcome, and nothing
+    excuses it.
 
     Returns:
         one row per expectation, in the file's order.
@@ -61,6 +76,7 @@ def judge_all_expectations(played: PlayResult) -> tuple[CheckRow, ...]:
         _judge_expectations(played), {level: _list_deciding_keys(played, level) for level in LEVELS}
     )
     rows = _excuse_moot_leaks(played, _excuse_undecided(played, rows))
+    rows = fail_undelivered_answers(played, rows)
     return tuple(
         replace(row, wanted=escape_unprintable_characters(row.wanted), seen=escape_unprintable_characters(row.seen))
         for row in rows
@@ -82,15 +98,17 @@ def _judge_expectations(played: PlayResult) -> list[CheckRow]:
     if harm.verdict is Verdict.FAILED and all(row.key != "unrelated_processes" for row in rows):
         rows.append(CheckRow("unrelated_processes", 0, "unharmed", harm.seen, harm.verdict, harm.hint, level))
     rows = explain_program_failure(played, rows)
-    rows = _report_unscaled_limits(played, _excuse_no_handshake(played, _excuse_other_limits(played, rows)))
-    return excuse_unstated(played, rows, _judge_expectations, _CHECKS_OF_RECORD_ONLY)
+    rows = _report_unscaled_limits(played, _excuse_unasked(played, _excuse_other_limits(played, rows)))
+    rows = excuse_unstated(played, rows, _judge_expectations, _CHECKS_OF_RECORD_ONLY)
+    return hint_at_missing_limits(played, rows, _judge_expectations, _CHECKS_OF_RECORD_ONLY)
 
 
 def choose_overall_verdict(rows: Iterable[CheckRow], *, counts_info: bool = True) -> Verdict:
     """Say one verdict over the rows of a scenario: the gravest of them.
 
-    Passed needs a check that the file states and that passed: if all that are stated are not applicable, so is the
-    scenario. A check at level `should` that nothing decides is left out if checks at level `must` decide something.
+    Passed needs a check that the file states and that passed, at level `must` if it states any there: if all of them
+    are not applicable, so is the scenario. A check at level `should` that nothing decides is left out if checks at
+    level `must` decide something.
 
     Args:
         rows: the checks.
@@ -105,8 +123,9 @@ def choose_overall_verdict(rows: Iterable[CheckRow], *, counts_info: bool = True
     for verdict in Verdict:
         if verdict in found and verdict not in (Verdict.NOT_APPLICABLE, Verdict.PASSED):
             return verdict
-    stated = {row.verdict for row in rows if row.line}
-    return Verdict.NOT_APPLICABLE if stated == {Verdict.NOT_APPLICABLE} else Verdict.PASSED
+    stated = [row for row in rows if row.line]
+    deciding = {row.verdict for row in [row for row in stated if row.level == "must"] or stated}
+    return Verdict.NOT_APPLICABLE if deciding == {Verdict.NOT_APPLICABLE} else Verdict.PASSED
 
 
 def list_unmet_checks(rows: Sequence[CheckRow]) -> list[CheckRow]:
@@ -120,24 +139,27 @@ def _excuse_other_limits(played: PlayResult, rows: list[CheckRow]) -> list[Check
 
     Of another outcome nothing is judged, as it is another story from there on (turns before that one are), nor of a
     scenario all of whose deciding keys are among it. A key that this supervisor misses under the file's limits, too, is
-    no matter of limits. A leak or a harmed process never is one.
+    no matter of limits. A leak or a harmed process never is one, nor is a prompt without a turn and its like.
     """
     if played.reference is None or isinstance(played.fault, SubjectError):
         return rows
     missed = _find_missed_by_reference(played.reference)
+    lacking = _describe_missing_limits(played.reference)
     if played.fault is not None and played.reference.under_subject_limits.fault is None:
         return rows
     deciding = _list_deciding_keys(played)
     is_moot = bool(deciding) and deciding <= missed.keys()
     others = {key: seen for key, seen in missed.items() if is_moot or _get_last_key_part(key) == "outcome"}
     other = next(iter(others.values()), "")
+    plays = (played.reference.under_subject_limits, played.reference.under_file_limits)
     return [
-        row.mark_not_applicable(f"{_INTRODUCTION_OF_LIMITS} {why}")
+        row.mark_not_applicable(f"{_INTRODUCTION_OF_LIMITS} {why}{lacking}")
         if row.key not in _CHECKS_OF_RECORD_ONLY
         and (
             why := missed.get(row.key, "")
             or ("" if not is_moot and is_check_of_earlier_turn(row.key, others) else other)
         )
+        and not (row.verdict is Verdict.FAILED and is_wrong_under_any_limits(row.key, played, plays))
         else row
         for row in rows
     ]
@@ -161,22 +183,39 @@ def _find_missed_by_reference(reference: ReferencePlays) -> dict[str, str]:
     return {row.key: f"{row.key} {row.seen}".partition("\n")[0] for row in others if row.key in met}
 
 
-def _excuse_no_handshake(played: PlayResult, rows: list[CheckRow]) -> list[CheckRow]:
-    """Excuse a client that asks for no handshake: its first prompt reached the agent without one.
+def _describe_missing_limits(reference: ReferencePlays) -> str:
+    """Say which limits of the file the subject does not have, if without them the run does not end."""
+    there, here = reference.under_subject_limits, reference.under_file_limits
+    if there.fault is None or here.fault is not None:
+        return ""
+    parts = there.bound.parts.values() or (there.bound,)
+    names = [
+        name
+        for name in list_expired_timers(here.record)
+        if all(part.policy.to_whole_limits().get(name, 0) is None for part in parts)
+    ]
+    return f"; it has no {' and no '.join(names)}, so nothing ends this wait" if names else ""
+
+
+def _excuse_unasked(played: PlayResult, rows: list[CheckRow]) -> list[CheckRow]:
+    """Excuse a client that asks for no handshake, or was not told of what the scenario is about.
 
     A process that it leaves is still a leak, unless the run only ended because all sides waited.
     """
-    if all("begun_without" not in event.data for event in played.record.events):
+    notes = [event.data for event in played.record.events]
+    untold, told = ({data[word] for data in notes if word in data} for word in ("untold", "told"))
+    if any("begun_without" in data for data in notes):
+        why = "the client asks for no handshake, and the scenario is about one"
+    elif untold - told:
+        why = f"the {min(untold - told)} came while the client was in `start`, where no `Client` is told of it"
+    else:
         return rows
     return [
-        row.mark_not_applicable(_REASON_WITHOUT_HANDSHAKE)
+        row.mark_not_applicable(why)
         if row.key not in _CHECKS_OF_RECORD_ONLY or (row.key == "leaks" and played.fault is not None)
         else row
         for row in rows
     ]
-
-
-_REASON_WITHOUT_HANDSHAKE = "the client asks for no handshake, and the scenario is about one"
 
 
 def _report_unscaled_limits(played: PlayResult, rows: list[CheckRow]) -> list[CheckRow]:
@@ -237,9 +276,10 @@ def _judge_row(played: PlayResult, expectation: Expectation) -> CheckRow:
     except SlowPattern as error:
         problem = ScenarioProblem(str(played.bound.scenario.path), expectation.line, 1, f"{expectation.key}: {error}")
         raise ScenarioError([problem]) from None
-    missing = expectation.not_applicable or ", ".join(expectation.unstated)
+    unstated = expectation.unstated if finding.verdict is Verdict.NOT_APPLICABLE else ()
+    missing = expectation.not_applicable or ", ".join(unstated)
     wanted = f"it depends on {missing}" if missing else _show_wanted_value(expectation.key, expectation.wanted)
-    line, level, unstated = expectation.line or finding.line, expectation.level, expectation.unstated
+    line, level = expectation.line or finding.line, expectation.level
     return CheckRow(expectation.key, line, wanted, finding.seen, finding.verdict, finding.hint, level, unstated)
 
 
@@ -251,7 +291,7 @@ def _show_wanted_value(key: str, wanted: Any) -> str:
 def _check_expectation(played: PlayResult, expectation: Expectation) -> Finding:
     if expectation.not_applicable is not None:
         return Finding(Verdict.NOT_APPLICABLE, f"the subject has no {expectation.not_applicable}")
-    if expectation.unstated:
+    if expectation.unstated and not _is_wrong_whatever_is_stated(played, expectation):
         return Finding(Verdict.NOT_APPLICABLE, describe_limits_to_state(expectation.unstated))
     played, key = select_session_play(played, expectation.key)
     wanted = expectation.wanted
@@ -265,6 +305,19 @@ def _check_expectation(played: PlayResult, expectation: Expectation) -> Finding:
     if finding.verdict is Verdict.PASSED and not was_any_agent_started(played) and not _is_unstartable(played):
         return Finding(Verdict.NOT_EXERCISED, f"no agent was started; {finding.seen}")
     return finding
+
+
+def _is_wrong_whatever_is_stated(played: PlayResult, expectation: Expectation) -> bool:
+    """Say whether a check that names unstated limits failed in a way that none of their values explains.
+
+    With the default values it fails, too. A run that ended in a fault is judged by its outcome.
+    """
+    if played.unstated is None or played.fault is not None:
+        return False
+    stated = replace(expectation, unstated=())
+    return _check_expectation(played, stated).verdict is Verdict.FAILED and is_explained_by_no_value(
+        expectation.key, played, played.unstated, expectation.unstated
+    )
 
 
 def _list_deciding_keys(played: PlayResult, level: str = "") -> set[str]:

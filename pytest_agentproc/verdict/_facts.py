@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.record import select_session_events
 from pytest_agentproc.supervisor.dialects import parse_objects
-from pytest_agentproc.verdict._rows import PlayOfOneSessionOrTurn
 from pytest_agentproc.vocabulary import RunReport, parse_signal_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
+    from pytest_agentproc.plays import PlayResult
     from pytest_agentproc.record import Event, Record
-    from pytest_agentproc.verdict._rows import PlayResult
 
 
 @dataclass(frozen=True, slots=True)
 class LeakedProcess:
     """A process that outlived its supervisor: `alive`, `stopped` or a `zombie`.
 
-    `line` is that of the step that started it; `argv` its command, if it is an agent that lives.
+    `line` is that of the step that started it; `argv` its command, if it is an agent that lives; `facts` what it held,
+    such as its ports. A program that is no fake has its `pid`.
     """
 
     process: str
@@ -29,6 +30,8 @@ class LeakedProcess:
     line: int
     at: int
     argv: tuple[str, ...] = ()
+    pid: int = 0
+    facts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,15 @@ class EndStatus:
 def list_leaks(record: Record) -> list[LeakedProcess]:
     """List the processes that were left, in the order in which they were found."""
     return [
-        LeakedProcess(data["process"], data["leaked"], data.get("line") or 0, at, tuple(data.get("argv", ())))
+        LeakedProcess(
+            data["process"],
+            data["leaked"],
+            data.get("line") or 0,
+            at,
+            tuple(data.get("argv", ())),
+            data.get("pid") or 0,
+            tuple(data.get("facts", ())),
+        )
         for at, code, data in record.events
         if code == "m" and "leaked" in data
     ]
@@ -132,6 +143,25 @@ def list_agent_starts(record: Record) -> list[tuple[str, int]]:
     return [(event.data["process"], event.at) for event in born if event.data.get("parent") == "supervisor"]
 
 
+def list_expired_timers(record: Record) -> list[str]:
+    """List the supervisor's timers that came due, by the names of their limits."""
+    due: dict[str, int] = {}
+    expired: dict[str, None] = {}
+    for at, code, data in record.events:
+        expired |= dict.fromkeys(name for name, instant in due.items() if instant <= at)
+        if code == "t":
+            due.pop(data["timer"], None)
+            if data.get("armed") is not None:
+                due[data["timer"]] = data["armed"]
+    return [*expired]
+
+
+def list_turning_points(record: Record) -> list[int]:
+    """List the instants at which an agent was started, got a signal, or ended."""
+    touched = _iterate_events_of_processes(record, _list_agents(record), "sx")
+    return [*(at for _, at in list_agent_starts(record)), *(event.at for event in touched)]
+
+
 def _list_agents(record: Record) -> list[str]:
     """List the names of the agents in the order of their starts: `agent`, then `agent 2` and so on."""
     later = [name for name, _ in list_agent_starts(record) if name.startswith("agent ")]
@@ -150,10 +180,10 @@ def find_gone_at(record: Record, process: str) -> int | None:
     )
 
 
-def find_last_byte_at(record: Record, before: int) -> int | None:
-    """Give the instant of the last output of any process in the tree, at or before an instant."""
-    written = (e.at for e in record.events if e.code in "oe" and "bytes" in e.data and "by" not in e.data)
-    return max((at for at in written if at <= before), default=None)
+def find_last_byte_at(record: Record) -> int | None:
+    """Give the instant of the last output of any process in the tree before the outcome: what follows is its end."""
+    before = takewhile(lambda e: not (e.code == "m" and "outcome" in e.data), record.events)
+    return max((e.at for e in before if e.code in "oe" and "bytes" in e.data and "by" not in e.data), default=None)
 
 
 def find_outcome_at(record: Record) -> int | None:
@@ -216,10 +246,7 @@ def select_session_play(played: PlayResult, key: str) -> tuple[PlayResult, str]:
     if answer is not None:
         answer = (answer.sessions or {}).get(name, RunReport())
     record = select_session_events(played.record, name)
-    part = played.bound.parts[name]
-    return PlayOfOneSessionOrTurn(
-        part, record, answer, played.fault, played.tolerance, played.compute_allowed_delay, None
-    ), own
+    return played.select_part(answer, bound=played.bound.parts[name], record=record), own
 
 
 def was_any_agent_started(played: PlayResult) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING
@@ -13,13 +14,14 @@ from pytest_agentproc.record import format_instant, render_text
 from pytest_agentproc.verdict._comparison import choose_overall_verdict, list_unmet_checks
 from pytest_agentproc.verdict._facts import find_last_step, list_leaks, list_lines_without_event
 from pytest_agentproc.verdict._program_end import find_program_end
-from pytest_agentproc.verdict._rows import CheckRow, PlayResult, Verdict
-from pytest_agentproc.verdict._value_text import quote, shorten_to_width, show_end_state
+from pytest_agentproc.verdict._rows import CheckRow, Verdict
+from pytest_agentproc.verdict._value_text import escape_unprintable_characters, quote, shorten_to_width, show_end_state
 from pytest_agentproc.vocabulary import ARTIFACT_TEXTS, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from pytest_agentproc.plays import PlayResult
     from pytest_agentproc.record import Event, Record
     from pytest_agentproc.scenario import Scenario
 
@@ -41,7 +43,10 @@ class _ProcessNode:
     children: list[_ProcessNode] = field(default_factory=list)
     end: str = "not seen to end"
     is_left: bool = False
-    command: str = ""
+    argv: Sequence[str] = ()
+    """The words with which it was started; empty: they are not known."""
+    facts: Sequence[str] = ()
+    """What it held when it was left."""
 
 
 def draw_tree(record: Record, scenario: Scenario) -> list[str]:
@@ -54,7 +59,7 @@ def draw_tree(record: Record, scenario: Scenario) -> list[str]:
         scenario: shows the steps as they are written in its file.
 
     Returns:
-        the lines, one for each process; none if there was no process.
+        the lines, one for each process, and one for what a left one held; none if there was no process.
     """
     nodes = list(_walk_nodes(_build_nodes(record)))
     kept = _choose_shown_nodes(nodes)
@@ -62,16 +67,20 @@ def draw_tree(record: Record, scenario: Scenario) -> list[str]:
     source = scenario.text.splitlines()
     pairs = [(_format_left_side(node), _format_right_side(node, shorten_path(scenario.path), source)) for node in shown]
     width = min(_MAX_LEFT_COLUMN_WIDTH, max((len(left) for left, _ in pairs), default=0))
-    lines = [f"{left:<{width}}  {right}".rstrip() for left, right in pairs]
+    lines = []
+    for node, (left, right) in zip(shown, pairs, strict=True):
+        lines.append(f"{left:<{width}}  {right}".rstrip())
+        if node.facts:
+            lines.append(f"{'  ' * node.depth}    {', '.join(node.facts)}")
     hidden = [node for node in nodes if id(node) not in kept]
     if hidden:
-        left = sum(node.is_left for node in hidden)
-        lines.append(f"... and {len(hidden)} more, {f'{left} of them left' if left else 'all gone'}")
+        count = sum(node.is_left for node in hidden)
+        lines.append(f"... and {len(hidden)} more, {f'{count} of them left' if count else 'all gone'}")
     return lines
 
 
 def _build_nodes(record: Record) -> list[_ProcessNode]:
-    """Give the processes that the supervisor started, the others below them."""
+    """Give the processes that the supervisor started, the others below them; then left programs that are no fakes."""
     roots: list[_ProcessNode] = []
     known: dict[str, _ProcessNode] = {}
     for event in record.events:
@@ -87,20 +96,26 @@ def _build_nodes(record: Record) -> list[_ProcessNode]:
             (above.children if above else roots).append(node)
         elif event.code == "x" and data["process"] in known:
             known[data["process"]].end = f"gone, {_describe_end(event)}, at {format_instant(event.at)}"
-    _mark_left_processes(record, known)
+    _mark_left_processes(record, known, roots)
     return roots
 
 
-def _mark_left_processes(record: Record, known: Mapping[str, _ProcessNode]) -> None:
-    commands: Mapping[str, Sequence[str]] = record.header.get("argv", {})
-    for name, node in known.items():
-        if node.above is None:
-            base = name.rpartition(" ")[0] if name not in commands else name
-            node.command = " ".join(commands.get(base, ()))
+def _mark_left_processes(record: Record, known: Mapping[str, _ProcessNode], roots: list[_ProcessNode]) -> None:
+    programs: Mapping[str, str] = record.header.get("programs", {})
+    for event in record.events:
+        node = known.get(event.data["process"])
+        if node is not None and node.above is None and "given" in event.data:
+            program = programs.get(node.name) or programs.get(node.name.rpartition(" ")[0], node.name)
+            node.argv = (program, *event.data["given"]["argv"])
     for leak in list_leaks(record):
-        if (left := known.get(leak.process)) is not None:
+        if leak.pid:  # a program beside the fakes: they have told their pids before
+            node = _ProcessNode(leak.process, leak.pid, 0, 0, None, end=show_end_state(leak.state), is_left=True)
+            roots.append(node)
+            node.facts = leak.facts
+        elif (left := known.get(leak.process)) is not None:
             left.is_left = True
-            left.command = " ".join(leak.argv) or left.command
+            left.argv = leak.argv or left.argv
+            left.facts = leak.facts
             left.end = show_end_state(leak.state) + (
                 f", {left.end.partition(', ')[2]}" if leak.state == "zombie" else ""
             )
@@ -140,7 +155,8 @@ def _format_left_side(node: _ProcessNode) -> str:
 
 def _format_right_side(node: _ProcessNode, path: str, source: Sequence[str]) -> str:
     if not 0 < node.line <= len(source):
-        return shorten_to_width(node.command, _MAX_COMMAND_CHARS)
+        command = escape_unprintable_characters(shlex.join(node.argv)).replace("\n", "\\n")
+        return shorten_to_width(command, _MAX_COMMAND_CHARS)
     return f"{path}:{node.line}: {shorten_to_width(source[node.line - 1].strip(), _MAX_COMMAND_CHARS)}"
 
 

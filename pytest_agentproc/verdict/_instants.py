@@ -13,8 +13,8 @@ from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from pytest_agentproc.plays import PlayResult
     from pytest_agentproc.record import Record
-    from pytest_agentproc.verdict._rows import PlayResult
     from pytest_agentproc.vocabulary import RunReport
 
 

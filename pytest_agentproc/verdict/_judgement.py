@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_agentproc.verdict._comparison import choose_overall_verdict, judge_all_expectations, list_unmet_checks
 from pytest_agentproc.verdict._failure_text import are_plays_alike, find_first_difference
-from pytest_agentproc.verdict._rows import CheckRow, PlayResult, Verdict
+from pytest_agentproc.verdict._rows import CheckRow, Verdict
 from pytest_agentproc.vocabulary import LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from pytest_agentproc.plays import PlayResult
     from pytest_agentproc.scenario import Scenario
 
 

@@ -12,7 +12,8 @@ from pytest_agentproc.verdict._rows import Verdict
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pytest_agentproc.verdict._rows import CheckRow, PlayResult
+    from pytest_agentproc.plays import PlayResult
+    from pytest_agentproc.verdict._rows import CheckRow
 
 
 _TEXT_BY_MARK_KIND = {"outcome": "the outcome", "returned": "the return", "start": "a start of the agent"}

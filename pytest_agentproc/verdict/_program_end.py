@@ -11,11 +11,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.verdict._facts import was_any_agent_started
-from pytest_agentproc.verdict._rows import CheckRow, PlayResult, Verdict
+from pytest_agentproc.verdict._rows import CheckRow, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pytest_agentproc.plays import PlayResult
     from pytest_agentproc.record import Record
 
 

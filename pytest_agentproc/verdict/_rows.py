@@ -1,19 +1,15 @@
-"""Owns the verdicts, the rows that carry them, and the shape of what is judged; decides nothing."""
+"""Owns the verdicts, and the rows that carry them; decides nothing."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_agentproc.vocabulary import LEVELS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from pytest_agentproc.record import Record
-    from pytest_agentproc.scenario import BoundScenario
-    from pytest_agentproc.vocabulary import RunReport
+    from pytest_agentproc.plays import PlayResult
 
 
 class Verdict(StrEnum):
@@ -128,75 +124,3 @@ class Finding(NamedTuple):
     def from_comparison(cls, *, fits: bool, seen: str, hint: str = "") -> Finding:
         """Make one of whether the value that was seen is right; the hint is for a failed check."""
         return cls(Verdict.PASSED, seen) if fits else cls(Verdict.FAILED, seen, hint)
-
-
-class PlayResult(Protocol):
-    """A scenario that was played: what was bound, recorded and kept, and the subject's answer or the clock's fault.
-
-    `tolerance` is how much later than expected a thing may have happened, in nanoseconds: 0 in virtual time, but
-    for a supervisor that looks in turns; `compute_allowed_delay` is the same at one instant, as not all begin to look
-    at once; `undecided` says why nothing follows from what broke, nothing if something does; `reference` is what the
-    kit's own supervisor makes of the scenario, None if no other limits are in play.
-    """
-
-    @property
-    def bound(self) -> BoundScenario: ...
-    @property
-    def record(self) -> Record: ...
-    @property
-    def answer(self) -> RunReport | None: ...
-    @property
-    def fault(self) -> Exception | None: ...
-    @property
-    def tolerance(self) -> int: ...
-    def compute_allowed_delay(self, at: int, /) -> int: ...
-    @property
-    def undecided(self) -> str: ...
-    @property
-    def artifacts(self) -> Mapping[str, bytes] | None: ...
-    @property
-    def reference(self) -> ReferencePlays | None: ...
-    @property
-    def unstated(self) -> UnstatedLimitPlays | None: ...
-    @property
-    def pipes_left(self) -> int | None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class PlayOfOneSessionOrTurn:
-    """A play as if one of its sessions, or one of its turns, were all of it: the answer is that one's alone."""
-
-    bound: BoundScenario
-    record: Record
-    answer: RunReport | None
-    fault: Exception | None
-    tolerance: int
-    compute_allowed_delay: Callable[[int], int]
-    artifacts: Mapping[str, bytes] | None
-    undecided: str = ""
-    reference: None = None
-    unstated: None = None
-    pipes_left: int | None = None
-
-
-class ReferencePlays(Protocol):
-    """A scenario under the kit's own supervisor: with the limits of the subject (`there`), and the file's (`here`)."""
-
-    @property
-    def under_subject_limits(self) -> PlayResult: ...
-    @property
-    def under_file_limits(self) -> PlayResult: ...
-
-
-class UnstatedLimitPlays(Protocol):
-    """Limits that a subject does not state, and the reference supervisor with the default of each, and other values.
-
-    The shortest of the other values of a limit comes first.
-    """
-
-    @property
-    def names(self) -> Sequence[str]: ...
-    @property
-    def default_result(self) -> PlayResult: ...
-    @property
-    def varied_results(self) -> Mapping[str, Sequence[PlayResult]]: ...

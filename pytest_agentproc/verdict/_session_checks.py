@@ -1,26 +1,32 @@
-"""Owns the checks of a session: its turns, background turns, statuses and viewers, as the subject reports them."""
+"""Owns the checks of a session: its turns, background turns, statuses and viewers, as the subject reports them.
+
+A supervisor may end a turn whose prompt it never delivered: it was cancelled, refused, or its time was up. It cannot
+have an answer to that prompt. So `completed` is wrong there, and so are words that the agent said in another turn.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.record import format_instant
+from pytest_agentproc.plays import PlayResult
+from pytest_agentproc.record import Payload, format_instant
+from pytest_agentproc.verdict._facts import select_session_play
 from pytest_agentproc.verdict._rows import (
+    CheckRow,
     Finding,
-    PlayOfOneSessionOrTurn,
-    PlayResult,
     Verdict,
     is_duration_as_wanted,
     is_time_as_wanted,
 )
 from pytest_agentproc.verdict._value_text import is_text_matching, join_names, quote, show_signals
-from pytest_agentproc.vocabulary import OUTCOME_BY_LIMIT
+from pytest_agentproc.vocabulary import OUTCOME_BY_LIMIT, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pytest_agentproc.record import Record
     from pytest_agentproc.vocabulary import RunReport, View
@@ -36,6 +42,7 @@ _STEPS_THAT_END_A_TURN = ("acknowledge", "answer", "result")
 """Steps with which an agent ends the turn in its hands: what it says behind them belongs to another."""
 _COMPARED_PROMPT_CHARS = 20
 """So many characters show which prompt it is."""
+_HINT_OF_UNDELIVERED_ANSWER = "deliver the prompt, or end its turn with another outcome"
 
 
 def build_reported_check(name: str, judge: Callable[[PlayResult, Any, Any], Finding]) -> ExpectationCheck:
@@ -43,9 +50,18 @@ def build_reported_check(name: str, judge: Callable[[PlayResult, Any, Any], Find
 
     def check_reported_field(played: PlayResult, wanted: Any) -> Finding:
         seen = getattr(played.answer, name)
+        if seen is None and name == "text" and played.answer is not None:
+            return describe_missing_text(played.answer)
         return FINDING_NOT_REPORTED if seen is None else judge(played, seen, wanted)
 
     return check_reported_field
+
+
+def describe_missing_text(answer: RunReport) -> Finding:
+    """Say that there is no text; an ending that is no answer often has none."""
+    if answer.outcome in (None, "completed"):
+        return FINDING_NOT_REPORTED
+    return Finding(Verdict.UNDECIDED, f"there is no text: the outcome is {answer.outcome}")
 
 
 def find_session_check(key: str, check_of: Callable[[str], ExpectationCheck | None]) -> ExpectationCheck | None:
@@ -72,11 +88,17 @@ def is_turn_check(key: str) -> bool:
     return head in _LISTS_OF_TURNS and bool(rest)
 
 
+def find_turn_number(key: str) -> int | None:
+    """Give the number of the turn that a check is about; None if it is about none."""
+    found = _TURN_KEY_PATTERN.match(key)
+    return None if found is None else int(found[1])
+
+
 def is_check_of_earlier_turn(key: str, others: Iterable[str]) -> bool:
     """Say whether a check is about a turn, and each of the others about a later one: one ends after the other."""
-    turns = [_TURN_KEY_PATTERN.match(name) for name in (key, *others)]
-    numbers = [int(turn[1]) for turn in turns if turn]
-    return len(numbers) == len(turns) and numbers[0] < min(numbers[1:], default=0)
+    number, *later = [find_turn_number(name) for name in (key, *others)]
+    numbers = [other for other in later if other is not None]
+    return number is not None and len(numbers) == len(later) and number < min(numbers, default=0)
 
 
 def has_turn_ended(record: Record, key: str) -> bool:
@@ -102,15 +124,13 @@ def _build_turn_check(head: str, number: int, leaf: str, check: ExpectationCheck
         may_wait = leaf == "elapsed" and head == "turns" and _has_waited_for_agent(played, number, wanted)
         if leaf == "elapsed" and seen is not None and (may_wait or is_duration_as_wanted(played, wanted, seen)):
             return Finding(Verdict.PASSED, format_instant(seen))
-        parts = (
-            played.bound,
-            played.record,
-            turns[number - 1],
-            played.fault,
-            played.tolerance,
-            played.compute_allowed_delay,
+        outcome = turns[number - 1].outcome
+        is_undelivered = outcome == Outcome.HANDSHAKE_FAILED or (
+            outcome not in _OUTCOMES_OF_LIMITS and not _was_delivered(played, number)
         )
-        return check(PlayOfOneSessionOrTurn(*parts, played.artifacts), wanted)
+        if leaf == "elapsed" and head == "turns" and is_undelivered:
+            return Finding(Verdict.NOT_APPLICABLE, "its prompt was never delivered, and elapsed counts from there")
+        return check(played.select_part(turns[number - 1]), wanted)
 
     return check_turn
 
@@ -203,3 +223,119 @@ _CHECKS_OF_SESSIONS: dict[str, ExpectationCheck] = {
     "status": build_reported_check("statuses", _check_statuses),
     "called": build_reported_check("called", _check_callback_calls),
 }
+
+
+# Prompts that were not delivered.
+
+
+def fail_undelivered_answers(played: PlayResult, rows: Sequence[CheckRow]) -> list[CheckRow]:
+    """Fail the outcome of each turn that is reported as answered though no agent got its prompt.
+
+    No limit and no delay explains that, so it is red at must, whether or not the file states the outcome. A prompt for
+    which the script does not wait says nothing: its agent may have answered before it read.
+    """
+    found = list(rows)
+    for prefix in [f"sessions.{name}." for name in played.bound.parts] or [""]:
+        part, _ = select_session_play(played, f"{prefix}turns")
+        for number, seen in _find_undelivered_answers(part):
+            key = f"{prefix}turns.{number}.outcome"
+            stated = next((row for row in rows if row.key == key and row.level == "must"), None)
+            if stated is None:
+                found.append(CheckRow(key, 0, "no answer", seen, Verdict.FAILED, _HINT_OF_UNDELIVERED_ANSWER))
+            else:
+                found[rows.index(stated)] = replace(
+                    stated, seen=seen, verdict=Verdict.FAILED, hint=_HINT_OF_UNDELIVERED_ANSWER, unstated=()
+                )
+    return found
+
+
+def _find_undelivered_answers(played: PlayResult) -> Iterator[tuple[int, str]]:
+    """Yield each turn that cannot have the answer that it is reported with, and what is reported."""
+    turns = () if played.answer is None else played.answer.turns or ()
+    prompts, counts = _count_deliveries(played)
+    if not counts:
+        return
+    left = dict(counts)
+    prompts = prompts[: _count_awaited_prompts(played.bound.scenario.scripts)]
+    for number, (prompt, turn) in enumerate(zip(prompts, turns, strict=False), 1):
+        words = _find_words_of_another(turns, number)
+        if turn.outcome != "completed" and not words:
+            continue
+        left[prompt] -= 1
+        if left[prompt] < 0:
+            yield number, f"{turn.outcome}{words}, and no agent got this prompt"
+
+
+def _count_awaited_prompts(scripts: Iterable[Sequence[Any]]) -> int:
+    """Count the prompts that the scripts wait for; 0 if one waits for none: its agent may answer unasked."""
+    waits = ([step.value.get("eof") for step in script if step.name == "wait_for"] for script in scripts)
+    counts = [max((number for number in numbers if isinstance(number, int)), default=0) for numbers in waits]
+    return sum(counts) if all(counts) else 0
+
+
+def _find_words_of_another(turns: Sequence[RunReport], number: int) -> str:
+    """Say whose words a turn has, if it has the whole text of another one that was answered."""
+    text = turns[number - 1].text
+    for place, turn in enumerate(turns, 1):
+        if text and place != number and turn.text == text and turn.outcome == "completed":
+            return f" with {quote(text)}, the words of turn {place}"
+    return ""
+
+
+def _count_deliveries(played: PlayResult) -> tuple[list[str], dict[str, int] | None]:
+    """Give the prompts of a session, and how often its agents got each; None if the record cannot tell.
+
+    A prompt without a line is the usual one: a test that holds the session itself asks others.
+    """
+    if not played.bound.scenario.is_session:
+        return [], {}
+    prompts = [_squeeze(action.value) for action in played.bound.drive if action.kind == "prompt" and action.line]
+    texts = _list_received_texts(played.record)
+    return prompts, None if texts is None else {prompt: sum(prompt in text for text in texts) for prompt in prompts}
+
+
+def _was_delivered(played: PlayResult, number: int) -> bool:
+    """Say whether an agent got the prompt of a turn, as far as the record can tell."""
+    prompts, counts = _count_deliveries(played)
+    return number > len(prompts) or counts is None or counts[prompts[number - 1]] > 0
+
+
+def _list_received_texts(record: Record) -> list[str] | None:
+    """Give every text that an agent got: in an object, as a line of its own, or as an argument.
+
+    None: not all of it was kept, or the agent did not read a line to its end.
+    """
+    read: dict[str, list[bytes]] = {}
+    found: list[str] = []
+    for event in record.events:
+        data = event.data
+        if event.code == "i" and "bytes" in data and "by" not in data:
+            if isinstance(data["bytes"], Payload):
+                return None
+            read.setdefault(data["process"], []).append(data["bytes"])
+        elif "given" in data:
+            if any(len(word.encode()) >= data["given"]["longest"] for word in data["given"]["argv"]):
+                return None
+            found += map(_squeeze, data["given"]["argv"])
+    for pieces in read.values():
+        for line in b"".join(pieces).decode(errors="replace").split("\n"):
+            try:
+                found += map(_squeeze, _iterate_texts(json.loads(line)))
+            except (ValueError, RecursionError):
+                if line.startswith("{"):
+                    return None
+                found.append(_squeeze(line))
+    return found
+
+
+def _iterate_texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _iterate_texts(item)
+
+
+def _squeeze(text: str) -> str:
+    """Give a text with one space for each stretch of white space, which supervisors may write in other ways."""
+    return " ".join(text.split())

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.record import format_duration, format_instant
 from pytest_agentproc.verdict import _facts
-from pytest_agentproc.verdict._rows import Finding, PlayResult, Verdict, is_time_as_wanted
+from pytest_agentproc.verdict._rows import Finding, Verdict, is_time_as_wanted
 from pytest_agentproc.verdict._value_text import show_signals
 from pytest_agentproc.vocabulary import SIGNALS_THAT_BEGIN_ENDING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from pytest_agentproc.plays import PlayResult
     from pytest_agentproc.verdict._facts import EndStatus
 
 

@@ -2,7 +2,7 @@
 
 A cause is a check and the shape of its difference: numbers, instants and quoted texts are left out. A scenario that
 several causes explain counts for the one that explains the most scenarios, so that one missing rule is one line. Each
-line has a scenario whose first failed check it is: run alone, that scenario is printed with the same words.
+line has a scenario whose first failed check it is: run alone, that scenario is printed with the same check.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections import Counter
+from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_agentproc.errors import ClockError
@@ -37,7 +38,7 @@ _KEYS_THAT_FOLLOW_OUTCOME = ("elapsed", "returned")
 _VARYING_VALUE_PATTERN = re.compile(
     r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\d[\d.,]*(?: ?(?:ns|us|ms|s|min|h|B|KiB|MiB|characters)\b)?)"""
 )
-_TEXT_BEFORE_EXPECTED, _TEXT_BEFORE_SEEN = ": expected ", ", seen "
+_TEXT_BEFORE_EXPECTED, _TEXT_BEFORE_EXAMPLE, _TEXT_BEFORE_SEEN = ": expected ", ", for example: expected ", ", seen "
 _LEAK_TEXT_PATTERN = re.compile(r"^(?P<agent>agent )?.*?\((?P<state>[^)]*)\).*$")
 _CLOCK_FAULT_PATTERN = re.compile(
     rf"(?:no outcome: )?(?P<clause>(?:{'|'.join(error.reason for error in ClockError.__subclasses__())}): [^:;,(]*\b)"
@@ -49,8 +50,8 @@ class FailureCause(NamedTuple):
     """Why scenarios are red.
 
     Args:
-        words: the verdict, the check, what was expected and what was seen, without what varies. If only values are
-            left, they are shown where all scenarios share them.
+        words: the verdict, the check, what was expected and what was seen, without what varies. If the two sides are
+            alike without it, the values of one scenario stand there.
         judged: the scenarios: first those whose first failed check it is, and of these those at level `must`.
         counts: how many of them are red at each level.
     """
@@ -79,7 +80,7 @@ def group_reds_by_cause(judged: Iterable[JudgedScenario]) -> list[FailureCause]:
         judged = tuple(result for _, result, _ in mine)
         found.append(
             FailureCause(
-                _show_shared_values(words, judged), judged, {level: levels[level] for level in _RED_VERDICTS_BY_LEVEL}
+                _describe_cause(words, judged), judged, {level: levels[level] for level in _RED_VERDICTS_BY_LEVEL}
             )
         )
     return sorted(found, key=lambda cause: (*(-cause.counts[level] for level in _RED_VERDICTS_BY_LEVEL), cause.words))
@@ -132,18 +133,25 @@ def _describe_red_row_shape(row: JudgedCheck) -> str:
     return f"{row.verdict}: {key}{_TEXT_BEFORE_EXPECTED}{_mask_varying_values(row.expected)}{_TEXT_BEFORE_SEEN}{seen}"
 
 
-def _show_shared_values(words: str, judged: Iterable[JudgedScenario]) -> str:
-    """Show the values of a cause that has no other words if all its rows share them, and else the key alone."""
+def _describe_cause(words: str, judged: Iterable[JudgedScenario]) -> str:
+    """Describe a cause by its shape, with the whole key if all its rows share one.
+
+    Two sides that are alike without their values say nothing. Then the values of the first scenario stand there.
+    """
     head, found, values = words.partition(_TEXT_BEFORE_EXPECTED)
-    if not found or any(char.isalpha() for char in values.replace(_TEXT_BEFORE_SEEN, "")):
+    if not found:
         return words
     rows = [row for result in judged for row in result.rows if _describe_red_row_shape(row) == words]
-    pairs = {(row.expected.partition("\n")[0], row.seen.partition("\n")[0]) for row in rows}
-    return (
-        head
-        if len(pairs) > 1
-        else "".join(f"{head}{_TEXT_BEFORE_EXPECTED}{wanted}{_TEXT_BEFORE_SEEN}{seen}" for wanted, seen in pairs)
-    )
+    keys = {row.key for row in rows}
+    if len(keys) == 1:
+        head = f"{rows[0].verdict}: {rows[0].key}"
+    wanted, _, seen = values.partition(_TEXT_BEFORE_SEEN)
+    if wanted != seen and any(char.isalpha() for char in wanted + seen):
+        return f"{head}{_TEXT_BEFORE_EXPECTED}{values}"
+    pairs = dict.fromkeys((row.expected.partition("\n")[0], row.seen.partition("\n")[0]) for row in rows)
+    wanted, seen = next(iter(pairs))
+    before = _TEXT_BEFORE_EXPECTED if len(pairs) == 1 else _TEXT_BEFORE_EXAMPLE
+    return f"{head}{before}{wanted}{_TEXT_BEFORE_SEEN}{seen}"
 
 
 def _mask_varying_values(text: str) -> str:
@@ -164,18 +172,42 @@ _SPACE_BETWEEN_COLUMNS = "  "
 _SHOWN_HASH_CHARS = 12
 
 
-def is_conformant(judged: Sequence[JudgedScenario]) -> bool:
-    """Say whether a supervisor keeps the rules by which it was judged, as far as it reports what it does.
+class Conformance(StrEnum):
+    """What the checks say of a supervisor as a whole, as a verb phrase; the first of these that applies."""
 
-    No check at level `must` may have failed, or have ended in an error, and some check must have passed. A file that
-    could not be read might have decided.
+    NOT_CONFORMANT = "is not conformant"
+    NO_VERDICT = "has no verdict"
+    UNDECIDED = "is undecided"
+    NOT_JUDGED = "was not judged"
+    CONFORMANT = "is conformant"
+
+
+def judge_conformance(judged: Sequence[JudgedScenario]) -> Conformance:
+    """Say whether a supervisor keeps the rules at level `must`. Files at level `info` do not count.
+
+    Returns:
+        `NOT_CONFORMANT`: a check at level `must` failed, or the supervisor crashed there. `NO_VERDICT`: there was a
+        kit error or an adapter error, or a scenario file could not be read. `UNDECIDED`: a check at level `must` needs
+        a value that the supervisor does not report. `NOT_JUDGED`: no check passed, as nothing applied or all failures
+        are known. `CONFORMANT`: none of these.
     """
     counted = [result for result in judged if result.level != "info"]
-    broken = any(
-        result.get_level_verdict("must") in (*_FAILED_VERDICTS, *_ERROR_VERDICTS) or not result.file
-        for result in counted
-    )
-    return any(result.verdict == Verdict.PASSED for result in counted) and not broken
+    musts = [result.get_level_verdict("must") for result in counted]
+    if any(verdict in _FAILED_VERDICTS for verdict in musts):
+        return Conformance.NOT_CONFORMANT
+    if any(result.verdict in _ERROR_VERDICTS or not result.file for result in counted):
+        return Conformance.NO_VERDICT
+    if any(verdict in _OPEN_VERDICTS for verdict in musts):
+        return Conformance.UNDECIDED
+    applied = [result for result in counted if result.verdict != Verdict.NOT_APPLICABLE]
+    if any(row.verdict == Verdict.PASSED and row.level != "info" for result in applied for row in result.rows):
+        return Conformance.CONFORMANT
+    return Conformance.NOT_JUDGED
+
+
+def is_red_at_should_only(result: JudgedScenario) -> bool:
+    """Say whether a scenario is red, and no check at level `must` is the reason."""
+    return _find_red_level(result) == "should"
 
 
 def count_undecided(judged: Sequence[JudgedScenario]) -> int:
@@ -199,7 +231,7 @@ def format_summary(
         any; those of which nothing applied in a line of their own, and those of which real time could show nothing
         in another; a table of the bug families in which something failed; a table of causes, those of
         failed musts first, each with the command that runs one of its scenarios; the limits to state so that more is
-        judged; and the sentence that says whether the subject is conformant.
+        judged; and the sentence of `judge_conformance`.
     """
     counted = [result for result in judged if result.level != "info"]
     by_rule = {rule: [result for result in counted if rule in result.covers] for rule in RULES}
@@ -327,7 +359,7 @@ def _format_summary_sentence(
         others.append(f"{informational} informational")
     applied = [result for result in judged if result.verdict != Verdict.NOT_APPLICABLE]
     clocks = " and ".join(sorted({result.clock for result in applied or judged}, reverse=True))
-    verdict = _format_verdict(judged) if is_whole else _TEXT_AFTER_INTERRUPTION
+    verdict = _format_verdict(judged, errors) if is_whole else _TEXT_AFTER_INTERRUPTION
     return (
         f"agentproc: {judged[0].subject} {verdict}: {', '.join(figures)}; {', '.join(others)}; "
         f"pytest-agentproc {version}, corpus {hash_corpus(judged)[:_SHOWN_HASH_CHARS]}, {clocks} clock, "
@@ -338,8 +370,9 @@ def _format_summary_sentence(
 _TEXT_AFTER_INTERRUPTION = "was not judged to the end, as the session was interrupted"
 
 
-def _format_verdict(judged: Sequence[JudgedScenario]) -> str:
-    if not is_conformant(judged):
-        return "is not conformant"
-    count = count_undecided(judged)
-    return f"is conformant as far as reported ({count} undecided)" if count else "is conformant"
+def _format_verdict(judged: Sequence[JudgedScenario], errors: Sequence[str]) -> str:
+    conformance = judge_conformance(judged)
+    if conformance is Conformance.NO_VERDICT:
+        reason = f"of {' and '.join(errors)}" if errors else "a scenario file could not be read"
+        return f"{conformance} because {reason}"
+    return f"{conformance} because no check passed" if conformance is Conformance.NOT_JUDGED else conformance

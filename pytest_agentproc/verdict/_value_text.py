@@ -128,6 +128,12 @@ def _show_quoted_words(words: Iterable[str]) -> str:
     return join_names(quote(word) for word in words)
 
 
+def _show_arguments(wanted: Sequence[str] | Mapping[str, Sequence[str]]) -> str:
+    if isinstance(wanted, Mapping):
+        return f"contains {_show_quoted_words(wanted['contains'])}"
+    return _show_quoted_words(wanted)
+
+
 def _show_outcome(wanted: str | Mapping[str, Any]) -> str:
     if isinstance(wanted, str):
         return wanted
@@ -148,7 +154,7 @@ _FORMATTERS_BY_EXPECT_KEY: dict[str, Callable[[Any], str]] = {
     "spawns": show_instants,
     "asked": show_questions,
     "agent_status": show_status,
-    "argv": _show_quoted_words,
+    "argv": _show_arguments,
     "env": show_variables,
     "leaks": join_names,
     "called": show_signals,

@@ -1,9 +1,11 @@
 """The conversation of `codex app-server`: JSON-RPC without its header. Knows no other dialect and no fake's code.
 
 The handshake is `initialize`, `initialized`, and `thread/start`. A later agent of the same session resumes the thread;
-if it cannot, it starts a new one. The response to `turn/start` gives the turn its id, and every line about a turn has
-that id. A turn that no prompt began is a background turn. `turn/completed` is the only end, also after an interrupt.
-Another thread's lines are a sub-agent's: they show that work continues, and belong to no turn.
+if it cannot, it starts a new one, unless the caller continues a thread: that conversation would be lost. The response
+to `turn/start` gives the turn its id, and every line about a turn has that id. A turn that no prompt began is a
+background turn. `turn/completed` is the end, also after an interrupt. An `error` with `willRetry: false` ends the turn,
+too: codex does not always complete such a turn (codex-plugin-cc#698). Another thread's lines are a sub-agent's: they
+show that work continues, and belong to no turn.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.supervisor.dialects._base import (
     MAX_TOOLS_IN_FLIGHT,
     Compaction,
+    Failure,
     Finished,
     Nested,
     Other,
@@ -61,7 +64,7 @@ class CodexSessionProtocol(JsonRpcSessionProtocol):
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        self._thread = setting.session
+        self._thread = setting.session or (setting.continues.id if setting.continues else "")
         self._is_greeted = False
         self._model: str | None = None
         self._usage: dict[str, Any] | None = None
@@ -71,6 +74,7 @@ class CodexSessionProtocol(JsonRpcSessionProtocol):
         readers: dict[str, Reader] = {
             "notification turn/started": lambda _, marks: [TurnBegun(marks)],
             "notification turn/completed": self._read_turn_end,
+            "notification error": _read_error,
             "notification item/started": lambda params, marks: _read_item(params, marks, is_over=False),
             "notification item/completed": lambda params, marks: _read_item(params, marks, is_over=True),
             "notification item/agentMessage/delta": lambda params, marks: [
@@ -124,7 +128,7 @@ class CodexSessionProtocol(JsonRpcSessionProtocol):
             return [Other("response")]
         if number == _INITIALIZE_REQUEST_ID and not error:
             return [ImmediateReply(self.encode_notification("initialized") + self._open_thread())]
-        if number == _RESUME_THREAD_REQUEST_ID and error:
+        if number == _RESUME_THREAD_REQUEST_ID and error and self.setting.continues is None:
             self._thread = ""
             return [ImmediateReply(self._open_thread())]
         if error:
@@ -216,6 +220,12 @@ def _find_turn_id(params: dict[str, Any]) -> str:
 def _read_resolved_request(value: dict[str, Any]) -> list[SessionMeaning]:
     params = value.get("params")
     return [QuestionWithdrawn(json.dumps(params.get("requestId")))] if isinstance(params, dict) else [Other("resolved")]
+
+
+def _read_error(params: dict[str, Any], marks: tuple[int, ...]) -> list[SessionMeaning]:
+    error = params.get("error")
+    words = str(error.get("message") or "error") if isinstance(error, dict) else "error"
+    return [TurnEnded(False, marks, error=words)] if params.get("willRetry") is False else [Failure(words)]
 
 
 def _read_item(params: dict[str, Any], marks: tuple[int, ...], *, is_over: bool) -> list[SessionMeaning]:

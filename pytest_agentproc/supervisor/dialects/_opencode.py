@@ -1,8 +1,9 @@
 """The events of `opencode run --format json`. Knows no other dialect; shares no code with the fake that writes them.
 
-A `step_finish` with stop or length completes, and so does an `error`, until a later step_start takes it back: opencode
-may compact its context then, and continue. A tool is printed when it has ended, so a tool that runs is silent. Opencode
-executes all its tools itself and asks no host for any, so no run of its ends as `tool_use`.
+A `step_finish` with stop or length completes, until a later step_start takes it back: opencode may compact its context
+then, and continue. An `error` completes nothing: opencode 2.0 prints one also before it tries the step again. If it is
+the last word, the run has failed when opencode exits. A tool is printed when it has ended, so a tool that runs is
+silent. Opencode executes all its tools itself and asks no host for any, so no run of its ends as `tool_use`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor.dialects._base import (
+    Failure,
     Finished,
     Message,
     Other,
@@ -33,11 +35,21 @@ class OpencodeDecoder(ObjectDecoder):
     has_completion = True
     limit: int | None = None
 
+    def __init__(self) -> None:
+        self._last_error = ""
+
+    def end(self, stderr: bytes) -> list[Meaning]:
+        """Fail the run if an error was the last word."""
+        return [Finished(False, final=False, error=self._last_error)] if self._last_error else []
+
     def _read_event(self, kind: str, event: dict[str, Any]) -> list[Meaning]:
         if kind == "error":
-            return [Finished(False, final=False, error=_read_error_message(event.get("error")))]
+            self._last_error = _read_error_message(event.get("error"))
+            return [Failure(self._last_error)]
+        recovered: list[Meaning] = [Failure("")] if self._last_error else []
+        self._last_error = ""
         part = event.get("part")
-        return _read_part(kind, part if isinstance(part, dict) else {})
+        return [*recovered, *_read_part(kind, part if isinstance(part, dict) else {})]
 
 
 def _read_part(kind: str, part: dict[str, Any]) -> list[Meaning]:

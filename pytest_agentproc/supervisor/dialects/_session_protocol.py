@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pytest_agentproc.supervisor.dialects._base import (
     Asked,
     Compaction,
+    Failure,
     Nested,
     Noise,
     Other,
@@ -221,6 +222,7 @@ SessionMeaning = (
     | WorkMeaning
     | TaskMeaning
     | Hook
+    | Failure
     | HistoryReplayed
     | HandshakeDone
     | HandshakeRefused
