@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import os
 import select
+import threading
 import time
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.originals import monotonic, monotonic_ns
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 __all__ = [
     "CLOCK_PAGE_VARIABLE",
@@ -31,8 +34,11 @@ __all__ = [
 CLOCK_PAGE_VARIABLE = "AGENTPROC_CLOCK"
 """The variable of the environment that leads a program to the page of its coordinator."""
 
+_date: Callable[[], float] = partial(time.clock_gettime, time.CLOCK_REALTIME)
 _CLOCK_REALTIME, _CLOCK_MONOTONIC = 0, 1
 _virtual_start_ns: int | None = None
+_known_threads: set[int] = set()
+_SECONDS_FOR_NEW_THREADS = 2
 
 
 @cache
@@ -63,6 +69,27 @@ def read_virtual_start() -> int | None:
     return _virtual_start_ns
 
 
+def _wait_for_new_threads() -> None:
+    """Wait until each thread that was started since the last time has come to rest, for two seconds at most.
+
+    A wait lives in the time in which it begins. A thread that has just been started, such as that of a time-out, may
+    begin its wait only later: it would live in virtual time, which stands still while the test computes.
+    """
+    from pytest_agentproc.procfs import list_threads, read_switches
+
+    new = {*list_threads(os.getpid())} - _known_threads - {threading.get_native_id()}
+    _known_threads.update(new)
+    until = monotonic() + _SECONDS_FOR_NEW_THREADS
+    before: dict[int, tuple[int, ...]] = {}
+    while new and monotonic() < until:
+        # During the nap who waits for the interpreter gets it, and is switched; who waits for a core does not sleep.
+        now = {thread: read_switches(thread) for thread in new & {*list_threads(os.getpid())}}
+        new = {thread for thread, switches in now.items() if not switches or switches != before.get(thread)}
+        before = now
+        if new:
+            sleep_machine_time(1)
+
+
 @contextmanager
 def enter_virtual_time(date: int, alarm: int) -> Iterator[Any]:
     """Have time be virtual below the coordinator while the block runs; gives the shim.
@@ -73,8 +100,10 @@ def enter_virtual_time(date: int, alarm: int) -> Iterator[Any]:
     """
     global _virtual_start_ns  # noqa: PLW0603  # as the shim's page, it is one for the whole process
     shim = find_preload_shim()
+    if not shim.agentproc_is_virtual():
+        _wait_for_new_threads()
     was_real = shim.agentproc_enter(date, alarm)
-    _virtual_start_ns = time.monotonic_ns()
+    _virtual_start_ns = monotonic_ns()
     try:
         yield shim
     finally:
@@ -95,13 +124,13 @@ def hold_virtual_time(holders: int = 1) -> Iterator[None]:
 def read_monotonic() -> float:
     """Give the seconds of the machine's clock of durations."""
     shim = find_preload_shim()
-    return time.monotonic() if shim is None else shim.agentproc_machine(_CLOCK_MONOTONIC) / 1e9
+    return monotonic() if shim is None else shim.agentproc_machine(_CLOCK_MONOTONIC) / 1e9
 
 
 def read_date() -> float:
     """Give the machine's date, in seconds since 1970."""
     shim = find_preload_shim()
-    return time.time() if shim is None else shim.agentproc_machine(_CLOCK_REALTIME) / 1e9
+    return _date() if shim is None else shim.agentproc_machine(_CLOCK_REALTIME) / 1e9
 
 
 def sleep_machine_time(milliseconds: int) -> None:

@@ -1,5 +1,7 @@
-"""What /proc says of a process. Owns the reading: who is gone, or hides, says nothing; judges nobody.
+"""What /proc says of a process, for the looks that a run waits for. A process that is gone, or hides, says nothing.
 
+`processes` asks psutil for what users and messages want to know. A walk at each step of a run, a look at all processes
+of the machine, and a birth in ticks are read here: that takes a quarter of psutil's time, and loads nothing.
 `tree._kernel` reads by itself, since a keeper is made of it alone, and so do the programs that stand by themselves.
 """
 
@@ -22,6 +24,8 @@ __all__ = [
     "read_nanoseconds_since_boot",
     "read_proc",
     "read_stat",
+    "read_switches",
+    "read_watched_descriptors",
 ]
 
 _CLOCK_BOOTTIME_ALARM = 9
@@ -92,6 +96,24 @@ def list_threads(pid: int) -> list[int]:
     with suppress(OSError):
         return [int(name) for name in os.listdir(f"/proc/{pid}/task")]
     return []
+
+
+def read_switches(thread: int) -> tuple[int, ...]:
+    """Give how often a thread that sleeps was taken off its core; empty if it does not sleep, or is gone."""
+    fields = dict(line.partition(b":")[::2] for line in read_proc(f"{thread}/status").splitlines())
+    if fields.get(b"State", b"").split()[:1] != [b"S"]:
+        return ()
+    return tuple(int(fields[name]) for name in (b"voluntary_ctxt_switches", b"nonvoluntary_ctxt_switches"))
+
+
+def read_watched_descriptors(pid: int) -> set[int]:
+    """Give the descriptors that the epolls of a process watch."""
+    watched: set[int] = set()
+    with suppress(OSError):
+        for number in os.listdir(f"/proc/{pid}/fdinfo"):
+            lines = (line.split() for line in read_proc(f"{pid}/fdinfo/{number}").splitlines())
+            watched |= {int(words[1]) for words in lines if words[:1] == [b"tfd:"]}
+    return watched
 
 
 def iterate_pids() -> Iterator[int]:

@@ -4,7 +4,7 @@
     _jump           the rule that decides which side moves next, and when time moves; pure
     _hub            the lockstep that obeys the rule
     _hub_socket     the socket where a process enters the lockstep
-    _participants   the processes that time waits for, each a `_participant`
+    _participants   the processes that time waits for, each a `_participant`; `_waiting_words` says what one waits for
     _wrappers       programs around an agent
     _runs           the supervised runs of the host
     _guards         signs that the host hangs, spins or polls; `_debugger` says whether they count
@@ -27,11 +27,12 @@ from pytest_agentproc.clock._guards import LONGEST_POLLING_PERIOD_NS, WAKE_GAP_T
 from pytest_agentproc.clock._jump import HostState, JumpRule, NextMove, SpawnPath
 from pytest_agentproc.clock._note_translation import convert_note_to_event
 from pytest_agentproc.clock._protocol import Clock, SystemClock, WatchedRun, current_clock
+from pytest_agentproc.clock._waiting_words import describe_endless_wait, describe_waiting_fake
 
 if TYPE_CHECKING:
     from pytest_agentproc.clock._hub_socket import bind_socket_in
     from pytest_agentproc.clock._popen import make_popen_limits_exact
-    from pytest_agentproc.clock._virtual import VirtualClock, is_in_loop, require_backend
+    from pytest_agentproc.clock._virtual import VirtualClock, is_in_loop, raise_interrupt_alone, require_backend
     from pytest_agentproc.clock.loops._warnings import silence_loop_warnings
 
 __all__ = [
@@ -49,9 +50,12 @@ __all__ = [
     "bind_socket_in",
     "convert_note_to_event",
     "current_clock",
+    "describe_endless_wait",
+    "describe_waiting_fake",
     "is_debugged",
     "is_in_loop",
     "make_popen_limits_exact",
+    "raise_interrupt_alone",
     "record_debugger",
     "register_debugger_listener",
     "require_backend",
@@ -60,7 +64,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("VirtualClock", "is_in_loop", "require_backend"):
+    if name in ("VirtualClock", "is_in_loop", "raise_interrupt_alone", "require_backend"):
         from pytest_agentproc.clock import _virtual
 
         return getattr(_virtual, name)

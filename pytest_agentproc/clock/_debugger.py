@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import sys
 import threading
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 from weakref import WeakMethod
+
+from pytest_agentproc.foreign import find_module_name, list_classes, read_attribute
+from pytest_agentproc.originals import monotonic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,11 +60,9 @@ def is_guard_time_over(since: float, limit: float) -> bool:
 def _is_traced_by_debugger() -> bool:
     # Coverage tools set a trace function too. They do not stop the program, so only known debuggers count.
     trace = sys.gettrace()
-    owner = getattr(trace, "__self__", trace)
-    kinds = [kind.__module__ for kind in type(owner).__mro__]
-    return trace is not None and any(
-        name.startswith(_DEBUGGER_MODULE_PREFIXES) for name in [*kinds, str(trace.__module__)]
-    )
+    owner = read_attribute(trace, "__self__", trace)
+    names = map(find_module_name, (trace, *list_classes(owner)))
+    return trace is not None and any(name.startswith(_DEBUGGER_MODULE_PREFIXES) for name in names)
 
 
 def _is_monitored_by_debugger() -> bool:

@@ -18,11 +18,11 @@ import threading
 from _signal import SIG_DFL, getsignal
 from _signal import signal as handle
 from contextlib import contextmanager
-from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from pytest_agentproc.clock._debugger import is_debugged, is_guard_time_over
 from pytest_agentproc.errors import Hang, Spin
+from pytest_agentproc.originals import monotonic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,24 +12,29 @@ import os
 import select
 import threading
 import weakref
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock._debugger import is_guard_time_over
 from pytest_agentproc.clock._guards import PollingDetector, WakeCounter
 from pytest_agentproc.clock._hub_socket import DescriptorPoller
 from pytest_agentproc.clock._jump import JumpRule, NextMove
-from pytest_agentproc.clock._participant import Participant, ParticipantState, read_process_state
+from pytest_agentproc.clock._participant import (
+    Participant,
+    ParticipantState,
+    describe_held_streams,
+    read_process_state,
+)
 from pytest_agentproc.clock._participants import ParticipantRegistry
 from pytest_agentproc.clock._protocol import LoopTime
 from pytest_agentproc.clock._runs import HostRuns
 from pytest_agentproc.clock._waiters import find_kit_call_place, list_waiting_places
 from pytest_agentproc.errors import BrokenFake, ClockError, Deadlock, ForeignProgram, Spin, Stall
-from pytest_agentproc.procfs import read_command_words, read_proc
+from pytest_agentproc.originals import monotonic
+from pytest_agentproc.processes import list_programs_below
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Callable, Container, Iterable
+    from collections.abc import Callable, Iterable
 
 
 _MAX_LOOKS_WITHOUT_PROGRESS = 10_000
@@ -77,7 +82,7 @@ class Hub:
         """Gives the coroutines of the tasks of the loop that runs."""
         self.busy = self.turns = 0
         self._thread = threading.get_ident()
-        self.started: weakref.WeakSet[subprocess.Popen[Any]] = weakref.WeakSet()
+        self.started: weakref.WeakValueDictionary[int, subprocess.Popen[Any]] = weakref.WeakValueDictionary()
         self._kept: list[subprocess.Popen[Any]] = []
         """The started processes: a fault may drop them, but each object has to live until its process is reaped."""
         self.rings = self._rung = 0
@@ -126,6 +131,14 @@ class Hub:
             self._wait_until_inert()
             registry.record_births_and_deaths()
             self._require_few_starts()
+
+    def record_events_so_far(self) -> None:
+        """Record what the program can have seen since the last turn; in another thread nothing is asked.
+
+        trio's `Process.wait` returns in the turn in which the process ends.
+        """
+        if not self.is_waiting and not self.busy and threading.get_ident() == self._thread:
+            self.settle_participants()
 
     def _require_few_starts(self) -> None:
         """Raise for the start after the last one that is allowed, once: the hub settles again as all is ended."""
@@ -217,7 +230,7 @@ class Hub:
     def _check_guard_time(self, participant: Participant, start: float) -> None:
         self.turns += 1
         if is_guard_time_over(start, self.guard):
-            programs = _list_programs(participant.pid, {other.pid for other in self.registry.living.values()})
+            programs = list_programs_below(participant.pid, {other.pid for other in self.registry.living.values()})
             awaited = f"\nit may wait for {' and '.join(programs)}: {_SLOW_HOOK_REMEDY}" if programs else ""
             raise Stall(f"{participant.describe()}: it neither parked nor spoke for {self.guard:g} s{awaited}")
 
@@ -389,7 +402,7 @@ class Hub:
             error.args = (f"{error}\n{place}",)
         if self.fault_handler is not None:
             self.fault_handler(error)
-        self._kept = list(self.started)
+        self._kept = list(self.started.values())
         for participant in list(self.registry.living.values()):
             participant.kill()
         self.registry.expected.clear()
@@ -418,9 +431,15 @@ class Hub:
 
     def describe(self) -> str:
         """Describe each side and its wait."""
-        living = [participant.describe() for participant in self.registry.list_in_spawn_order() if participant.is_alive]
+        living = [participant for participant in self.registry.list_in_spawn_order() if participant.is_alive]
+        agents = {participant.path for participant in living if len(participant.path) == 1}
+        waits = []
+        for participant in living:
+            # A living agent holds its own streams open. Those that its descendants hold after its end surprise a user.
+            held = "" if participant.path[:1] in agents else describe_held_streams(participant.pid)
+            waits.append(f"{participant.describe()}{', and ' if held else ''}{held}")
         host = self.runs.describe_all_runs() or ["the supervising program waits, and no timer of it runs"]
-        return "nobody can move: " + "; ".join([*host, *(living or ["no agent lives"])])
+        return "nobody can move: " + "; ".join([*host, *(waits or ["no agent lives"])])
 
     def close(self) -> None:
         """End all processes that are left, close every descriptor, and drop the listener for faults."""
@@ -429,13 +448,3 @@ class Hub:
             self.registry.close()
         finally:
             self.poller.close()
-
-
-def _list_programs(pid: int, agents: Container[int]) -> list[str]:
-    """List the programs below an agent that have no child themselves, each with its pid; other agents are left out."""
-    programs = []
-    for child in map(int, read_proc(f"{pid}/task/{pid}/children").split()):
-        words = read_command_words(child)
-        if words and child not in agents:  # a zombie has no words
-            programs += _list_programs(child, agents) or [f"{' '.join(words)} (pid {child})"]
-    return programs

@@ -9,21 +9,25 @@ at its start, and waits for no answer.
 
 Nothing is read from another user's process, and nothing is decoded before the token is known. A silent process blocks
 no other: its link is put aside until it speaks.
+
+The sockets are of the interpreter's own class. A test tool may have put another one into `socket`, such as
+pytest-socket, which refuses every socket to keep tests off the network.
 """
 
 from __future__ import annotations
 
+import _socket
 import contextlib
 import os
 import select
 import socket
 import struct
 import threading
-import time
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_agentproc.fake_agents import wire
+from pytest_agentproc.originals import monotonic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator
@@ -85,7 +89,7 @@ class HelloMessage(NamedTuple):
         fields: the rest of `wire.encode_hello_message`: parent pid, child index, name, line.
     """
 
-    link: socket.socket
+    link: _socket.socket
     pid: int
     stage: int
     token: bytes
@@ -99,8 +103,8 @@ class HubListener:
         self._place: tuple[str, str] | None = None
         self._is_open = False
         self._epoll = select.epoll()
-        self._listener: socket.socket | None = None
-        self._silent: dict[int, tuple[socket.socket, int, float]] = {}
+        self._listener: _socket.socket | None = None
+        self._silent: dict[int, tuple[_socket.socket, int, float]] = {}
         """Connections without a message so far, by descriptor: the link, the pid, and the time of the connection."""
 
     def fileno(self) -> int:
@@ -148,12 +152,13 @@ class HubListener:
         assert self._listener is not None, "only what was registered is found"
         while True:
             try:
-                link, _ = self._listener.accept()
+                number, _ = self._listener._accept()  # type: ignore[attr-defined]  # noqa: SLF001  # it has no other
             except BlockingIOError:
                 break
+            link = _socket.socket(fileno=number)
             # The kernel's word for the peer, not the peer's own. In the abstract namespace, used before, any user could
             # connect, say nothing, and fail a run after 10 s.
-            pid, user, _group = struct.unpack("iII", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+            pid, user, _group = struct.unpack("iII", link.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12))
             if user not in (_ROOT_USER_ID, os.geteuid()):
                 link.close()
                 continue
@@ -161,9 +166,9 @@ class HubListener:
             yield from self._receive_hello(link, pid, tokens)
         self._close_silent_links()
 
-    def _receive_hello(self, link: socket.socket, pid: int, tokens: Container[bytes]) -> Iterator[HelloMessage]:
+    def _receive_hello(self, link: _socket.socket, pid: int, tokens: Container[bytes]) -> Iterator[HelloMessage]:
         try:
-            message, descriptors, _, _ = socket.recv_fds(link, wire.MAX_MESSAGE_BYTES, 1)
+            message, descriptors, _, _ = socket.recv_fds(link, wire.MAX_MESSAGE_BYTES, 1)  # type: ignore[arg-type]
         except BlockingIOError:
             self._keep_silent_link(link, pid)
             return
@@ -181,15 +186,15 @@ class HubListener:
         for descriptor in descriptors:
             os.close(descriptor)
 
-    def _keep_silent_link(self, link: socket.socket, pid: int) -> None:
+    def _keep_silent_link(self, link: _socket.socket, pid: int) -> None:
         if link.fileno() not in self._silent:
-            self._silent[link.fileno()] = link, pid, time.monotonic()
+            self._silent[link.fileno()] = link, pid, monotonic()
             self._epoll.register(link, select.EPOLLIN)
 
     def _close_silent_links(self) -> None:
         """Close each connection that has been silent for too long."""
         if self._silent:
-            latest = time.monotonic() - _HELLO_TIMEOUT_SECONDS
+            latest = monotonic() - _HELLO_TIMEOUT_SECONDS
             for number in [number for number, (_, _, since) in self._silent.items() if since < latest]:
                 self._silent.pop(number)[0].close()
 
@@ -211,14 +216,14 @@ class HubListener:
         self._epoll.close()
 
 
-def bind_socket_in(folder: str, name: str, backlog: int) -> tuple[socket.socket, bytes]:
+def bind_socket_in(folder: str, name: str, backlog: int) -> tuple[_socket.socket, bytes]:
     """Listen at a socket in a folder; give it, and its path. A file of that name is removed first.
 
     A path that is too long for an address is reached through the folder's descriptor, as
     `pytest_agentproc.fake_agents.main` does it.
     """
     path = os.path.join(os.fsencode(folder), name.encode("ascii"))
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    listener = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
     try:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)

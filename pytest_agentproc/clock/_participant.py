@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import signal
+import stat
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.clock._waiting_words import describe_endless_wait, describe_waiting_fake
 from pytest_agentproc.fake_agents import wire
 from pytest_agentproc.vocabulary import format_signal_name
 
 if TYPE_CHECKING:
-    import socket
+    import _socket
+    from collections.abc import Iterator
 
     from pytest_agentproc.clock._jump import SpawnPath
 
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
 _unpatched_pidfd_send_signal = (
     signal.pidfd_send_signal
 )  # as it is before a host is watched: what the kit does is no signal of the host
+_OUTPUT_STREAMS = {1: "stdout", 2: "stderr"}
 _READ_TIMEOUT_SECONDS = 0.5
 """Real seconds that a read of a participant's word waits, whatever signals interrupt it."""
 
@@ -53,7 +58,7 @@ class Participant:
     """
 
     def __init__(
-        self, link: socket.socket, pid: int, stage: int, path: SpawnPath, name: str, line: int, token: bytes
+        self, link: _socket.socket, pid: int, stage: int, path: SpawnPath, name: str, line: int, token: bytes
     ) -> None:
         self.link = link
         self.pid = pid
@@ -156,9 +161,6 @@ class Participant:
 
     def describe(self) -> str:
         """Say what it waits for and where in its script it stands."""
-        line, op = self.doing
-        place = f"line {line} ({op})" if line else op
-        streams = [name for name, wanted in zip(("stdin", "stdout", "stderr"), self.wants, strict=True) if wanted]
         if self.stopped:
             waits = "is stopped"
         elif self.state is ParticipantState.RUNNING:
@@ -166,10 +168,8 @@ class Participant:
         elif self.until is not None:
             waits = f"waits until {self.until / 1e9:g} s"
         else:
-            waits = "waits for " + (
-                " or ".join(_WAIT_DESCRIPTION_BY_STREAM[stream] for stream in streams) or "a signal"
-            )
-        return f"{self.name} (pid {self.pid}) {waits}, last at {place}"
+            waits = describe_endless_wait(self.wants)
+        return describe_waiting_fake(self.name, self.pid, waits, self.doing)
 
     def close_connection(self) -> None:
         """Close its socket and its epoll descriptor."""
@@ -187,11 +187,30 @@ class Participant:
             self.pidfd = -1
 
 
-_WAIT_DESCRIPTION_BY_STREAM = {
-    "stdin": "data on stdin (descriptor 0)",
-    "stdout": "room in stdout (descriptor 1)",
-    "stderr": "room in stderr (descriptor 2)",
-}
+def describe_held_streams(pid: int) -> str:
+    """Say which of its output streams a process holds open for a reader in this process; empty: none."""
+    read = {_identify_pipe(f"/proc/self/fd/{number}") for number in _list_readable_descriptors()} - {None}
+    streams = [name for number, name in _OUTPUT_STREAMS.items() if _identify_pipe(f"/proc/{pid}/fd/{number}") in read]
+    return f"holds {' and '.join(streams)} open, which the supervising program reads" if streams else ""
+
+
+def _list_readable_descriptors() -> Iterator[int]:
+    names: list[str] = []
+    with contextlib.suppress(OSError):  # a test may have put another file system in the place of this one
+        names = os.listdir("/proc/self/fd")
+    for name in names:
+        with contextlib.suppress(OSError):  # it was closed meanwhile, as that of the folder itself
+            if fcntl.fcntl(int(name), fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+                yield int(name)
+
+
+def _identify_pipe(path: str) -> tuple[int, int] | None:
+    """Give what both ends of a pipe have in common; None: it is no pipe, or it is closed or hidden."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino) if stat.S_ISFIFO(found.st_mode) else None
 
 
 def read_process_state(pid: int) -> str:

@@ -145,8 +145,13 @@ class ParticipantRegistry:
             del self.by_pid[pid]
 
     def is_known(self, pid: int) -> bool:
-        """Say whether a process has said hello, or runs around an agent that has."""
+        """Say whether a process has said hello, or is a program that is watched instead."""
         return pid in self.by_pid or pid in self.wrappers.alive
+
+    def needs_clock(self, pid: int) -> bool:
+        """Say whether a process has said hello, or runs around an agent that has: the end of the clock is its end."""
+        wrapper = self.wrappers.alive.get(pid)
+        return pid in self.by_pid or (wrapper is not None and bool(wrapper.agents))
 
     def stop_expecting_hello(self, pid: int) -> None:
         """Stop the wait for a process that does not belong to the clock."""

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import os
 import select
-import subprocess
 import threading
 from contextlib import contextmanager
+from subprocess import TimeoutExpired
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.machine import find_preload_shim
+from pytest_agentproc.originals import Popen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
 def make_popen_limits_exact() -> Iterator[None]:
     """Have each `Popen` of this process see its child's end, and the end of a limit, at that instant."""
     # There is no public way to them, and they are the same in every CPython from 3.11 to 3.14.
-    wait = subprocess.Popen._wait  # type: ignore[attr-defined]  # noqa: SLF001
-    remaining = subprocess.Popen._remaining_time  # type: ignore[attr-defined]  # noqa: SLF001
+    wait = Popen._wait  # type: ignore[attr-defined]  # noqa: SLF001
+    remaining = Popen._remaining_time  # type: ignore[attr-defined]  # noqa: SLF001
 
-    def wait_exactly(self: subprocess.Popen[Any], timeout: float | None) -> int:
+    def wait_exactly(self: Popen[Any], timeout: float | None) -> int:
         if timeout is None or self.returncode is not None:
             return int(wait(self, timeout))
         try:
@@ -41,10 +42,10 @@ def make_popen_limits_exact() -> Iterator[None]:
         finally:
             os.close(pidfd)
         if not ended:
-            raise subprocess.TimeoutExpired(self.args, timeout)
+            raise TimeoutExpired(self.args, timeout)
         return int(wait(self, None))
 
-    def compute_exact_remaining(self: subprocess.Popen[Any], endtime: float | None) -> float | None:
+    def compute_exact_remaining(self: Popen[Any], endtime: float | None) -> float | None:
         left: float | None = remaining(self, endtime)
         if left != 0:
             return left
@@ -55,13 +56,13 @@ def make_popen_limits_exact() -> Iterator[None]:
         is_new, self.__dict__["_agentproc_seen"] = self.__dict__.get("_agentproc_seen") != seen, seen
         return left if is_new else -1
 
-    subprocess.Popen._wait = wait_exactly  # type: ignore[attr-defined]  # noqa: SLF001
-    subprocess.Popen._remaining_time = compute_exact_remaining  # type: ignore[attr-defined]  # noqa: SLF001
+    Popen._wait = wait_exactly  # type: ignore[attr-defined]  # noqa: SLF001
+    Popen._remaining_time = compute_exact_remaining  # type: ignore[attr-defined]  # noqa: SLF001
     try:
         yield
     finally:
-        subprocess.Popen._wait = wait  # type: ignore[attr-defined]  # noqa: SLF001
-        subprocess.Popen._remaining_time = remaining  # type: ignore[attr-defined]  # noqa: SLF001
+        Popen._wait = wait  # type: ignore[attr-defined]  # noqa: SLF001
+        Popen._remaining_time = remaining  # type: ignore[attr-defined]  # noqa: SLF001
 
 
 def _await_readable(number: int, seconds: float) -> bool:

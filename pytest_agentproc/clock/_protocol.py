@@ -9,10 +9,11 @@ instant lasts. A deadline further above a nanosecond than rounding errors reach 
 from __future__ import annotations
 
 import math
-import time
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol
+
+from pytest_agentproc.originals import monotonic_ns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -190,11 +191,11 @@ class SystemClock:
 
     def start(self) -> None:
         """Have the present count as 0."""
-        self.zero = time.monotonic_ns()
+        self.zero = monotonic_ns()
 
     def instant(self) -> int:
         """Give the monotonic clock of the machine in nanoseconds since `zero`, times the scale."""
-        return self.convert_moment_to_instant(time.monotonic_ns())
+        return self.convert_moment_to_instant(monotonic_ns())
 
     def convert_moment_to_instant(self, moment: int) -> int:
         """Give the instant of this clock that is a moment of the machine's monotonic clock, in nanoseconds."""

@@ -107,7 +107,9 @@ class HostRuns:
             self._remove_run(run)
             run.done.set()
             self.resumed = True
-        elif run.descriptor is None and run.watched.descriptor is not None:
+        elif run.watched.descriptor not in (None, run.descriptor):
+            if run.descriptor is not None:
+                self._poller.forget(run.descriptor)
             run.descriptor = run.watched.descriptor
             self._poller.watch(run.descriptor, partial(self.ready.add, number))
 

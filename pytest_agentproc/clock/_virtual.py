@@ -46,6 +46,17 @@ _running_clock_lock = threading.Lock()
 """Held while a virtual clock runs: it patches what all threads share."""
 
 
+@contextlib.contextmanager
+def raise_interrupt_alone() -> Iterator[None]:
+    """Raise a Ctrl-C alone if it leaves the block in a group, as trio raises it: pytest would call it a failure."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        if group.subgroup(KeyboardInterrupt) is None:
+            raise
+        raise KeyboardInterrupt from group
+
+
 class VirtualClock:
     """Time that moves only when the program under test and every fake agent are blocked.
 
@@ -75,6 +86,8 @@ class VirtualClock:
         self.hub = Hub(guard, round(patience * 1_000_000_000))
         self.slept_ns = 0
         """How far the wall clock has jumped while the machine slept, in nanoseconds."""
+        self.has_run = False
+        """Whether anything was in this time so far."""
         self._depth = 0
         self._is_closed = False
         self.launchers: set[str] = set()
@@ -212,6 +225,7 @@ class VirtualClock:
                 "let that run end, or close the agent_session, first",
             )
         self._depth += 1
+        self.has_run = True
         try:
             with contextlib.ExitStack() as stack:
                 if self._depth == 1:
@@ -281,7 +295,7 @@ class VirtualClock:
         else:
             from pytest_agentproc.clock.loops._asyncio import build_asyncio_options as options
         try:
-            with options(self.hub, self.watch_host_actions) as backend_options:
+            with raise_interrupt_alone(), options(self.hub, self.watch_host_actions) as backend_options:
                 return anyio.run(
                     self._run_until_fault, function, args, backend=backend, backend_options=backend_options
                 )

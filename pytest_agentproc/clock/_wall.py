@@ -16,13 +16,20 @@ import threading
 import types
 import weakref
 from contextlib import contextmanager
-from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import freezegun
 import freezegun.api
 
 from pytest_agentproc.errors import Spin, UsageError
+from pytest_agentproc.foreign import (
+    find_globals_name,
+    find_module_name,
+    get_class_namespace,
+    get_module_namespace,
+    is_real_instance,
+)
+from pytest_agentproc.originals import monotonic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -247,10 +254,10 @@ _keeps_real_clock_by_module: dict[str, bool] = {}
 
 def _is_real_time_module(space: dict[str, Any]) -> bool:
     """Say whether a module, given by its global names, keeps real clocks."""
-    name = space.get("__name__", "")
+    name = find_globals_name(space)
     known = _keeps_real_clock_by_module.get(name)
     if known is None:
-        top = str(name).partition(".")[0]
+        top = name.partition(".")[0]
         known = _keeps_real_clock_by_module[name] = top in _REAL_CLOCK_MODULES or top.startswith(
             _REAL_CLOCK_MODULE_PREFIXES
         )
@@ -267,19 +274,18 @@ class _ClockHolders(NamedTuple):
 def _find_clock_holders() -> _ClockHolders:
     modules = list[tuple[str, Any]](sys.modules.items())
     holders: list[tuple[dict[str, Any], _ModuleClocks]] = []
-    dict_of = object.__getattribute__  # a lazy module would load at any other access
     # Only changed modules are searched again: freezegun's search of all modules took 5 ms at each start.
     for name, module in modules:
+        if not is_real_instance(
+            module, types.ModuleType
+        ):  # objects of C extensions call themselves modules, such as cffi's
+            continue
+        space = get_module_namespace(module)
         known = _clocks_by_module_name.get(name)
-        if known is None or known.module() is not module or known.size != len(dict_of(module, "__dict__")):
-            if not isinstance(module, types.ModuleType):
-                continue
-            try:
-                known = _clocks_by_module_name[name] = _find_module_clocks(module, dict_of(module, "__dict__"))
-            except AttributeError:  # an object of a C extension that only calls itself a module, such as cffi's
-                continue
+        if known is None or known.module() is not module or known.size != len(space):
+            known = _clocks_by_module_name[name] = _find_module_clocks(module, space)
         if known.names or known.owners:
-            holders.append((dict_of(module, "__dict__"), known))
+            holders.append((space, known))
     return _ClockHolders(len(modules), holders)
 
 
@@ -295,7 +301,7 @@ def _replace_clocks(found: _ClockHolders, others: dict[int, Any]) -> None:
 
 
 def _find_module_clocks(module: types.ModuleType, space: dict[str, Any]) -> _ModuleClocks:
-    home = str(space.get("__name__", ""))
+    home = find_globals_name(space)
     if _is_real_time_module(space) or home in ("datetime", "time", "freezegun.api", __name__):
         return _ModuleClocks(weakref.ref(module), len(space), (), ())
     held = list(space.items())  # another thread may import meanwhile
@@ -310,15 +316,15 @@ def _find_clock_owners(home: str, values: Any) -> Iterator[Any]:
     """Give the functions and classes of a module that hold a clock otherwise than by a name of the module."""
     for held in list(values):
         value = _unwrap_method(held)
-        if isinstance(value, types.FunctionType):
+        if is_real_instance(value, types.FunctionType):
             if any(id(inner) in _IDS_OF_ALL_CLOCKS for inner in _list_function_values(value)):
                 yield value
-        elif isinstance(value, type) and value.__module__ == home:
-            inside = [*vars(value).values()]
+        elif is_real_instance(value, type) and find_module_name(value) == home:
+            inside = [*get_class_namespace(value).values()]
             if any(id(_unwrap_method(inner)) in _IDS_OF_ALL_CLOCKS for inner in inside):
                 yield value
             yield from _find_clock_owners(
-                home, [inner for inner in inside if not isinstance(inner, type)]
+                home, [inner for inner in inside if not is_real_instance(inner, type)]
             )  # it may hold itself
 
 
@@ -340,7 +346,7 @@ def _list_function_values(function: types.FunctionType) -> Iterator[Any]:
 
 def _replace_in_holder(holder: Any, others: dict[int, Any]) -> None:
     if isinstance(holder, type):
-        for name, value in list(vars(holder).items()):
+        for name, value in list(get_class_namespace(holder).items()):
             if (other := others.get(id(_unwrap_method(value)))) is not None:
                 # Not setattr: a metaclass may refuse it, for other code.
                 type.__setattr__(holder, name, other if isinstance(other, type) else staticmethod(other))

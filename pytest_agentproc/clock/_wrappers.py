@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from time import monotonic
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.clock._guards import has_timed_wait
 from pytest_agentproc.errors import ForeignProgram
+from pytest_agentproc.originals import monotonic
+from pytest_agentproc.processes import read_name
 from pytest_agentproc.procfs import iterate_pids, list_threads, read_proc, read_stat
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class WrapperProgram:
 
     def __init__(self, pid: int, path: SpawnPath, name: str, participants: Mapping[int, Participant]) -> None:
         self.pid = pid
-        self.name = name or read_process_name(pid)
+        self.name = name or read_name(pid)
         self.pidfd = os.pidfd_open(pid)  # a zombie has one too, and lets go at the next look
         self.free: SpawnPath | None = path
         self.agents: list[SpawnPath] = []
@@ -106,7 +107,7 @@ class WrapperProgram:
         self._timed_since = self._timed_since or now
         if now - self._timed_since > LONGEST_PROGRAM_SLEEP_SECONDS:
             raise ForeignProgram(
-                f"{read_process_name(timed)!r} (pid {timed}), around an agent, counts in real time by itself\n"
+                f"{read_name(timed)!r} (pid {timed}), around an agent, counts in real time by itself\n"
                 "have what waits run on the virtual clock, or leave the virtual clock out"
             )
         return False
@@ -190,12 +191,6 @@ class WrapperRegistry:
         """Say whether an agent lives, or a process that it started."""
         everyone = self._participants.items()
         return any(participant.is_alive for other, participant in everyone if other[: len(path)] == path)
-
-
-def read_process_name(pid: int) -> str:
-    """Give what the kernel calls a process."""
-    seen = read_stat(pid)
-    return "" if seen is None else seen.name
 
 
 def list_ancestors(pid: int) -> Iterator[int]:

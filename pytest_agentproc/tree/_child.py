@@ -11,9 +11,10 @@ import os
 import secrets
 import select
 import signal
-import time
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.machine import sleep_machine_time
+from pytest_agentproc.originals import monotonic
 from pytest_agentproc.tree._keeper import Keeper, KeeperDied, KeeperTree, add_cookie, living_keeper_pids
 from pytest_agentproc.tree._kernel import (
     is_dead,
@@ -54,8 +55,8 @@ class AgentChild:
 
     `containment` says which one holds. If this process ignores SIGCHLD, the kernel keeps no exit status of its
     children. A keeper then starts the agent if there can be one. If another part of this program reaps every child, the
-    exit is read from the pidfd (Linux 6.15), or reported as 255. It is 255, too, if that part reaped the agent before
-    its pidfd was open.
+    exit is read from the pidfd (Linux 6.15), or not known. It is not known, either, if that part reaped the agent
+    before its pidfd was open.
 
     If a containment is not available, or breaks while the agent runs, the next weaker one replaces it.
 
@@ -112,6 +113,7 @@ class AgentChild:
         self._alarm: Alarm | None = None
         self._members = TreeProcesses(self._pidfd, self._finder, self._watch_member, self._epoll.unregister)
         self._killed_at: float | None = None
+        self._has_ended = False
         self._status: int | None = None
         self._is_reaped = False
 
@@ -169,7 +171,7 @@ class AgentChild:
         """Report what is ready, without waiting: stdin, stdout, stderr, exit, members."""
         # An orphan that this process adopts has no descriptor in the epoll yet. The list of children shows it.
         if isinstance(self._finder, SubreaperTree) and self._has_new_children(self._finder):
-            self._members.add_new_members(end=time.monotonic() + _SECONDS_PER_WALK_CALL)
+            self._members.add_new_members(end=monotonic() + _SECONDS_PER_WALK_CALL)
         ready = [number for number, _ in self._epoll.poll(0)]
         if self._alarm is not None and self._alarm.descriptor in ready:
             self._alarm.clear()
@@ -219,9 +221,10 @@ class AgentChild:
             self._names.pop(number, None)
             os.close(number)
 
-    def read_exit_status(self) -> int:
-        """Say how the agent exited, without reaping it: a code, or minus a signal's number."""
-        if self._status is None:
+    def read_exit_status(self) -> int | None:
+        """Say how the agent exited, without reaping it: a code, or minus a signal's number; None: it is not known."""
+        if not self._has_ended:
+            self._has_ended = True
             self._status = self._root.read_status()
             self._epoll.unregister(self._pidfd)
         return self._status
@@ -242,7 +245,7 @@ class AgentChild:
         """Send KILL to the agent and to every descendant, and from then on to each new one; see `terminate`."""
         self._signal_tree(_KILLING_SIGNALS, reach)
         if reach == "tree":
-            self._killed_at = self._killed_at or time.monotonic()
+            self._killed_at = self._killed_at or monotonic()
             self._retry_without_keeper(self._kill_members)
             self._wake_reader_if_empty()
 
@@ -265,25 +268,21 @@ class AgentChild:
         """Reap the agent, so that no zombie stays; call this only after the exit."""
         self._is_reaped = self._root.reap()
 
-    def kill_and_reap(self) -> int:
+    def kill_and_reap(self) -> int | None:
         """Kill everything, reap the agent at once, and say how it ended: for a caller that was cancelled.
 
-        It takes 3 s of real time at most. An agent that has not ended by then is beyond any signal, and counts as
-        killed.
+        It takes 3 s of real time at most. Of an agent that has not ended by then it is not known how it will end: None.
         """
         if not self._is_reaped:
             # One budget for all steps. Each step with a limit of its own once blocked the event loop for 15 s, when
             # an agent was frozen.
-            end = time.monotonic() + _SECONDS_AFTER_CANCELLATION
+            end = monotonic() + _SECONDS_AFTER_CANCELLATION
             if self._keeper is not None:
                 self._keeper.limit_total_time(_SECONDS_AFTER_CANCELLATION)
             self.kill()
             self._await_agent_and_members(end)
-            if self._status is None:
-                self._status = -signal.SIGKILL
             self._is_reaped = self._root.reap(0)
         self.close()
-        assert self._status is not None
         return self._status
 
     def list_survivors(self) -> list[int]:
@@ -346,14 +345,14 @@ class AgentChild:
         else:
             assert self._killed_at is not None
             # The turns alternate between killing at once and stopping first: see `Keeper._end_orphans`.
-            turn = int((time.monotonic() - self._killed_at) / _SECONDS_PER_KILL_METHOD)
+            turn = int((monotonic() - self._killed_at) / _SECONDS_PER_KILL_METHOD)
             is_over = members.kill_all(_SECONDS_PER_KILL_CALL, freeze=turn % 2 == 1)
         if members.has_unwatched_members or not (is_over and members.is_sure):
             self._schedule_wakeup()
 
     def _wake_reader_if_empty(self) -> None:
         """Wake the reader of the descriptor at once if no process is left whose end would wake it."""
-        if self._status is not None and self._members.is_empty:
+        if self._has_ended and self._members.is_empty:
             os.eventfd_write(self._wakeup, 1)
 
     def _schedule_wakeup(self) -> None:
@@ -392,11 +391,11 @@ class AgentChild:
     def _await_agent_and_members(self, end: float) -> None:
         news = select.poll()
         news.register(self._pidfd, select.POLLIN)
-        while time.monotonic() < end:
-            if self._status is not None:
+        while monotonic() < end:
+            if self._has_ended:
                 if self.is_alone():
                     return
-                time.sleep(_MS_UNTIL_NEXT_WALK / 1000)
+                sleep_machine_time(_MS_UNTIL_NEXT_WALK)
             elif news.poll(_MS_UNTIL_NEXT_WALK):
                 self.read_exit_status()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _socket
 import contextlib
 import marshal
 import os
@@ -11,12 +12,12 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import AgentprocError
+from pytest_agentproc.originals import Popen, monotonic
 from pytest_agentproc.tree._kernel import read_parent
 from pytest_agentproc.tree._members import TreeProcesses
 from pytest_agentproc.tree._membership import SubreaperTree
@@ -89,7 +90,7 @@ class EndReport:
     is_over: bool
 
 
-class _KeeperProcess(subprocess.Popen[bytes]):
+class _KeeperProcess(Popen[bytes]):
     """A keeper's process.
 
     `serves_host` says to a virtual clock that it acts only while this process waits for its answer.
@@ -142,9 +143,10 @@ class Keeper:
         """Start the process; close every descriptor if it fails."""
         none = subprocess.DEVNULL
         with contextlib.ExitStack() as failed:
-            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            # Not those of `socket`: pytest-socket has every socket of that class refused.
+            ours, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
             failed.callback(ours.close)
-            with theirs:
+            with contextlib.closing(theirs):
                 ours.settimeout(_ANSWER_TIMEOUT_SECONDS)
                 self._socket = ours
                 # The program is compiled once and travels in a file: a start takes milliseconds, and no import path of
@@ -247,11 +249,11 @@ class Keeper:
 
     def limit_total_time(self, seconds: float) -> None:
         """Limit everything that is asked from now on to the given real seconds together."""
-        self._end = time.monotonic() + seconds
+        self._end = monotonic() + seconds
 
     def _limit_step_seconds(self, most: float) -> float:
         """Limit the time of a step by the hurry; each step has a minimum."""
-        return most if self._end is None else max(_LEAST_STEP_SECONDS, min(most, self._end - time.monotonic()))
+        return most if self._end is None else max(_LEAST_STEP_SECONDS, min(most, self._end - monotonic()))
 
     def close(self) -> None:
         """End all processes and the keeper; if the keeper is dead, end the processes that it left. May be called twice.
@@ -287,9 +289,9 @@ class Keeper:
     def _end_orphans(self) -> None:
         """Kill and reap the adopted processes of a dead keeper, as far as cookie or mark identify them."""
         members = TreeProcesses(None, SubreaperTree(-1, self.cookie, self.mark), _ignore_descriptor, _ignore_descriptor)
-        end = time.monotonic() + self._limit_step_seconds(_ANSWER_TIMEOUT_SECONDS)
+        end = monotonic() + self._limit_step_seconds(_ANSWER_TIMEOUT_SECONDS)
         turns = 0
-        while time.monotonic() < end:
+        while monotonic() < end:
             # Killing as they come is fastest for most trees, but a fork bomb refills each freed slot for ever. Stopping
             # all first ends it, but needs much longer for small trees. The turns alternate.
             members.kill_all(_SECONDS_PER_KILL_METHOD, freeze=turns % 2 == 1)
@@ -313,7 +315,8 @@ class Keeper:
                     )
                 )
             try:
-                socket.send_fds(self._socket, [marshal.dumps((op, arguments))], descriptors)
+                message = [marshal.dumps((op, arguments))]
+                socket.send_fds(self._socket, message, descriptors)  # type: ignore[arg-type]  # it calls `sendmsg`
             except OSError as error:
                 raise self._kill_keeper(error) from error
             return self._read_answer()

@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 import sys
 import threading
-import time
 import weakref
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.foreign import read_attribute
+from pytest_agentproc.originals import monotonic_ns
 from pytest_agentproc.places import find_call_lines
 from pytest_agentproc.tree._held_processes import kill, open_pidfds_while_same, reap, wait_for_death
 from pytest_agentproc.tree._kernel import list_children
@@ -194,7 +195,7 @@ class LeakTracker:
     def after_start(self, start: ProcessStart) -> None:
         """See `StartListener`."""
         self._starts[start.pid] = start
-        if getattr(start.handle(), "serves_host", False):
+        if read_attribute(start.handle(), "serves_host", default=False):
             exclude_from_tracking(start.pid)
 
     def before_thread_start(self, thread: threading.Thread) -> None:
@@ -267,11 +268,11 @@ class LeakTracker:
             timeout: real nanoseconds.
             zombies: whether children that are dead must have been waited for as well.
         """
-        deadline = time.monotonic_ns() + timeout
+        deadline = monotonic_ns() + timeout
         # Processes that end by themselves need a moment: without it 9 of 15 clean supervisors were reported as leaking.
         while True:
             found = self.find_owned()
-            left = deadline - time.monotonic_ns()
+            left = deadline - monotonic_ns()
             is_dead = any(process.snapshot.state == "zombie" for process in found.mine)
             awaited = [process for process in found.mine if zombies or process.snapshot.state != "zombie"]
             if not awaited or left <= 0:
@@ -290,9 +291,9 @@ class LeakTracker:
         Args:
             found: the processes to begin with; those that turn up among their children follow.
         """
-        deadline = time.monotonic_ns() + _DEATH_TIMEOUT_NS
+        deadline = monotonic_ns() + _DEATH_TIMEOUT_NS
         refused: dict[tuple[int, int], ProcessState] = {}
-        while found and time.monotonic_ns() < deadline:
+        while found and monotonic_ns() < deadline:
             # Held by pidfd and seen again before the signal, so a reused pid is never hit.
             living = [process.snapshot for process in found if process.snapshot.state != "zombie"]
             with open_pidfds_while_same(living) as grips:
@@ -300,7 +301,7 @@ class LeakTracker:
                     if process.pid in grips and not kill(grips[process.pid]):
                         refused[process.pid, process.born] = process
                         os.close(grips.pop(process.pid))
-                while grips and time.monotonic_ns() < deadline:
+                while grips and monotonic_ns() < deadline:
                     dead = wait_for_death(grips.values(), 100)
                     for pid in [pid for pid, pidfd in grips.items() if pidfd in dead]:
                         os.close(grips.pop(pid))
@@ -317,8 +318,8 @@ class LeakTracker:
         wait_for_death(
             (), _ZOMBIE_POLL_PERIOD_MS
         )  # a thread that waits for a process, as asyncio has them, comes first
-        if "multiprocessing.process" in sys.modules:
-            sys.modules["multiprocessing.process"].active_children()  # it notes how its processes ended
+        # It notes how its processes ended.
+        read_attribute(sys.modules.get("multiprocessing.process"), "active_children", list)()
         # A `Popen` object has to reap its process itself: after any other wait it reports exit code 0.
         for process in found:
             pid = process.snapshot.pid
@@ -388,5 +389,5 @@ def _find_forkserver_pid() -> int:
 
 
 def _find_multiprocessing_pid(module: str, name: str, attribute: str) -> int:
-    helper = getattr(sys.modules.get(f"multiprocessing.{module}"), name, None)
-    return getattr(helper, attribute, None) or 0
+    pid = read_attribute(read_attribute(sys.modules.get(f"multiprocessing.{module}"), name), attribute)
+    return pid if type(pid) is int else 0

@@ -15,9 +15,9 @@ import os
 import select
 import signal
 import threading
-import time
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.originals import monotonic
 from pytest_agentproc.tree._kernel import call_with_spare_descriptor, is_dead, is_out_of_descriptors, open_pidfd
 from pytest_agentproc.tree._known_processes import ProcessesWithoutPidfd
 from pytest_agentproc.tree._membership import list_pinned_sessions
@@ -92,9 +92,9 @@ class TreeProcesses:
 
     def walk_tree_until_sure(self, seconds: float) -> None:
         """Walk the tree until a walk is sure, or the real seconds are over, however slow the machine is."""
-        end = time.monotonic() + seconds
+        end = monotonic() + seconds
         walks = 0
-        while walks < _LEAST_WALKS_PER_SURVEY or (not self.is_sure and time.monotonic() < end):
+        while walks < _LEAST_WALKS_PER_SURVEY or (not self.is_sure and monotonic() < end):
             self.add_new_members(end=end)
             walks += _LEAST_WALKS_PER_SURVEY if self.is_sure or self.finder.is_cut else 1
 
@@ -109,12 +109,12 @@ class TreeProcesses:
         Returns:
             Whether a sure walk found no new member.
         """
-        end = time.monotonic() + seconds
+        end = monotonic() + seconds
         signum = signal.SIGSTOP if freeze else signal.SIGKILL
         # First the known ones: each that lives on may fork while the walk is under way.
         self.send_signals(signum)
         while self.add_new_members(signum, end) or not self.is_sure:
-            if time.monotonic() >= end:
+            if monotonic() >= end:
                 return False
         if freeze:
             self.send_signals(signal.SIGKILL)

@@ -8,9 +8,9 @@ as pid, group or session. A zombie has it until it is reaped.
 from __future__ import annotations
 
 import os
-import time
 from typing import TYPE_CHECKING, Protocol
 
+from pytest_agentproc.originals import monotonic
 from pytest_agentproc.tree._kernel import is_dead, list_children, read_parent, read_state
 from pytest_agentproc.tree._walk import (
     has_word_in_environment,
@@ -147,7 +147,7 @@ class SubreaperTree:
         # The youngest first: a tree that forks and dies quickly leaves thousands of zombies, and only the last orphans
         # live. An oldest-first walk took seconds under load, and lost the race.
         for count, pid in enumerate(reversed(self._seen), 1):  # the last may live yet
-            if count % _PROCESSES_BETWEEN_TIME_CHECKS == 0 and time.monotonic() > end:
+            if count % _PROCESSES_BETWEEN_TIME_CHECKS == 0 and monotonic() > end:
                 self.is_sure, self.is_cut = False, True
                 return
             if pid != self._root and not self._is_unknown_zombie(pid):

@@ -7,11 +7,11 @@ import fcntl
 import os
 import signal
 import struct
-import subprocess
 import threading
-import time
+from subprocess import TimeoutExpired
 from typing import TYPE_CHECKING, Protocol
 
+from pytest_agentproc.originals import Popen, monotonic
 from pytest_agentproc.tree._keeper import KeeperDied
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ _PIDFD_GET_INFO_REQUEST = 0xC048FF0B
 """The request for the kernel's facts about a pidfd: 72 bytes, a mask of the wanted facts first."""
 _PIDFD_EXIT_INFO_FLAG = 1 << 3
 _EXIT_STATUS_OFFSET_BYTES = 60
-_UNKNOWN_EXIT_CODE = 255
-"""The code that asyncio, too, reports for an exit that another part of the program took."""
 
 _PROCESS_END_TIMEOUT_SECONDS = 1.0
 """Real seconds between the end of a process's threads and the end of the process itself."""
@@ -44,8 +42,11 @@ class RootProcess(Protocol):
     pid: int
     pidfd: int
 
-    def read_status(self) -> int:
-        """Say how it ended, without reaping it; call this once it is dead."""
+    def read_status(self) -> int | None:
+        """Say how it ended, without reaping it; call this once it is dead.
+
+        None: another part of this program reaped it, and the kernel does not tell.
+        """
 
     def reap(self, seconds: float | None = None) -> bool:
         """Leave no zombie of it; return False if it has not ended within the real seconds; None: wait for it.
@@ -75,7 +76,7 @@ class OwnChild:
         # or ended.
         room = _reserve_pidfd_place()
         try:
-            self._process = subprocess.Popen(
+            self._process = Popen(
                 argv, stdin=stdin, stdout=stdout, stderr=stderr, cwd=cwd, env=env, start_new_session=True
             )
         finally:
@@ -96,15 +97,15 @@ class OwnChild:
             raise
         started_pids.add(self.pid)
 
-    def read_status(self) -> int:
+    def read_status(self) -> int | None:
         """See `RootProcess`."""
-        return _read_status(self.pidfd) if self._is_known else _UNKNOWN_EXIT_CODE
+        return _read_status(self.pidfd) if self._is_known else None
 
     def reap(self, seconds: float | None = None) -> bool:
         """See `RootProcess`."""
         try:
             self._process.wait(seconds)
-        except subprocess.TimeoutExpired:
+        except TimeoutExpired:
             threading.Thread(target=self.reap, name="agentproc-reap", daemon=True).start()
             return False
         started_pids.discard(self.pid)
@@ -139,12 +140,12 @@ class KeeperChild:
         self.pidfd = os.pidfd_open(self.pid)
         started_pids.add(self.pid)
 
-    def read_status(self) -> int:
+    def read_status(self) -> int | None:
         """See `RootProcess`."""
         # The pidfd is readable when the last thread has ended, a moment before the keeper can see the exit.
-        end = time.monotonic() + _PROCESS_END_TIMEOUT_SECONDS
+        end = monotonic() + _PROCESS_END_TIMEOUT_SECONDS
         with contextlib.suppress(KeeperDied):
-            while time.monotonic() < end:
+            while monotonic() < end:
                 status = self._keeper.read_status(self.pid)
                 if status is not None:
                     return status
@@ -165,8 +166,8 @@ def _reserve_pidfd_place() -> int:
     return os.eventfd(0, os.EFD_CLOEXEC)
 
 
-def _read_status(pidfd: int) -> int:
-    """Say how a process ended, although another part of this program may have reaped it."""
+def _read_status(pidfd: int) -> int | None:
+    """Say how a process ended; None if another part of this program reaped it, and the kernel does not tell."""
     try:
         result = os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOWAIT)
     except ChildProcessError:
@@ -175,13 +176,13 @@ def _read_status(pidfd: int) -> int:
     return result.si_status if result.si_code == os.CLD_EXITED else -result.si_status
 
 
-def _read_reaped_status(pidfd: int) -> int:
+def _read_reaped_status(pidfd: int) -> int | None:
     """Ask the kernel how a reaped process ended; Linux has known that since 6.15."""
     words = bytearray(struct.pack("Q64x", _PIDFD_EXIT_INFO_FLAG))
     try:
         fcntl.ioctl(pidfd, _PIDFD_GET_INFO_REQUEST, words)
     except OSError:
-        return _UNKNOWN_EXIT_CODE
+        return None
     known: int = struct.unpack_from("Q", words)[0]
     status: int = struct.unpack_from("i", words, _EXIT_STATUS_OFFSET_BYTES)[0]
-    return os.waitstatus_to_exitcode(status) if known & _PIDFD_EXIT_INFO_FLAG else _UNKNOWN_EXIT_CODE
+    return os.waitstatus_to_exitcode(status) if known & _PIDFD_EXIT_INFO_FLAG else None

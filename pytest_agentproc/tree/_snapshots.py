@@ -75,6 +75,11 @@ class ProcessState(NamedTuple):
     born: int
     command: str
 
+    @property
+    def started(self) -> int:
+        """Its birth as `ProcessStat.started` counts."""
+        return self.born // _compute_tick_nanoseconds()
+
 
 def take_snapshot(pid: int) -> ProcessState | None:
     """Look at a process; None: it has disappeared."""

@@ -18,12 +18,14 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pytest_agentproc.foreign import is_real_instance
+from pytest_agentproc.originals import Popen
 from pytest_agentproc.procfs import read_nanoseconds_since_boot
 
 if TYPE_CHECKING:
@@ -179,11 +181,13 @@ def _add_cookie(environment: Mapping[Any, Any], starts: _AnnouncedStarts) -> dic
 
 
 def _format_command(asked: Any) -> str:
-    if isinstance(asked, (str, bytes, os.PathLike)):
-        return os.fsdecode(asked)
-    with suppress(TypeError):
-        return " ".join(os.fsdecode(word) for word in asked)
-    return ""
+    try:
+        if isinstance(asked, str | bytes | os.PathLike):
+            return os.fsdecode(asked)
+        # Nothing else is read: the words of an iterator are there once, and they are for the start.
+        return " ".join(os.fsdecode(word) for word in asked) if isinstance(asked, Sequence) else ""
+    except Exception:  # noqa: BLE001  # the words are somebody else's objects, and the start itself says what is wrong
+        return ""
 
 
 def _list_patch_targets() -> tuple[tuple[Any, str], ...]:
@@ -191,7 +195,7 @@ def _list_patch_targets() -> tuple[tuple[Any, str], ...]:
     from multiprocessing.process import BaseProcess  # its forkserver starts what no other patch sees
 
     return (
-        (subprocess.Popen, "__init__"),
+        (subprocess.Popen if is_real_instance(subprocess.Popen, type) else Popen, "__init__"),  # there may be a mock
         *((os, name) for name in ("fork", "forkpty", "posix_spawn", "posix_spawnp", "system")),
         (BaseProcess, "start"),
         (threading.Thread, "start"),
@@ -261,7 +265,7 @@ class _PatchScope:
         return [(listener, listener.before_start(command, frame)) for listener in tuple(_start_listeners)]
 
     def _patch_popen(self, plain: Any) -> Any:
-        def init(process: subprocess.Popen[Any], *args: Any, **options: Any) -> None:
+        def init(process: Popen[Any], *args: Any, **options: Any) -> None:
             starts = self._announce_start(_format_command(args[0] if args else options.get("args", "")))
             if starts and len(args) <= _POPEN_ENV_ARGUMENT_INDEX:
                 given = options.get("env")

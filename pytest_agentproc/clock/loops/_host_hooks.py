@@ -13,14 +13,14 @@ import os
 import select
 import shutil
 import signal
-import subprocess
-import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock._debugger import is_guard_time_over
 from pytest_agentproc.clock._wrappers import LONGEST_PROGRAM_SLEEP_SECONDS, SleepProof
 from pytest_agentproc.errors import ClockError, ForeignProgram, Stall
+from pytest_agentproc.foreign import read_attribute
+from pytest_agentproc.originals import Popen, monotonic
 from pytest_agentproc.procfs import read_command_words
 
 if TYPE_CHECKING:
@@ -42,11 +42,11 @@ def watch_host(hub: Hub, launchers: set[str], allowed: set[str]) -> Iterator[Non
         launchers: real paths of the executables that are fakes.
         allowed: names of other programs that the test starts on purpose; time is held while they run.
     """
-    plain_init, programs = subprocess.Popen.__init__, KnownPrograms(launchers, allowed)
+    plain_init, programs = Popen.__init__, KnownPrograms(launchers, allowed)
     plain = {(os, "kill"): os.kill, (os, "killpg"): os.killpg, (signal, "pidfd_send_signal"): signal.pidfd_send_signal}
 
-    def init(self: subprocess.Popen[Any], *args: Any, **kwargs: Any) -> None:
-        if getattr(self, "serves_host", False):
+    def init(self: Popen[Any], *args: Any, **kwargs: Any) -> None:
+        if read_attribute(self, "serves_host", default=False):
             plain_init(self, *args, **kwargs)
             return
         _refuse_program_named_like_fake(hub, programs, args, kwargs)
@@ -54,7 +54,7 @@ def watch_host(hub: Hub, launchers: set[str], allowed: set[str]) -> Iterator[Non
         # machine.
         path = hub.registry.number_next_root()
         plain_init(self, *args, **kwargs)
-        hub.started.add(self)
+        hub.started[id(self)] = self  # no set: a derived class may have no hash
         _await_hello_or_end(hub, self.pid, path, programs)
 
     def wrap_signal_call(function: Any) -> Any:
@@ -67,7 +67,7 @@ def watch_host(hub: Hub, launchers: set[str], allowed: set[str]) -> Iterator[Non
 
         return wrapped
 
-    subprocess.Popen.__init__ = init  # type: ignore[method-assign]
+    Popen.__init__ = init  # type: ignore[method-assign]
     for (module, name), function in plain.items():
         setattr(module, name, wrap_signal_call(function))
     try:
@@ -76,7 +76,7 @@ def watch_host(hub: Hub, launchers: set[str], allowed: set[str]) -> Iterator[Non
         yield
     finally:
         hub.registry.stop_accepting_participants()
-        subprocess.Popen.__init__ = plain_init  # type: ignore[method-assign]
+        Popen.__init__ = plain_init  # type: ignore[method-assign]
         for (module, name), function in plain.items():
             setattr(module, name, function)
         if hub.fault is not None:
@@ -92,9 +92,10 @@ def _settle_signals(hub: Hub) -> None:
 
 def end_started_processes(hub: Hub) -> None:
     """End and reap the processes that the host started and has not reaped: after a fault nothing else does."""
-    for process in tuple(hub.started):
-        # Without a fault only participants and their wrappers are ended. Other processes belong to the test.
-        if process.returncode is None and (hub.fault is not None or hub.registry.is_known(process.pid)):
+    for process in tuple(hub.started.values()):
+        # Without a fault only participants and their wrappers are ended. Other processes belong to the test: a declared
+        # server that was ended here was a leak that `process_tree` never saw.
+        if process.returncode is None and (hub.fault is not None or hub.registry.needs_clock(process.pid)):
             process.kill()
             process.wait()
         for stream in (process.stdin, process.stdout, process.stderr) if hub.fault is not None else ():
@@ -194,6 +195,7 @@ def _describe_allow_remedy(name: str) -> str:
 _FIRST_LOOK_AFTER_MS = 4
 """Milliseconds until the first look at a silent child; a hello or an end is seen at once."""
 
+_MAX_COMMAND_CHARS = 160
 _NEXT_LOOK_AFTER_MS = 1
 """Milliseconds between later looks: the loop's own thread may have taken the hello, which wakes no other thread."""
 
@@ -208,7 +210,7 @@ def _await_hello_or_end(hub: Hub, pid: int, path: SpawnPath, programs: KnownProg
     news = select.poll()
     news.register(pidfd, select.POLLIN)
     news.register(hub.registry.listen_fd, select.POLLIN)
-    start = time.monotonic()
+    start = monotonic()
     is_fake, idle = False, _IdleTimer(SleepProof(pid, hub.registry.by_pid))
     try:
         while not hub.registry.is_known(pid):
@@ -238,8 +240,9 @@ def _await_hello_or_end(hub: Hub, pid: int, path: SpawnPath, programs: KnownProg
                 if is_other:
                     _judge_foreign_program(hub, pid, command, path, programs)
                 else:
+                    words = " ".join(_read_command(pid)[0])[:_MAX_COMMAND_CHARS] or "a process"
                     _kill_child_and_wait(pid, hub.guard)
-                    hub.abort_with(Stall(f"process {pid} was started but never said hello within {hub.guard:g} s"))
+                    hub.abort_with(Stall(f"{words} (pid {pid}) was started, and no fake began within {hub.guard:g} s"))
                 return
     finally:
         os.close(pidfd)
@@ -260,7 +263,7 @@ class _IdleTimer:
     def has_been_idle_long(self) -> bool:
         """Look; a process that starts a fake, or becomes one, is awake until then."""
         proof = self._sleep.proof if self._sleep.is_tree_asleep() else None
-        now = time.monotonic()
+        now = monotonic()
         if proof is None or proof is not self._proof:
             self._proof, self._since = proof, now
             return False
@@ -269,6 +272,7 @@ class _IdleTimer:
 
 def _read_command(pid: int) -> tuple[list[str], str]:
     """Give argv and folder of a process; empty while the kernel has yet to lay them out, or when it is just going."""
+    # Each start of a fake waits for this look, so it is not psutil's.
     try:
         return read_command_words(pid), os.readlink(f"/proc/{pid}/cwd")
     except OSError:

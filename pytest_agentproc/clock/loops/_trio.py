@@ -3,7 +3,8 @@
 Trio asks its clock how long to sleep only when no task can run: that is the hub's turn, and the answer is always 'not
 at all'. Touched: the runner's `io_manager`, `deadlines` and `waiting_for_idle`, tasks' `_attempt_abort`, the die that
 trio casts for the order of tasks and whether it shuffles them by it (test libraries ask for that), the runner's `runq`
-and its tasks' `_next_send`, the start of worker threads, and `to_thread.run_sync`, through which trio starts processes.
+and its tasks' `_next_send`, the start of worker threads, the `socket` of the module that makes the wake-up pair, and
+`to_thread.run_sync`, through which trio starts processes.
 """
 
 from __future__ import annotations
@@ -14,16 +15,18 @@ import random
 import subprocess
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import outcome
 import trio
 import trio._core._run
+import trio._core._wakeup_socketpair
 import trio._threads
 
 from pytest_agentproc.clock._debugger import is_guard_time_over
+from pytest_agentproc.clock.loops._socket_pairs import allow_socket_pairs
 from pytest_agentproc.errors import ClockError, Spin, Stall, UsageError
+from pytest_agentproc.originals import monotonic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -301,7 +304,8 @@ def build_trio_options(hub: Hub, attended: HostWatchFactory) -> Iterator[dict[st
     # With hypothesis loaded it shuffles by the same number.
     core._r, core._ALLOW_DETERMINISTIC_SCHEDULING = _SHARED_IN_ORDER_RANDOM, False
     try:
-        yield {"clock": clock, "instruments": [clock]}
+        with allow_socket_pairs(trio._core._wakeup_socketpair):
+            yield {"clock": clock, "instruments": [clock]}
     finally:
         threads.start_thread_soon, to_thread.run_sync = plain_start, plain_run
         core._r, core._ALLOW_DETERMINISTIC_SCHEDULING = plain_die, is_shuffled

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdarg.h>
@@ -45,14 +46,17 @@
 struct page *page;
 static char page_path[64], library[4096];
 static pid_t watcher, group;
+static _Atomic int32_t *program; /* the pid of the command: in memory that the command does not share */
 static int is_session;
+static int harness = -1; /* a pidfd of the process that started this one to play; -1: nobody's */
 static sigset_t user_mask;
+static struct sigaction user_deaths;
 static struct rlimit user_files;
 static int notes = STDERR_FILENO; /* where what the coordinator says is written */
 
 /* The listener reads it, too. */
 static void note(const char *text) {
-  size_t used = page ? strlen(page->notes) : 0;
+  size_t used = page ? strnlen(page->notes, sizeof page->notes) : 0;
   if (!page || !atomic_load(&page->listener) || used + strlen(text) + 2 > sizeof page->notes) return;
   snprintf(page->notes + used, sizeof page->notes - used, "%s%s", used ? "\n" : "", text);
 }
@@ -67,6 +71,16 @@ void say(const char *format, ...) {
   note(text + begin);
   strcat(text, "\n");
   if (write(notes, text, strlen(text)) < 0) {}
+}
+
+/* The play server ends by itself if the harness dies, but not while it is stopped. So both of ours look for it, too: one
+ * of them may be stopped. */
+static int is_harness_dead(void) {
+  static int64_t looked;
+  struct pollfd death = {harness, POLLIN, 0};
+  if (harness < 0 || machine_now() - looked < SECOND / 10) return 0;
+  looked = machine_now();
+  return poll(&death, 1, 0) > 0;
 }
 
 /* Ends. */
@@ -84,7 +98,7 @@ static void end_tree(void) {
   for (; (past = machine_now() - begin) < LONGEST_END; nap(SECOND / 1000)) {
     tree_walk();
     for (int i = 0; i < process_count; i++)
-      if (past > LONGEST_REMOVAL || !is_broker(processes[i].pid)) kill(processes[i].pid, SIGKILL);
+      if (past > LONGEST_REMOVAL || !is_broker(processes[i].pid)) signal_below(processes[i].pid, 0, SIGKILL, NULL);
     while (waitpid(-1, NULL, WNOHANG) > 0) {}
     if (waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD) return;
   }
@@ -121,7 +135,7 @@ static void follow_machine(void) {
   }
   int64_t now = paced_from + machine_now() - paced_since;
   struct slot *slot;
-  while ((slot = slots_next(&is_busy)) && atomic_load(&slot->deadline) <= now) slots_grant(slot);
+  for (int i = 0; i < SLOTS && (slot = slots_next(&is_busy)) && atomic_load(&slot->deadline) <= now; i++) slots_grant(slot);
   if (now > atomic_load(&page->now)) atomic_store(&page->now, now);
   nap(SECOND / 2000);
 }
@@ -161,13 +175,17 @@ static void describe_all(char *all, size_t size) {
 static int64_t standing_since;
 static enum { UNSAID, ALARMED, SAID } standstill;
 
-/* Raise the alarm with the thread that listens, if there is one. */
+/* Raise the alarm with the thread that listens, if there is one. The words are made beside the page: whoever writes into
+ * it meanwhile could have them run over its end. */
 static int alarm_listener(void) {
   struct thread *listener = tree_thread(atomic_load(&page->listener));
+  char all[sizeof page->waits];
   if (!listener) return 0;
-  describe_all(page->waits, sizeof page->waits);
+  int pid = listener->pid, tid = listener->tid;
+  describe_all(all, sizeof all);
+  memcpy(page->waits, all, sizeof all);
   tree_count_waking();
-  return !syscall(SYS_tgkill, listener->pid, listener->tid, atomic_load(&page->alarm));
+  return is_for_all_to_signal(pid) && signal_below(pid, tid, atomic_load(&page->alarm), NULL);
 }
 
 static void tell_standstill(int64_t ns) {
@@ -244,7 +262,7 @@ static int64_t ended_at;
 static void reap(void) {
   int status, pid;
   while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-    if (pid != atomic_load(&page->program)) continue;
+    if (pid != atomic_load(program)) continue;
     code = code_of(status);
     has_ended = 1;
     ended_at = machine_now();
@@ -274,7 +292,9 @@ static void coordinate(void) {
   int is_outside = 0;
   for (;;) {
     if (getppid() != watcher) give_up("the process that watched over this one was killed: the command is ended, too");
+    if (is_harness_dead()) give_up("the process that started this one was killed: the command is ended, too");
     uint32_t known = atomic_load(&page->changes);
+    tree_is_seen = 0;
     reap();
     if (!has_ended && atomic_load(&page->offset) != VIRTUAL) {
       pass_real_time(known);
@@ -288,10 +308,11 @@ static void coordinate(void) {
     }
     enum look look = tree_look();
     if (is_over(look)) break;
-    /* A nap that began during the look is rest by the machine's clock: neither an instant nor a stranger's wait. */
-    if (look == QUIET && !has_ended && slots_hold_time()) continue;
     if (look == QUIET) is_outside = is_connected_outside(atomic_load(&page->connections), listening_process());
-    if (has_stranger(look) || is_outside) {
+    int is_strange = has_stranger(look) || is_outside;
+    /* A nap that began during the looks is rest by the machine's clock: neither an instant nor a stranger's wait. */
+    if (look == QUIET && !has_ended && slots_hold_time()) continue;
+    if (is_strange) {
       follow_machine();
       continue;
     }
@@ -309,10 +330,12 @@ static void coordinate(void) {
 /* The beginning. */
 
 static void create_page(void) {
-  int descriptor = memfd_create(PAGE_NAME, MFD_CLOEXEC);
+  int descriptor = memfd_create(PAGE_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (descriptor < 0 || ftruncate(descriptor, sizeof *page)) give_up("no page of memory: %s", strerror(errno));
+  fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL); /* a shorter file would end us by SIGBUS */
   page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-  if (page == MAP_FAILED) give_up("no page of memory: %s", strerror(errno));
+  program = mmap(NULL, sizeof *program, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED || program == MAP_FAILED) give_up("no page of memory: %s", strerror(errno));
   struct timespec date;
   clock_gettime(CLOCK_REALTIME, &date);
   page->date = date.tv_sec * SECOND; /* whole seconds: programs that count in seconds count alike in every run */
@@ -344,6 +367,7 @@ static void execute(char **words) {
   setenv(PAGE_VARIABLE, path, 1);
   setpgid(0, group);
   setrlimit(RLIMIT_NOFILE, &user_files);
+  sigaction(SIGCHLD, &user_deaths, NULL);
   sigprocmask(SIG_SETMASK, &user_mask, NULL);
   become(words);
 }
@@ -386,7 +410,7 @@ static void be_coordinator(char **words) {
   int pid = fork();
   if (pid < 0) give_up("no process: %s", strerror(errno));
   if (!pid) execute(words);
-  atomic_store(&page->program, pid);
+  atomic_store(program, pid);
   notice_deaths();
   prctl(PR_SET_TIMERSLACK, 1); /* the usual 50 microseconds would be half of a step */
   leave_streams();
@@ -404,9 +428,9 @@ static void be_coordinator(char **words) {
 
 /* The terminal's signals reach the command without us. */
 static void pass_on(const siginfo_t *info) {
-  int program = atomic_load(&page->program);
-  if (info->si_code == SI_KERNEL || program <= 0) return;
-  kill(program, info->si_signo);
+  int pid = atomic_load(program);
+  if (info->si_code == SI_KERNEL || pid <= 0) return;
+  signal_below(pid, 0, info->si_signo, NULL);
   atomic_fetch_add(&page->wakings, 1);
 }
 
@@ -415,7 +439,11 @@ static int watch(int coordinator, const sigset_t *signals) {
   int status;
   for (;;) {
     if (waitpid(coordinator, &status, WNOHANG) == coordinator) break;
-    if (sigwaitinfo(signals, &info) > 0 && info.si_signo != SIGCHLD) pass_on(&info);
+    struct timespec pause = {harness < 0 ? 1000000 : 1, 0};
+    if (sigtimedwait(signals, &info, &pause) > 0 && info.si_signo != SIGCHLD) pass_on(&info);
+    if (!is_harness_dead()) continue;
+    end_tree();
+    return KIT_FAILED;
   }
   if (WIFEXITED(status)) return WEXITSTATUS(status);
   say("the coordinator was killed by signal %d: the command is ended, too", WTERMSIG(status));
@@ -428,6 +456,29 @@ static void open_notes(void) {
   const char *path = getenv("AGENTPROC_CLOCK_NOTES");
   int file = path ? open(path, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
   if (file >= 0) notes = file;
+}
+
+/* In a pid namespace without a /proc of its own, /proc shows other processes under the numbers of ours. A tree that was
+ * found there was none of ours, and was killed. */
+static void demand_own_proc(void) {
+  char number[16] = "", line[300];
+  int is_ours = readlink("/proc/self", number, sizeof number - 1) > 0 && atoi(number) == getpid();
+  FILE *file = is_ours ? fopen("/proc/self/status", "re") : NULL;
+  while (file && fgets(line, sizeof line, file))
+    if (!strncmp(line, "NSpid:\t", 7)) is_ours = !strchr(line + 7, '\t'); /* one number for each namespace */
+  if (file) fclose(file);
+  if (is_ours) return;
+  if (*number) say("/proc shows another pid namespace: process %d is %s there", (int)getpid(), number);
+  else say("/proc does not show the processes of this pid namespace, but a tree is found there");
+  say("mount one in this pid namespace: `mount -t proc proc /proc`, `bwrap --proc /proc`, `unshare --mount-proc`");
+  _exit(NOT_HERE);
+}
+
+static void find_harness(void) {
+  const char *pid = getenv("AGENTPROC_CLOCK_HARNESS");
+  if (!pid) return;
+  harness = (int)syscall(SYS_pidfd_open, atoi(pid), 0);
+  if (harness < 0 || getppid() != atoi(pid)) _exit(KIT_FAILED); /* it has ended already */
 }
 
 static void demand(const char *file, const char *name) {
@@ -461,11 +512,14 @@ int main(int count, char **words) {
   if (!words[1]) give_up("no command");
   if (path && is_in_virtual_time(path)) become(words + 1);
   open_notes();
+  demand_own_proc();
   demand("/proc/self/schedstat", "/proc/PID/schedstat");
   demand("/proc/thread-self/children", "/proc/PID/task/TID/children");
   find_library();
   if (path) leave_session(given);
   unsetenv("AGENTPROC_CLOCK_NOTES");
+  find_harness();
+  unsetenv("AGENTPROC_CLOCK_HARNESS");
   create_page();
   sigset_t passed;
   sigemptyset(&passed);
@@ -474,6 +528,8 @@ int main(int count, char **words) {
   sigset_t all;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, &user_mask);
+  /* Whoever ignores SIGCHLD hands that on: the kernel then keeps no exit, and we would wait for one for ever. */
+  sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, &user_deaths);
   getrlimit(RLIMIT_NOFILE, &user_files);
   group = getpgrp();
   watcher = getpid();

@@ -1,6 +1,7 @@
 /* What the parts of the coordinator share: the tree, the waiters, and what does not follow the page. */
 #pragma once
 #include "page.h"
+#include <signal.h>
 #include <stdint.h>
 
 extern struct page *page;
@@ -48,6 +49,9 @@ void tree_walk(void);
 /* From here on walks list processes alone, and keep no files. */
 void tree_begin_end(void);
 
+/* Whether the last look was QUIET, and nothing has happened since: what the lists say is true now. */
+extern int tree_is_seen;
+
 struct process *tree_process(int pid);
 struct thread *tree_thread(int tid);
 int is_dead(char state);
@@ -60,6 +64,20 @@ int is_thread_dead(int pid, int tid);
 int read_file(int descriptor, char *text, int size);
 int open_file(const char *pattern, int pid, int tid);
 void name_of(int pid, char *name, int size);
+
+/* rights.c: whom the coordinator may command. */
+
+/* Whether the kernel says now that the process is below us: the page is no proof. */
+int is_below(int pid);
+
+/* Send a signal to a process below, and to no other that has its number meanwhile; 0: it was not sent. */
+int signal_below(int pid, int thread, int signal, const siginfo_t *info);
+
+/* The same for the signal that ends a wait: only if the process takes it, as one that carries the page does. */
+int wake_below(int pid, int tid);
+
+/* Whether every process below may signal this one: one that may not could have written its order into the page. */
+int is_for_all_to_signal(int pid);
 
 int64_t machine_now(void);
 void nap(int64_t ns);

@@ -1,4 +1,7 @@
-/* The one page of memory that the coordinator and every process below it share. Owns its layout; does nothing. */
+/* The one page of memory that the coordinator and every process below it share. Owns its layout; does nothing.
+ *
+ * Each process below can write anything here, also one that has given up its rights. So the coordinator takes what it
+ * reads for the word of a stranger: it reads a value once, checks it, and asks the kernel whom it may command. */
 #pragma once
 #include <stdatomic.h>
 #include <stdint.h>
@@ -61,7 +64,6 @@ struct page {
   int64_t monotonic;       /* what the clocks of durations showed then */
   _Atomic uint32_t changes; /* counts what waiters do: the coordinator looks again */
   _Atomic int32_t top;     /* no slot from here on was ever claimed */
-  _Atomic int32_t program; /* the pid of the program that runs in virtual time */
   _Atomic int32_t connections; /* counts what may lead out of the tree */
   _Atomic int32_t wake_count; /* so many of the wakes are noted; the harness sets it to 0 */
   _Atomic uint32_t wakings; /* counts, after each, what may wake a thread that waits for a condition */

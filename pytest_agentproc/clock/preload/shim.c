@@ -226,6 +226,7 @@ void shim_mask_wake(int how) {
 }
 
 void shim_begin(struct wait *wait, int64_t deadline, const sigset_t *mask) {
+  wait->error = errno;
   wait->slot = shim_mine();
   wait->expired = 0;
   if (mask) {
@@ -237,19 +238,24 @@ void shim_begin(struct wait *wait, int64_t deadline, const sigset_t *mask) {
   sigdelset(&wait->mask, WAKE_SIGNAL);
   woken = 0;
   shim_arm(wait->slot, WAITS, deadline);
+  errno = wait->error;
 }
 
-/* An interrupted call is over if its instant has come or another signal came; what is left of an earlier wait is not. */
+/* An interrupted call is over if its instant has come or another signal came; what is left of an earlier wait is not.
+ * Its EINTR must not stay. CPython calls epoll_wait again if errno is EINTR, whatever the result is: an event that the
+ * kernel gives only once was lost, and trio waited for ever. */
 int shim_again(struct wait *wait, long *result) {
   if (*result != -1 || errno != EINTR) return 0;
-  if (atomic_load(&wait->slot->granted)) {
-    wait->expired = 1;
-    *result = 0;
-    return 0;
+  int is_granted = atomic_load(&wait->slot->granted);
+  if (!is_granted && !woken) return 0;
+  errno = wait->error;
+  if (!is_granted) {
+    woken = 0;
+    return 1;
   }
-  if (!woken) return 0;
-  woken = 0;
-  return 1;
+  wait->expired = 1;
+  *result = 0;
+  return 0;
 }
 
 void shim_end(struct wait *wait) { shim_disarm(wait->slot); }

@@ -77,6 +77,7 @@ struct wait {
   struct slot *slot;
   sigset_t mask; /* for the call: that of the caller, which lets WAKE_SIGNAL in */
   int expired;
+  int error; /* errno as the caller left it */
 };
 void shim_begin(struct wait *wait, int64_t deadline, const sigset_t *mask);
 int shim_again(struct wait *wait, long *result);

@@ -1,5 +1,6 @@
 /* Waits for other threads: conditions, semaphores, futexes. */
 #include "shim.h"
+#include <link.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
@@ -111,7 +112,50 @@ static void count_waking_of(const pthread_cond_t *condition) {
   if (is_found) shim_count_waking();
 }
 
+/* CPython's interpreter lock (GIL). Its timed wait is no wait of the program: after 5 ms the waiter asks the thread that
+ * holds the lock to let it go. A thread that computes moves no virtual time, so these 5 ms would never be over, and no
+ * other thread would run. So it is machine time, until this process has computed for 100 ms: a machine with other work must
+ * not change the order of threads, and threads that take turns more often are less exact.
+ *
+ * The condition is known by its place: of all conditions, only those of this lock are in `_PyRuntime`. A lock of its own
+ * that a subinterpreter has is elsewhere, and so is unknown. */
+
+#define PATIENCE (100 * 1000000LL) /* nanoseconds of CPU time */
+
+static int is_interpreter_lock(const pthread_cond_t *condition) {
+  static _Atomic uintptr_t begin, size;
+  static atomic_int is_known;
+  if (!atomic_load(&is_known)) {
+    Dl_info library;
+    const ElfW(Sym) *symbol = NULL;
+    void *runtime = dlsym(RTLD_DEFAULT, "_PyRuntime");
+    if (runtime && dladdr1(runtime, &library, (void **)&symbol, RTLD_DL_SYMENT) && symbol) {
+      atomic_store(&begin, (uintptr_t)runtime);
+      atomic_store(&size, symbol->st_size);
+    }
+    atomic_store(&is_known, 1);
+  }
+  return (uintptr_t)condition - atomic_load(&begin) < atomic_load(&size);
+}
+
+static int wait_for_interpreter(pthread_cond_t *condition, pthread_mutex_t *mutex, int64_t duration) {
+  static _Thread_local int64_t since; /* CPU time at which this thread began to wait; 0: it does not */
+  int is_real = shim_is_real();
+  if (!is_real) duration = PATIENCE;
+  if (!since) since = shim_machine(CLOCK_PROCESS_CPUTIME_ID);
+  struct timespec until = shim_timespec(shim_machine(CLOCK_MONOTONIC) + (duration > 0 ? duration : 0));
+  struct slot *slot = shim_mine_if_noted();
+  if (slot) begin_noted_wait(slot, condition);
+  int result = NEXT(pthread_cond_clockwait)(condition, mutex, CLOCK_MONOTONIC, &until);
+  if (slot) end_noted_wait(slot);
+  /* 0 before the time is up is a spurious waking: the waiter looks at the lock, and waits on. */
+  if (result == ETIMEDOUT && !is_real && shim_machine(CLOCK_PROCESS_CPUTIME_ID) - since < PATIENCE) return 0;
+  since = 0;
+  return result;
+}
+
 static int wait_condition(pthread_cond_t *condition, pthread_mutex_t *mutex, int64_t deadline) {
+  if (is_interpreter_lock(condition)) return wait_for_interpreter(condition, mutex, deadline - shim_now());
   if (deadline <= shim_now()) {
     pthread_mutex_unlock(mutex); /* as libc does: another thread may have its turn */
     shim_spin(SPIN_EXPIRED);

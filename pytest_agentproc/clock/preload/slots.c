@@ -17,10 +17,16 @@
 /* When a slot was woken, and how often, since it was granted. */
 static struct { uint32_t serial; int tries; int64_t woken; } grants[SLOTS];
 
+/* What the page says of how many slots there are is no proof that there is room for them. */
+static int count_slots(void) {
+  int top = atomic_load(&page->top);
+  return top < 0 ? 0 : top < SLOTS ? top : SLOTS;
+}
+
 /* Grants. */
 
 static struct slot *helper_of(int pid) {
-  for (int i = 0, top = atomic_load(&page->top); i < top; i++) {
+  for (int i = 0, top = count_slots(); i < top; i++) {
     struct slot *slot = &page->slots[i];
     if (atomic_load(&slot->pid) == pid && atomic_load(&slot->kind) == HELPER) return slot;
   }
@@ -34,29 +40,39 @@ static void ask_helper(struct slot *slot) {
   syscall(SYS_futex, &helper->order, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
+/* While all are blocked, the look at the tree has just proven the process, the thread and the page that it carries. A
+ * longer look at each step would take a third of the step. */
+static void wake_thread(int pid, int tid) {
+  struct process *process = tree_process(pid);
+  struct thread *thread = tree_thread(tid);
+  if (tree_is_seen && process && process->carries == 1 && thread && thread->pid == pid)
+    syscall(SYS_tgkill, pid, tid, WAKE_SIGNAL);
+  else wake_below(pid, tid);
+}
+
 static void wake(struct slot *slot) {
   int index = (int)(slot - page->slots);
   grants[index].tries++;
   grants[index].woken = machine_now();
   if (atomic_load(&slot->kind) == CONDITION) ask_helper(slot);
-  else if (atomic_load(&slot->pid) > 0) syscall(SYS_tgkill, slot->pid, slot->tid, WAKE_SIGNAL);
+  else wake_thread(atomic_load(&slot->pid), atomic_load(&slot->tid));
 }
 
-/* A pid of 0 would be this process's whole group. */
 static void send_signal(const struct slot *slot) {
-  int pid = atomic_load(&slot->pid);
+  static int is_told;
+  int pid = atomic_load(&slot->pid), thread = slot->thread;
   siginfo_t info = {.si_signo = slot->signal, .si_code = SI_TIMER};
   info.si_value.sival_ptr = (void *)slot->value;
-  if (pid <= 0 || !slot->signal) return;
+  if (!info.si_signo || !is_below(pid)) return;
   tree_count_waking();
-  if (slot->thread) syscall(SYS_rt_tgsigqueueinfo, pid, slot->thread, slot->signal, &info);
-  else syscall(SYS_rt_sigqueueinfo, pid, slot->signal, &info);
+  if (is_for_all_to_signal(pid)) signal_below(pid, thread, info.si_signo, &info);
+  else if (!is_told++) say("a timer of process %d was dropped: a process that may not signal it shares its time", pid);
 }
 
 static void end_timer(struct slot *slot) {
   int64_t deadline = atomic_load(&slot->deadline), interval = atomic_load(&slot->interval);
   atomic_store(&slot->armed, deadline);
-  atomic_store(&slot->deadline, interval ? deadline + interval : NEVER);
+  atomic_store(&slot->deadline, interval > 0 && deadline + interval > deadline ? deadline + interval : NEVER);
   if (atomic_load(&slot->kind) == TIMERFD || atomic_load(&slot->notify)) ask_helper(slot);
   else send_signal(slot);
 }
@@ -70,6 +86,7 @@ static int is_timer(const struct slot *slot) {
 static void note_wake(const struct slot *slot, int64_t deadline) {
   struct wake new = {atomic_load(&slot->pid), atomic_load(&slot->tid), atomic_load(&slot->armed), deadline, 1};
   int count = atomic_load(&page->wake_count);
+  if (count < 0 || count > WAKES) return;
   struct wake *last = count ? &page->wakes[count - 1] : NULL;
   if (deadline <= new.armed) return; /* it let the others go first, and slept through nothing */
   if (last && last->tid == new.tid && last->at == new.armed && last->at - last->armed == new.at - new.armed) {
@@ -127,7 +144,7 @@ static void free_slot(struct slot *slot) {
 }
 
 void slots_free_dead(void) {
-  for (int i = 0, top = atomic_load(&page->top); i < top; i++) {
+  for (int i = 0, top = count_slots(); i < top; i++) {
     struct slot *slot = &page->slots[i];
     int tid = atomic_load(&slot->tid);
     if (!tid || (is_timer(slot) ? tree_process(atomic_load(&slot->pid)) != NULL : tree_thread(tid) != NULL)) continue;
@@ -136,7 +153,7 @@ void slots_free_dead(void) {
 }
 
 int slots_have_condition(int tid, uint64_t address) {
-  for (int i = 0, top = atomic_load(&page->top); i < top && i < NOTED_SLOTS; i++) {
+  for (int i = 0, top = count_slots(); i < top && i < NOTED_SLOTS; i++) {
     struct slot *slot = &page->slots[i];
     uint64_t condition = (uint64_t)atomic_load(&slot->condition);
     if (atomic_load(&slot->tid) == tid && condition && address - condition < sizeof(pthread_cond_t)) return 1;
@@ -145,7 +162,7 @@ int slots_have_condition(int tid, uint64_t address) {
 }
 
 int slots_have_real_wait(void) {
-  for (int i = 0, top = atomic_load(&page->top); i < top; i++) {
+  for (int i = 0, top = count_slots(); i < top; i++) {
     struct slot *slot = &page->slots[i];
     if (atomic_load(&slot->is_real) && atomic_load(&slot->deadline) != NEVER && !is_timer(slot) && is_eligible(slot))
       return 1;
@@ -153,24 +170,37 @@ int slots_have_real_wait(void) {
   return 0;
 }
 
-static int is_before(struct slot *one, struct slot *other) {
-  int64_t first = atomic_load(&one->deadline), second = atomic_load(&other->deadline);
-  if (first != second) return first < second;
-  int pid = atomic_load(&one->pid), other_pid = atomic_load(&other->pid);
-  int depth = tree_process(pid)->depth, other_depth = tree_process(other_pid)->depth;
-  if (depth != other_depth) return depth > other_depth;
-  if (pid != other_pid) return pid < other_pid;
-  return (int32_t)(atomic_load(&one->serial) - atomic_load(&other->serial)) < 0;
+/* What orders the waiters, read once: a process below may write another number between two looks. */
+struct turn { int64_t deadline; int depth, pid; uint32_t serial; };
+
+static struct turn turn_of(const struct slot *slot) {
+  int pid = atomic_load(&slot->pid);
+  struct process *process = tree_process(pid);
+  return (struct turn){atomic_load(&slot->deadline), process ? process->depth : 0, pid, atomic_load(&slot->serial)};
+}
+
+static int is_before(const struct turn *one, const struct turn *other) {
+  if (one->deadline != other->deadline) return one->deadline < other->deadline;
+  if (one->depth != other->depth) return one->depth > other->depth;
+  if (one->pid != other->pid) return one->pid < other->pid;
+  return (int32_t)(one->serial - other->serial) < 0;
 }
 
 struct slot *slots_next(int *is_busy) {
   struct slot *next = NULL;
+  struct turn first = {0};
   *is_busy = 0;
-  for (int i = 0, top = atomic_load(&page->top); i < top; i++) {
+  for (int i = 0, top = count_slots(); i < top; i++) {
     struct slot *slot = &page->slots[i];
     if (!atomic_load(&slot->tid) || atomic_load(&slot->deadline) == NEVER) continue;
-    if (is_pending(slot)) *is_busy = 1;
-    else if (!atomic_load(&slot->is_real) && is_eligible(slot) && (!next || is_before(slot, next))) next = slot;
+    if (is_pending(slot)) {
+      *is_busy = 1;
+    } else if (!atomic_load(&slot->is_real) && is_eligible(slot)) {
+      struct turn turn = turn_of(slot);
+      if (next && !is_before(&turn, &first)) continue;
+      first = turn;
+      next = slot;
+    }
   }
   return next;
 }
@@ -182,7 +212,7 @@ void slots_free_gone(void) {
   static int64_t looked;
   if (machine_now() - looked < SECOND) return;
   looked = machine_now();
-  for (int i = 0, top = atomic_load(&page->top); i < top; i++) {
+  for (int i = 0, top = count_slots(); i < top; i++) {
     struct slot *slot = &page->slots[i];
     int tid = atomic_load(&slot->tid), pid = atomic_load(&slot->pid);
     if (!tid || pid <= 0) continue;
@@ -203,7 +233,7 @@ static int64_t left_of(struct slot *slot, int64_t now, int64_t offset) {
 
 int64_t slots_serve_real_time(void) {
   int64_t now = machine_now(), offset = atomic_load(&page->offset), next = LONGEST_WAIT;
-  for (int i = 0, top = atomic_load(&page->top); i < top; i++) {
+  for (int i = 0, top = count_slots(); i < top; i++) {
     struct slot *slot = &page->slots[i];
     int64_t left = left_of(slot, now, offset);
     if (left <= 0) slots_grant(slot);
@@ -216,7 +246,7 @@ int64_t slots_serve_real_time(void) {
 /* Nobody walks the tree while time stands still: so the kernel is asked for each of the few that hold it. */
 int slots_hold_time(void) {
   int holds = 0;
-  for (int i = 0, top = atomic_load(&page->top); i < top; i++) {
+  for (int i = 0, top = count_slots(); i < top; i++) {
     struct slot *slot = &page->slots[i];
     int own = atomic_load(&slot->holds);
     if (own && !is_thread_dead(atomic_load(&slot->pid), atomic_load(&slot->tid))) holds += own;

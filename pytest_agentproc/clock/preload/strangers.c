@@ -105,7 +105,8 @@ enum wait { UNCOUNTED, COUNTED, MOVED };
 
 /* What libc itself waits for, such as an answer of a name server, is over with that wait. A runtime with its own
  * system calls also reads the clock past the shim, so it is a stranger as long as it lives. A process that ended, or
- * began another image, between the two readings has the lines of neither: it once was called a runtime of that kind. */
+ * began another image, between the two readings has the lines of neither: it once was called a runtime of that kind.
+ * The shim itself waits by the machine's clock for a nap only: one began after the coordinator looked for naps. */
 static enum wait waits_by_machine(struct thread *thread, struct process *process) {
   char line[4400];
   if (thread->vetted == thread->runs || is_dead(thread->state)) return UNCOUNTED;
@@ -120,6 +121,7 @@ static enum wait waits_by_machine(struct thread *thread, struct process *process
   int found = find_mapping(thread->pid, NULL, call.place, line, sizeof line);
   again = read_call(thread);
   if (found < 0 || !is_timed(again.number, again.a) || again.place != call.place) return MOVED;
+  if (found && strstr(line, "/shim.so")) return MOVED;
   if (!found || !strstr(line, "/libc")) process->counts_always = 1;
   return COUNTED;
 }

@@ -37,7 +37,7 @@
 
 struct thread *threads;
 struct process *processes;
-int thread_count, process_count;
+int thread_count, process_count, tree_is_seen;
 static int thread_room, process_room;
 static int thread_hint, process_hint; /* the next to be looked for is mostly the one after the last */
 static int round_number;
@@ -416,13 +416,13 @@ static int is_all_still(void) {
 
 /* A thread that has run and is blocked again is settled at once: to wait for it took another part of a step. */
 enum look tree_look(void) {
-  last_settled = 0;
+  last_settled = tree_is_seen = 0;
   for (int tries = 0; tries < MOST_TRIES; tries++) {
     int is_quiet = walk_if_needed(is_all_settled());
     if (!is_quiet) return MOVES;
     if (!is_all_still()) continue;
     note_the_living();
-    is_complete = 1;
+    is_complete = tree_is_seen = 1;
     return QUIET;
   }
   return MOVES;
