@@ -43,7 +43,10 @@ def answer_requests(noted: list[str], harness: int) -> bool:
             return False
         while (pending := signal.sigtimedwait(signal.valid_signals(), 0)) is not None:
             noted += format_signal_notes(pending, harness)
-        os.write(1, " ".join(noted).encode() + b"\n")
+        try:
+            os.write(1, " ".join(noted).encode() + b"\n")
+        except BrokenPipeError:  # the harness was killed after it had asked
+            return False
         noted.clear()
 
 

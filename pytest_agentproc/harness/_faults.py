@@ -20,10 +20,12 @@ import tempfile
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from pytest_agentproc.errors import KitError, ScenarioError, ScenarioProblem, UsageError
+from pytest_agentproc.errors import UsageError
 from pytest_agentproc.fake_agents.player import EndlessStep
+from pytest_agentproc.originals import Popen
+from pytest_agentproc.plays import FakeFault
 from pytest_agentproc.procfs import iterate_pids, list_threads
 from pytest_agentproc.tree import require_own_proc
 
@@ -63,22 +65,34 @@ def require_startable_fakes() -> None:
         UsageError: they cannot, because of the one thing that it says.
     """
     require_startable_fakes_in(tempfile.gettempdir())
+    require_spare_descriptors()
+
+
+def require_spare_descriptors() -> None:
+    """See whether this process has descriptors enough for one scenario: a test may have left files open.
+
+    A supervisor that shares this process would report that it could start no agent.
+
+    Raises:
+        UsageError: it has too few.
+    """
+    most, used = _read_limit(resource.RLIMIT_NOFILE), len(os.listdir("/proc/self/fd"))  # noqa: PTH208  # counted
+    if most is not None and most < (needed := max(_LEAST_DESCRIPTOR_LIMIT, used + _SPARE_DESCRIPTOR_COUNT)):
+        raise UsageError(
+            f"a process may open {most} files at most, and scenarios need {needed}",
+            "raise the limit, such as with: ulimit -n 1024",
+        )
 
 
 @lru_cache(maxsize=8)
 def require_startable_fakes_in(folder: str) -> None:
     """See to it once, with fakes in a folder; see `require_startable_fakes`."""
     require_own_proc()
+    # The first fake waits for these looks: psutil, which has them too, would have to be loaded.
     if os.statvfs(folder).f_flag & os.ST_NOEXEC:
         raise UsageError(
             f"the folder for temporary files, {folder}, is mounted noexec, and fake agents are started from there",
             "set TMPDIR to a folder from which programs may be started",
-        )
-    most, used = _read_limit(resource.RLIMIT_NOFILE), sum(1 for _ in Path("/proc/self/fd").iterdir())
-    if most is not None and most < (needed := max(_LEAST_DESCRIPTOR_LIMIT, used + _SPARE_DESCRIPTOR_COUNT)):
-        raise UsageError(
-            f"a process may open {most} files at most, and scenarios need {needed}",
-            "raise the limit, such as with: ulimit -n 1024",
         )
     most = None if os.geteuid() == 0 else _read_limit(resource.RLIMIT_NPROC)
     if most is not None and most < (needed := count_tasks_of_this_user() + _SPARE_PROCESS_COUNT):
@@ -88,7 +102,7 @@ def require_startable_fakes_in(folder: str) -> None:
         )
 
 
-class _TrialStart(subprocess.Popen[bytes]):
+class _TrialStart(Popen[bytes]):
     """A start of a fake that is not the supervisor's: neither a clock nor a leak tracker counts it."""
 
     serves_host = True
@@ -131,50 +145,6 @@ def count_tasks_of_this_user() -> int:
     return count
 
 
-class FakeFault(NamedTuple):
-    """What broke.
-
-    Args:
-        line: the line of the step in the scenario; 0: no step was played yet.
-        step: its name.
-        words: what happened.
-        is_endless: whether the step went on and on.
-        is_outer: whether something outside the fake ended it, or did not let it begin; `words` say what.
-    """
-
-    line: int
-    step: str
-    words: str
-    is_endless: bool
-    is_outer: bool = False
-
-    def make_error(self, path: str) -> KitError | ScenarioError:
-        """Give the error that says it, with its place."""
-        name = _SCRIPT_STEP_BY_ACTION.get(self.step, self.step)
-        if self.is_endless:
-            return ScenarioError(
-                [ScenarioProblem(path, self.line, 1, f"{name}: {self.words}; {_ENDLESS_AGENT_REMEDY}")]
-            )
-        step = f" at the step {name}" if name else ""
-        place = f"{path}:{self.line}" if self.line else path
-        words = self.words if self.is_outer else f"the fake agent itself failed{step}: {self.words}"
-        return KitError(f"{place}: {words}; {_NO_VERDICT_CLAUSE}")
-
-
-_SCRIPT_STEP_BY_ACTION = {
-    "bytes": "raw",
-    "refork": "spawn",
-    "sleep": "silence",
-    "report_start": "script",
-    "await_signal": "linger",
-    **dict.fromkeys(("await_eof", "await_stdin", "await_exit", "await_prompt", "await_cancel"), "wait_for"),
-}
-"""The names of a program's operations in a file, where they differ."""
-
-_ENDLESS_AGENT_REMEDY = "give it an end, such as `for: 10m`, or have a limit or an action of the caller end the agent"
-_NO_VERDICT_CLAUSE = "this says nothing of the supervisor"
-
-
 def locate_fault_file(launcher: str) -> Path:
     """Give the file in which a fake and its descendants write what broke in them."""
     return Path(launcher).parent.with_suffix(".faults")
@@ -186,8 +156,8 @@ def read_fault(launcher: str) -> FakeFault | None:
         first = locate_fault_file(launcher).read_text("utf-8").partition("\n")[0]
     except FileNotFoundError:
         return None
-    line, step, is_endless, words = first.split("\t", 3)
-    return FakeFault(int(line), step, words, is_endless == "1")
+    line, step, kind, words = first.split("\t", 3)
+    return FakeFault(int(line), step, words, kind)
 
 
 def read_expiry(launcher: str, since: int) -> FakeFault | None:
@@ -204,12 +174,13 @@ def read_expiry(launcher: str, since: int) -> FakeFault | None:
     for at, seconds in (line.split() for line in lines):
         if int(at) >= since:
             words = f"the kit ended the fake agent after {seconds} s of real time, the longest life of a fake"
-            return FakeFault(0, "", words, is_endless=False, is_outer=True)
+            return FakeFault(0, "", words, "outside")
     return None
 
 
 def describe_model_fault(error: Exception) -> FakeFault:
     """Give what broke in a fake of the model."""
     line, step = vars(error).get("step", (0, ""))
-    is_endless = isinstance(error, EndlessStep)
-    return FakeFault(line, step, str(error) if is_endless else f"{type(error).__name__}: {error}", is_endless)
+    if isinstance(error, EndlessStep):
+        return FakeFault(line, step, str(error), "endless")
+    return FakeFault(line, step, f"{type(error).__name__}: {error}", "own")

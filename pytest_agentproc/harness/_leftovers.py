@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import os
 import select
-import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from pytest_agentproc.errors import KitError
-from pytest_agentproc.harness._unrelated_processes import is_fake_command, read_alive_or_stopped
-from pytest_agentproc.procfs import read_command_words
+from pytest_agentproc.harness._unrelated_processes import (
+    describe_left_processes,
+    is_fake_command,
+    read_alive_or_stopped,
+)
+from pytest_agentproc.originals import monotonic
+from pytest_agentproc.processes import describe_processes, read_command
 from pytest_agentproc.tree import Keeper, LeakTracker, open_pidfd, read_command_line
 from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from pytest_agentproc.harness.fakes._fake_agent import FakeAgent
     from pytest_agentproc.record import Record
@@ -81,22 +85,25 @@ class KeeperScope:
             record: where it is noted, as a leak under the name of its command.
             at: the instant, in nanoseconds of the run's clock.
         """
-        for pid, command in self._find_leftovers_after_grace().items():
+        left = self._find_leftovers_after_grace()
+        facts = describe_left_processes(left)
+        for pid, command in left.items():
             name = " ".join(command.split())[:_MAX_COMMAND_CHARS]
-            record.add(at, "m", {"process": name, "leaked": read_alive_or_stopped(pid), "line": 0, "pid": pid})
+            state = read_alive_or_stopped(pid)
+            record.add(at, "m", _build_leak_note(name, state, pid, facts))
 
     def _find_leftovers_after_grace(self) -> dict[int, str]:
         """List the processes that are left, by a look that finds none, or that begins after the time for ending.
 
         A look may take longer than that time: a process that it lists may have ended in time.
         """
-        limit = time.monotonic() + _END_TIMEOUT_SECONDS
+        limit = monotonic() + _END_TIMEOUT_SECONDS
         while True:
-            began = time.monotonic()
+            began = monotonic()
             left = self._find_leftovers()
             if not left or began >= limit:
                 return left
-            _await_any_process_end(left, max(0.0, limit - time.monotonic()))
+            _await_any_process_end(left, max(0.0, limit - monotonic()))
 
     def _find_leftovers(self) -> dict[int, str]:
         if self.keeper is None:
@@ -105,8 +112,12 @@ class KeeperScope:
         return {pid: owned for pid, owned in commands.items() if pid not in started and not self._is_fake(pid)}
 
     def _is_fake(self, pid: int) -> bool:
-        command = " ".join(read_command_words(pid))
+        command = " ".join(read_command(pid))
         return any(is_fake_command(command, launcher) for launcher in self._launchers)
+
+
+def _build_leak_note(name: str, state: str, pid: int, facts: Mapping[int, list[str]]) -> dict[str, Any]:
+    return {"process": name, "leaked": state, "line": 0, "pid": pid, "facts": facts.get(pid, [])}
 
 
 def _await_any_process_end(pids: Sequence[int] | dict[int, str], seconds: float) -> None:
@@ -159,12 +170,14 @@ class SideProcesses:
         found = self._leak_tracker.wait_until_none_left(round(_END_TIMEOUT_SECONDS * NANOSECONDS_PER_SECOND))
         if not found.mine:
             return
+        living = (owned.snapshot for owned in found.mine if owned.snapshot.state != "zombie")
+        facts = describe_processes((process.pid, process.started) for process in living)
         own = read_command_line(os.getpid())
         for owned in found.mine:
             name = " ".join(owned.describe_command(own).split())[:_MAX_COMMAND_CHARS]
             if owned.start is not None and owned.start.places:
                 name += f" started at {owned.start.places[0]}"
-            record.add(at, "m", {"process": name, "leaked": owned.snapshot.state, "line": 0, "pid": owned.snapshot.pid})
+            record.add(at, "m", _build_leak_note(name, owned.snapshot.state, owned.snapshot.pid, facts))
         for stranger in found.unknown:
             name = " ".join(stranger.command.split())[:_MAX_COMMAND_CHARS]
             record.add(at, "m", {"process": name, "origin": "unknown", "pid": stranger.pid})

@@ -16,14 +16,18 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock import JumpRule, NextMove
 from pytest_agentproc.errors import Spin
+from pytest_agentproc.harness._agent_launch import build_command_line
 from pytest_agentproc.harness._supervise import explain_real_time_only, needs_keeper
 from pytest_agentproc.harness.model._in_memory_model import DEFAULT_REFERENCE_SUBJECT, InMemoryModel
 from pytest_agentproc.harness.model._play import play_bound_scenario
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.vocabulary import (
     ALL_LIMIT_NAMES,
+    REPORTED_EVENT_TEXTS,
     SIGNAL_NUMBER_BY_NAME,
     SIGNALS_THAT_BEGIN_ENDING,
+    TIMEOUTS_THAT_ARE_NEVER_0,
+    WAYS_TO_END_A_PROGRAM,
     Policy,
     choose_reported_outcomes,
     find_needed_capabilities,
@@ -33,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pytest_agentproc.clock import HostState
-    from pytest_agentproc.harness._play_result import PlayResult
+    from pytest_agentproc.plays import PlayResult
     from pytest_agentproc.scenario import BoundScenario, Expectation, Scenario, StatedLimits
     from pytest_agentproc.vocabulary import CallerAction, Subject
 
@@ -143,7 +147,9 @@ def _mark_not_applicable(
     expectation: Expectation, keys: tuple[str, ...], what: str, *, is_session: bool
 ) -> Expectation:
     """Make a check not applicable; the stdin of a session is its protocol, and no part of the command line."""
-    if expectation.key not in keys or (is_session and expectation.key == "received.stdin"):
+    head, _, leaf = expectation.key.partition(".")
+    key = f"received.{leaf.rpartition('.')[2]}" if head == "processes" else expectation.key
+    if key not in keys or (is_session and expectation.key == "received.stdin"):
         return expectation
     return replace(expectation, wanted=None, not_applicable=what)
 
@@ -246,10 +252,15 @@ def list_agent_scenarios(bound: BoundScenario) -> list[BoundScenario]:
 
 def _require_cancellation_support(bound: BoundScenario, subject: Subject, line: int) -> BoundScenario:
     """Have a cancelled run count for a subject that says it can be cancelled so, and inform where it says nothing."""
+    left = bound.abandoned
+    if left is not None and left.value in WAYS_TO_END_A_PROGRAM:
+        if not needs_keeper(subject):
+            raise NotApplicable(WAYS_TO_END_A_PROGRAM[left.value][1], line)
+        return bound
     can = getattr(subject, "cancellable", None)
     if can is False or needs_keeper(subject) or explain_real_time_only(subject):
         raise NotApplicable("a supervisor that is async, and can be cancelled", line)
-    if can == "task" and bound.abandoned is not None and bound.abandoned.value == "scope":
+    if can == "task" and left is not None and left.value == "scope":
         raise NotApplicable("a supervisor that a cancel scope of anyio's may cancel", line)
     if can:
         return bound
@@ -261,11 +272,16 @@ def _require_capabilities(bound: BoundScenario, actions: tuple[str, ...] | None)
     needed = find_needed_capabilities(bound.drive)
     for part in (bound, *bound.parts.values()):
         needed |= ({"permission": 1} if part.handler else {}) | ({"hook": 1} if part.hooks else {})
-        needed |= {part.continues.how: 1} if part.continues else {}
+        needed |= {part.continues.how: 1} if part.continues and not _is_session_in_argv(part) else {}
     needed |= {"several": 1} if bound.parts else {}
     for action, line in needed.items():
         if actions is not None and action not in actions:
             raise NotApplicable(f"sessions with {action}", line)
+
+
+def _is_session_in_argv(bound: BoundScenario) -> bool:
+    """Say whether the agent learns from its arguments which session it continues, and not from the handshake."""
+    return bound.continues is not None and bound.continues.id in build_command_line(bound.scenario)
 
 
 def _require_abilities(bound: BoundScenario, cannot: Sequence[str]) -> None:
@@ -281,6 +297,8 @@ def _find_needed_abilities(bound: BoundScenario) -> Iterator[tuple[str, tuple[in
     for part in list_agent_scenarios(bound):
         if part.scenario.prompt_by == "stdin" and not part.scenario.is_session:
             yield "stdin", (1, "a prompt on stdin")
+        if _is_session_in_argv(part):
+            yield "argv", (1, "the command line of the order, which names a session")
         if _needs_denial(part):
             yield "deny", (1, "a caller that denies, or that takes time to answer")
     sessions = dict.fromkeys(action.session for action in bound.drive)
@@ -293,7 +311,7 @@ def _find_long_pause(drive: Sequence[CallerAction]) -> int | None:
     """Give the line where the caller of a session waits, between two prompts, for more than the turn before."""
     prompts = [place for place, action in enumerate(drive) if action.kind == "prompt"]
     between = drive[prompts[0] + 1 : prompts[-1] + 1] if prompts else []
-    waits = ("wait", "status", "background")
+    waits = ("wait", "status", "background", *REPORTED_EVENT_TEXTS)
     return next((action.line for action in between if action.kind in waits or action.at or action.after), None)
 
 
@@ -320,9 +338,6 @@ _GRACE_FACTORS_TO_TRY = (0.0, 0.25, 4.0, 60.0)
 """A grace may be left out, or be much longer than the default."""
 
 _TIMEOUT_FACTORS_TO_TRY = (1 / 30, 0.25, 4.0)
-_NAMES_OF_TIMEOUT_LIMITS = ("cancel_grace", "permission_timeout", "hook_timeout")
-"""A supervisor that gives no time at all here does without the thing itself: it never asks, or always kills."""
-
 _BACKGROUND_FACTORS_TO_TRY = (10.0, 3600.0)
 _LINE_BYTES_FACTORS_TO_TRY = (1 / 8, 4.0)
 
@@ -360,6 +375,11 @@ class UnstatedLimitResults:
         return tuple(name for name in self.names if name in armed)
 
     @cached_property
+    def endless_results(self) -> Mapping[str, PlayResult]:
+        """The result without each limit that has a timer: what it ends has no end then."""
+        return {name: self._play_with(name, None) for name in self.armed_limits}
+
+    @cached_property
     def varied_results(self) -> Mapping[str, tuple[PlayResult, ...]]:
         """The results with other values of each limit, without limits that never counted."""
         untimed = ("background_grace", "max_line_bytes")
@@ -371,18 +391,25 @@ class UnstatedLimitResults:
 
     def _play_variant(self, name: str, place: int) -> PlayResult:
         """Run with another value of a limit; the expectations stay those of the default."""
+        return self._play_with(name, _list_factors_of_limit(name)[place])
+
+    def _play_with(self, name: str, factor: float | None) -> PlayResult:
         bound = self._bound
-        parts = {key: _vary_limit(part, name, place) for key, part in bound.parts.items()}
+        parts = {key: _vary_limit(part, name, factor) for key, part in bound.parts.items()}
         played = play_bound_scenario(
-            replace(_vary_limit(bound, name, place), parts=parts), DEFAULT_REFERENCE_SUBJECT, model=StepLimitedModel
+            replace(_vary_limit(bound, name, factor), parts=parts), DEFAULT_REFERENCE_SUBJECT, model=StepLimitedModel
         )
         return replace(played, bound=bound)
 
 
-def _vary_limit(bound: BoundScenario, name: str, place: int) -> BoundScenario:
+def _vary_limit(bound: BoundScenario, name: str, factor: float | None) -> BoundScenario:
+    """Give a scenario with another value of a limit, if it is not stated; a factor of None: without the limit."""
     if name not in bound.policy.unstated:
         return bound
-    return replace(bound, policy=_scale_limit(bound.policy, name, _list_factors_of_limit(name)[place]))
+    if factor is None:
+        limits: dict[str, Any] = {name: None}
+        return replace(bound, policy=replace(bound.policy, **limits))
+    return replace(bound, policy=_scale_limit(bound.policy, name, factor))
 
 
 def _scale_limit(policy: Policy, name: str, factor: float) -> Policy:
@@ -402,4 +429,4 @@ def _list_factors_of_limit(name: str) -> tuple[float, ...]:
         return _BACKGROUND_FACTORS_TO_TRY
     if name == "max_line_bytes":
         return _LINE_BYTES_FACTORS_TO_TRY
-    return _TIMEOUT_FACTORS_TO_TRY if name in _NAMES_OF_TIMEOUT_LIMITS else _GRACE_FACTORS_TO_TRY
+    return _TIMEOUT_FACTORS_TO_TRY if name in TIMEOUTS_THAT_ARE_NEVER_0 else _GRACE_FACTORS_TO_TRY

@@ -22,10 +22,10 @@ from pytest_agentproc.clock import LONGEST_POLLING_PERIOD_NS, WAKE_GAP_TOLERANCE
 from pytest_agentproc.errors import Spin
 from pytest_agentproc.fake_agents.player import WAIT_FOR_INSTANT, WAIT_FOREVER, ScriptPlayer
 from pytest_agentproc.harness._limit_binding import StepLimitedJumpRule
-from pytest_agentproc.harness._play_result import RealTimePace
 from pytest_agentproc.harness.model._actors import InMemoryProcess
 from pytest_agentproc.harness.model._in_memory_model import DEFAULT_REFERENCE_SUBJECT, InMemoryModel
 from pytest_agentproc.harness.model._play import play_bound_scenario
+from pytest_agentproc.plays import RealTimePace
 from pytest_agentproc.record import format_duration
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.fake_agents.contracts import TrackWait
     from pytest_agentproc.fake_agents.player import ScriptTrack
     from pytest_agentproc.fake_agents.program import Step
-    from pytest_agentproc.harness._faults import FakeFault
+    from pytest_agentproc.plays import FakeFault
     from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import BoundScenario, Scenario, StatedLimits
     from pytest_agentproc.vocabulary import Subject

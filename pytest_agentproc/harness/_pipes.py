@@ -31,6 +31,7 @@ class PipeCount:
         if self._is_asked:
             for _ in range(_LOOP_ITERATIONS_UNTIL_CLOSED):
                 await anyio.lowlevel.checkpoint()
+            gc.collect()  # an object that only waits for the collector closes its pipes in any program
             self.left = len(_list_dead_pipes() - self._before)
 
 
@@ -39,8 +40,8 @@ def _list_dead_pipes() -> frozenset[tuple[int, str]]:
 
     A pipe to a process that lives does not count: it may be of other code. So each one that counts, and was not there
     before the run, is of the run. The number alone does not show that: a new pipe may get the number of an older one.
+    A pipe of garbage from before the run may close meanwhile, or not: it counts in no case.
     """
-    gc.collect()  # an object that only waits for the collector closes its pipes in any program
     poll = select.poll()
     names: dict[int, str] = {}
     for descriptor in Path("/proc/self/fd").iterdir():

@@ -6,30 +6,35 @@ coordinator's. The process stays for the next play; it waits for one outside its
 
 from __future__ import annotations
 
+import _socket
 import contextlib
 import os
 import pickle
 import re
 import select
+import signal
 import subprocess
 import sys
 import tempfile
-from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Thread
-from time import CLOCK_MONOTONIC, monotonic, monotonic_ns
+from time import CLOCK_MONOTONIC
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pytest_agentproc.clock import is_debugged
 from pytest_agentproc.clock.preload import find_coordinator
 from pytest_agentproc.errors import AgentprocError, KitError
+from pytest_agentproc.harness._endless_waits import SPIN_SIGNALS, make_spin_error
+from pytest_agentproc.harness._spins import SpinDetector, SpinFinding
+from pytest_agentproc.originals import Popen, monotonic, monotonic_ns
 from pytest_agentproc.tree import exclude_from_tracking
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from pytest_agentproc.harness._play_result import PlayResult
+    from pytest_agentproc.plays import PlayResult
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import Subject
 
@@ -38,6 +43,8 @@ _PLAY_SERVER_CODE = (
     "import sys; sys.path[:] = sys.argv[3:]; "
     "from pytest_agentproc.harness import ScenarioRunner, _preload; _preload.serve_play_requests(ScenarioRunner)"
 )
+_NO_MORE_TASKS = b""
+_PLAYER_FILE_NAME = "player"
 _RESULT_POLL_SECONDS = 0.1
 _EXIT_TIMEOUT_SECONDS = 5
 _PLAY_TIMEOUT_SECONDS = 300
@@ -62,7 +69,7 @@ class PreloadRunner:
 
     def __init__(self, folder: Callable[[], Path]) -> None:
         self._folder = folder
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Popen[bytes] | None = None
         self._line: Connection | None = None
         self._notes = Path()
 
@@ -71,12 +78,15 @@ class PreloadRunner:
 
         Raises:
             UnreachableSupervisor: the supervisor, or what it starts, follows another clock, or cannot be sent there.
+            Spin: the supervisor is a thread of that process, and spins. The record of the play is lost.
             AgentprocError: whatever the play raises.
         """
         try:
             task = pickle.dumps((scenario, subject, backend))
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise UnreachableSupervisor(f"{subject.name} cannot be sent to another process: {error}") from None
+        if self._line is not None and self._line.poll():
+            self._end()  # it sends nothing unasked: it was killed after an earlier play
         if self._process is None:
             self._start()
         assert self._line is not None
@@ -85,7 +95,7 @@ class PreloadRunner:
         try:
             result = self._receive_result(self._line)
         except BaseException:
-            self.close()  # else its result would be taken for the next play's
+            self._end()  # else its result would be taken for the next play's
             raise
         if isinstance(result, BaseException):
             raise result
@@ -93,7 +103,18 @@ class PreloadRunner:
         return played
 
     def close(self) -> None:
-        """End the process, and what is left below it."""
+        """Have the process exit as a program does, and end what is left below it.
+
+        What is done at the exit of a program is done then: coverage writes what it has counted.
+        """
+        if self._process is not None and self._line is not None:
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                self._line.send_bytes(_NO_MORE_TASKS)
+                self._process.wait(_EXIT_TIMEOUT_SECONDS)
+        self._end()
+
+    def _end(self) -> None:
+        """End the process at once, whatever it does, and what is left below it."""
         process, line = self._process, self._line
         self._process = self._line = None
         if process is None or line is None:
@@ -111,11 +132,12 @@ class PreloadRunner:
         folder = Path(tempfile.mkdtemp(prefix="below-", dir=self._folder()))
         self._notes = folder / "notes"
         self._notes.touch()
-        ours, theirs = Pipe()
+        # Not `multiprocessing.Pipe`: its sockets are of a class that pytest-socket has refused.
+        ours, theirs = (Connection(end.detach()) for end in _socket.socketpair())
         with theirs:
             words = [program, sys.executable, "-c", _PLAY_SERVER_CODE, str(theirs.fileno()), str(folder), *sys.path]
-            env = {**os.environ, "AGENTPROC_CLOCK_NOTES": str(self._notes)}
-            self._process = subprocess.Popen(
+            env = {**os.environ, "AGENTPROC_CLOCK_NOTES": str(self._notes), "AGENTPROC_CLOCK_HARNESS": str(os.getpid())}
+            self._process = Popen(
                 words, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], env=env, start_new_session=True
             )
         exclude_from_tracking(self._process.pid)
@@ -123,22 +145,40 @@ class PreloadRunner:
 
     def _receive_result(self, line: Connection) -> Any:
         """Give what comes back; end the process if time passes there as on the machine."""
-        start = monotonic()
-        while not line.poll(_RESULT_POLL_SECONDS):
-            self._require_all_in_virtual_time()
-            if monotonic() - start > _PLAY_TIMEOUT_SECONDS:
-                raise KitError(
-                    f"a play in virtual time took more than {_PLAY_TIMEOUT_SECONDS} s of the machine; "
-                    f"{self._read_coordinator_notes()}"
-                )
+        assert self._process is not None
+        start, has_spun = monotonic(), False
+        with contextlib.closing(SpinDetector(self._process.pid)) as spins:
+            while not line.poll(_RESULT_POLL_SECONDS):
+                self._require_all_in_virtual_time()
+                if not (has_spun or is_debugged()) and (found := spins.find_spinner()):
+                    has_spun = True
+                    self._end_spin(found)
+                if monotonic() - start > _PLAY_TIMEOUT_SECONDS:
+                    raise KitError(
+                        f"a play in virtual time took more than {_PLAY_TIMEOUT_SECONDS} s of the machine; "
+                        f"{self._read_coordinator_notes()}"
+                    )
         try:
             result = pickle.loads(line.recv_bytes())  # noqa: S301  # from the process that was started here
-        except EOFError:
+        except (EOFError, ConnectionResetError):
             raise KitError(
                 f"the process below the coordinator ended by itself; {self._read_coordinator_notes()}"
             ) from None
         self._require_all_in_virtual_time()
         return result
+
+    def _end_spin(self, found: SpinFinding) -> None:
+        """Have the play end, and then the process that spins: else time would not go on for what is left.
+
+        Raises:
+            Spin: a thread of the process that plays spins. No thread can be ended alone, so nothing ends that play.
+        """
+        player = int((self._notes.parent / _PLAYER_FILE_NAME).read_text("ascii"))
+        if found.pid == player:
+            raise make_spin_error(found.kind)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(player, SPIN_SIGNALS[found.kind])
+            os.kill(found.pid, signal.SIGKILL)
 
     def _require_all_in_virtual_time(self) -> None:
         reasons = [
@@ -163,13 +203,16 @@ class _PlayRunner(Protocol):
 def serve_play_requests(make_runner: Callable[[], AbstractContextManager[_PlayRunner]]) -> None:
     """Be that process: play what is asked until nobody asks."""
     line = Connection(int(sys.argv[1]))
+    try:
+        (Path(sys.argv[2]) / _PLAYER_FILE_NAME).write_text(str(os.getpid()), "ascii")
+    except FileNotFoundError:  # the harness was interrupted meanwhile, and has removed its folder
+        return
     tempfile.tempdir = sys.argv[2]  # not by TMPDIR, which is the supervisor's, too
     os.set_inheritable(line.fileno(), False)
     Thread(target=_exit_when_peer_closes, args=(line.fileno(),), daemon=True).start()
     with make_runner() as runner, contextlib.suppress(EOFError, BrokenPipeError):
-        while True:
-            result = _play_task(runner, line.recv_bytes())
-            line.send_bytes(pickle.dumps(result))
+        while task := line.recv_bytes():
+            line.send_bytes(pickle.dumps(_play_task(runner, task)))
 
 
 def _play_task(runner: _PlayRunner, task: bytes) -> PlayResult | Exception:

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import subprocess
-import time
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock import SystemClock, VirtualClock, bind_socket_in, is_debugged, register_debugger_listener
-from pytest_agentproc.errors import AgentprocError, KitError, UsageError
-from pytest_agentproc.harness._faults import map_probe_answers, require_startable_fakes
+from pytest_agentproc.errors import AgentprocError, KitError, Spin, UsageError
+from pytest_agentproc.harness._agent_launch import (
+    MAX_PROMPT_CHARS_KNOWN,
+    build_command_line,
+    build_record_header,
+    describe_accepted_flags,
+)
+from pytest_agentproc.harness._faults import map_probe_answers, require_spare_descriptors, require_startable_fakes
 from pytest_agentproc.harness._limit_binding import (
     ReferenceResults,
     UnstatedLimitResults,
     bind_to_subject,
     list_agent_scenarios,
 )
+from pytest_agentproc.harness._open_stdin import keep_stdin_open
 from pytest_agentproc.harness._pace import (
     NotForRealTime,
     RunForecast,
@@ -30,15 +36,6 @@ from pytest_agentproc.harness._pace import (
     forecast_run,
     make_exact_pace,
     sum_stated_limits,
-)
-from pytest_agentproc.harness._play_result import (
-    MAX_PROMPT_CHARS_KNOWN,
-    PlayResult,
-    PollingPace,
-    RealTimePace,
-    build_command_line,
-    build_record_header,
-    describe_accepted_flags,
 )
 from pytest_agentproc.harness._preload import PreloadRunner, UnreachableSupervisor
 from pytest_agentproc.harness._signal_guard import Decoys
@@ -53,19 +50,22 @@ from pytest_agentproc.harness._unrelated_processes import is_fake_command
 from pytest_agentproc.harness._wakes import CoordinatorWakes
 from pytest_agentproc.harness.fakes._fake_agent import FakeAgent, LockstepProcesses, RealTimeLifetime
 from pytest_agentproc.harness.fakes._fake_log import FakeLog
+from pytest_agentproc.harness.fakes._hidden_programs import ProgramHider
 from pytest_agentproc.harness.fakes._launch import FakeBuilder
 from pytest_agentproc.harness.fakes._refused_starts import make_spawn_failure_listener, simulate_spawn_failures
-from pytest_agentproc.harness.fakes._standalone import COMMAND_BY_DIALECT, NAMES_OF_REFUSED_CLIS, write_missing_cli_stub
+from pytest_agentproc.harness.fakes._standalone import COMMAND_BY_DIALECT, NAMES_OF_REFUSED_CLIS
 from pytest_agentproc.harness.model._in_memory_model import DEFAULT_REFERENCE_SUBJECT
 from pytest_agentproc.harness.model._play import blame_endless_agent, play_bound_scenario
 from pytest_agentproc.machine import is_virtual
+from pytest_agentproc.originals import Popen, monotonic_ns
+from pytest_agentproc.plays import PlayResult, PollingPace, RealTimePace
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.tree import exclude_from_tracking, find_interpreter
 from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND, Policy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from pytest_agentproc.clock import PollingDetector
     from pytest_agentproc.scenario import BoundScenario, Scenario
@@ -75,16 +75,38 @@ if TYPE_CHECKING:
 FAKE_LIFETIME_SECONDS = 300.0
 """Real seconds after which a fake is killed whatever happens."""
 
-_MAX_ARGUMENT_CHARS_SHOWN = 200
-"""So many characters of each argument of a fake stand in the head of its record."""
+
+@contextlib.contextmanager
+def name_refusals() -> Iterator[None]:
+    """Say that the machine refused something to the kit itself, such as space on a disk.
+
+    Raises:
+        KitError: it did, so there is no verdict on the supervisor.
+    """
+    try:
+        yield
+    except TimeoutError:  # a limit of the test's own, which raises in the middle of what the kit does
+        raise
+    except OSError as error:
+        raise KitError(
+            f"the machine refused the kit something: {error}; this says nothing of the supervisor"
+        ) from error
+
 
 _INPUT_REPORT_STEP = (0, "report_start", (None,))
 
 
-class _BrokerProcess(subprocess.Popen[bytes]):
+class _BrokerProcess(Popen[bytes]):
     """The broker: virtual time, in which an async test may make the first fake, does not wait for it."""
 
     serves_host = True
+
+    def __del__(self) -> None:
+        """End a broker whose start a Ctrl-C broke off: nobody else knows of it."""
+        with contextlib.suppress(Exception):
+            self.kill()
+            self.wait(_BROKER_END_SECONDS)
+        super().__del__()
 
 
 _BROKER_END_SECONDS = 10.0
@@ -106,13 +128,15 @@ class ScenarioRunner:
     ) -> None:
         self.new_record = new_record
         self._workshop: FakeBuilder | None = None
-        self._broker: subprocess.Popen[bytes] | None = None
+        self._hider: ProgramHider | None = None
+        self._broker: Popen[bytes] | None = None
         self._lifeline = b""
         self._clock: VirtualClock | None = None
         register_debugger_listener(self.disable_fake_lifetimes)
         self._preload = PreloadRunner(self._open_guarded_folder)
         self._out_of_reach: dict[str, str] = {}
-        self._decoys = Decoys(sorted({*COMMAND_BY_DIALECT.values(), *commands}))
+        self._added_commands = frozenset(commands)
+        self._decoys = Decoys(sorted({*COMMAND_BY_DIALECT.values(), *self._added_commands}))
 
     def __enter__(self) -> ScenarioRunner:  # noqa: PYI034  # it has no subclass
         return self
@@ -120,6 +144,7 @@ class ScenarioRunner:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @name_refusals()
     def play(
         self, scenario: Scenario, subject: Subject, *, backend: str = "asyncio", record: Record | None = None
     ) -> PlayResult:
@@ -159,6 +184,8 @@ class ScenarioRunner:
         if reason is None:
             try:
                 return self._preload.play(scenario, subject, backend)
+            except Spin as error:
+                return self._make_lost_play(scenario, subject, error)
             except UnreachableSupervisor as error:
                 reason = self._out_of_reach[subject.name] = str(error)
         try:
@@ -167,6 +194,21 @@ class ScenarioRunner:
             raise NotForRealTime(f"{error}; virtual time cannot reach it: {reason}") from None
         played.record.header["out_of_reach"] = reason
         return played
+
+    def _make_lost_play(self, scenario: Scenario, subject: Subject, fault: Spin) -> PlayResult:
+        """Give a play whose record was lost with its process, so that the fault alone is known."""
+        bound = bind_to_subject(scenario, subject)
+        clock = {"clock": "virtual", "arm": "preload"}
+        record = self.new_record({**build_record_header(bound, subject.name), **clock})
+        record.add(0, "m", {"process": "supervisor", "fault": fault.reason, "message": str(fault)})
+        return PlayResult(
+            bound,
+            record,
+            None,
+            fault,
+            reference=ReferenceResults.for_play(scenario, subject),
+            unstated=UnstatedLimitResults.for_play(bound),
+        )
 
     def _play_below_coordinator(self, scenario: Scenario, subject: Subject, backend: str) -> PlayResult:
         """Play below the coordinator of this process, where the machine's clock is virtual."""
@@ -184,10 +226,12 @@ class ScenarioRunner:
 
         return _add_polling_and_reference(played, polling, scenario, subject, play_with_delayed_script)
 
+    @keep_stdin_open()
     def _play_in_virtual_time(
         self, bound: BoundScenario, subject: Subject, backend: str, record: Record
     ) -> tuple[PlayResult, PollingDetector]:
         """Play in virtual time; give the pace of the subject's own loop, too."""
+        require_spare_descriptors()
         artifacts = ArtifactDirectory(
             bound.scenario, self._open_builder().folder, keeps_artifacts=subject.keeps_artifacts
         )
@@ -207,6 +251,7 @@ class ScenarioRunner:
             for fake in fakes:
                 self._open_builder().recycle_fake(fake.path)
 
+    @name_refusals()
     def play_real(
         self, scenario: Scenario, subject: Subject, *, backend: str = "asyncio", scale: float | None = None
     ) -> PlayResult:
@@ -235,10 +280,12 @@ class ScenarioRunner:
             unstated=UnstatedLimitResults.for_play(bound),
         )
 
+    @keep_stdin_open()
     def _play_in_real_time(
         self, bound: BoundScenario, subject: Subject, backend: str, pace: RealTimePace
     ) -> tuple[PlayResult, PollingDetector | None]:
         """Play by the machine's clock; give how the supervisor polls, too, where that clock is virtual."""
+        require_spare_descriptors()
         self._decoys.start_missing()
         artifacts = ArtifactDirectory(
             bound.scenario, self._open_builder().folder, keeps_artifacts=subject.keeps_artifacts
@@ -246,7 +293,7 @@ class ScenarioRunner:
         record = self.new_record(
             {**build_record_header(bound, subject.name), **_describe_clock(subject), "scale": pace.scale}
         )
-        clock = SystemClock(pace.scale, time.monotonic_ns())
+        clock = SystemClock(pace.scale, monotonic_ns())
         wakes = CoordinatorWakes() if is_virtual() else None
         fakes = [self._make_fake_of_bound(part, clock, record) for part in list_agent_scenarios(bound)]
         try:
@@ -267,6 +314,7 @@ class ScenarioRunner:
             for fake in fakes:
                 self._open_builder().recycle_fake(fake.path)
 
+    @name_refusals()
     def make_fake(
         self,
         scenario: Scenario,
@@ -306,7 +354,7 @@ class ScenarioRunner:
         bound = scenario.bind(policy.adapt_to_session() if scenario.is_session else policy)
         bound = _add_input_report_step(bound) if tells else bound
         record = record or Record(build_record_header(bound, ""))
-        clock = clock or self._clock or SystemClock(1, time.monotonic_ns())
+        clock = clock or self._clock or SystemClock(1, monotonic_ns())
         if isinstance(clock, VirtualClock):
             bound.require_virtual_time()
         # A user who starts a raw program by `argv` gave no prompt, and would be surprised to find one.
@@ -324,14 +372,11 @@ class ScenarioRunner:
         self._clock.on_close = self._forget_clock
         return self._clock
 
-    def make_refusal_folder(self, missing: Collection[str] = ()) -> str:
-        """Give a folder in which the name of every agent CLI leads to a program that refuses, but for those missing."""
-        folder = self._open_builder().folder / "-".join(["refusals", *sorted(missing)])
-        if not folder.exists():
-            folder.mkdir()
-            for name in sorted({*NAMES_OF_REFUSED_CLIS} - {*missing}):
-                write_missing_cli_stub(folder / name)
-        return str(folder)
+    def hide_agents(self, path: str, more: Collection[str]) -> str:
+        """Give a PATH without known agent CLIs, and without more programs: see `ProgramHider`."""
+        if self._hider is None:
+            self._hider = ProgramHider(self._open_builder().folder / "without-agents")
+        return self._hider.hide(path, {*NAMES_OF_REFUSED_CLIS, *self._added_commands, *more})
 
     def disable_fake_lifetimes(self) -> None:
         """Disable the lifetime of all fakes from now on: a debugger watches the code that started them."""
@@ -341,6 +386,10 @@ class ScenarioRunner:
     def is_fake(self, command: str) -> bool:
         """Say whether a command line is that of a fake of this runner, or of a descendant of one."""
         return self._workshop is not None and is_fake_command(command, str(self._workshop.folder))
+
+    def end_play_process(self) -> None:
+        """Have the process exit that plays plain functions in virtual time; the next play of one starts another."""
+        self._preload.close()
 
     def close(self) -> None:
         """End the decoys, the broker, and with it every fake that is left, and remove the files."""
@@ -354,7 +403,7 @@ class ScenarioRunner:
                     steps.callback(self._broker.kill)
             steps.callback(self._decoys.close)
             steps.callback(self._preload.close)
-            self._workshop = self._broker = None
+            self._workshop = self._broker = self._hider = None
 
     def _forget_clock(self) -> None:
         self._clock = None
@@ -406,18 +455,16 @@ class ScenarioRunner:
             "instead": list(instead),
             **describe_accepted_flags(scenario, trusts=trusts),
         }
-        path = builder.write_fake(command or scenario.dialect_record.command, baked, spawn_error=scenario.cannot_spawn)
+        program = command or scenario.dialect_record.command
+        record.header.setdefault("programs", {})[name] = program
+        path = builder.write_fake(program, baked, spawn_error=scenario.cannot_spawn)
         if isinstance(watch, LockstepProcesses):
             watch.clock.launchers.add(path)
         if logs is not None:
-            logs.command = path
+            logs.command, logs.scenario = path, scenario
         inside = isinstance(watch, LockstepProcesses)
         arguments = build_command_line(scenario) if arguments is None else arguments
         fake = FakeAgent(path, arguments, record, watch, name, logs if inside else None)
-        record.header.setdefault("argv", {})[name] = [
-            fake.name,
-            *(word[:_MAX_ARGUMENT_CHARS_SHOWN] for word in fake.argv[1:]),
-        ]
         fake.can_start = scenario.cannot_spawn is None
         fake.refusal = make_spawn_failure_listener(path, scenario)
         return fake
@@ -437,7 +484,7 @@ class ScenarioRunner:
         """Give the broker's address, and start it if it does not run."""
         if self._broker is None or self._broker.poll() is not None:
             listener, self._lifeline = bind_socket_in(str(self._open_builder().folder), "lifeline", 1024)
-            with listener:
+            with contextlib.closing(listener):
                 self._open_builder().death_notes_path.touch()
                 script = str(Path(__file__).parent / "fakes" / "_broker.py")
                 command = [
@@ -476,7 +523,7 @@ def _bind_and_forecast(scenario: Scenario, subject: Subject) -> tuple[BoundScena
         raise NotApplicable(needed, bound.blocked.line)
     foreseen = forecast_run(scenario, scenario.request_limits(subject))
     if foreseen.broken is not None:
-        raise foreseen.broken.make_error(str(scenario.path))
+        raise foreseen.broken.make_error(scenario)
     return bound, foreseen
 
 
@@ -500,6 +547,8 @@ def _add_polling_and_reference(
     played = replace(
         played, reference=ReferenceResults.for_play(scenario, subject), unstated=UnstatedLimitResults.for_play(bound)
     )
+    if isinstance(played.fault, Spin):
+        return played
     naps = find_short_timers(subject, bound, polling)
     period, began = polling.period, polling.began
     if not period and can_be_polling(subject, bound, polling):

@@ -31,6 +31,7 @@ from pytest_agentproc.harness._unrelated_processes import (
     read_alive_or_stopped,
     read_boot_ticks,
 )
+from pytest_agentproc.originals import Popen
 from pytest_agentproc.procfs import read_stat
 from pytest_agentproc.tree import exclude_from_tracking, find_interpreter
 from pytest_agentproc.vocabulary import format_signal_name
@@ -76,7 +77,7 @@ class Decoys:
             str(os.getpid()),
             *names,
         ]
-        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._processes: dict[str, Popen[bytes]] = {}
         self._are_alone = "PYTEST_XDIST_WORKER" not in os.environ
 
     def start_missing(self) -> None:
@@ -115,9 +116,9 @@ class Decoys:
     def _is_from_run(self, origin: str) -> bool:
         return origin == "run" or (origin == "unknown" and self._are_alone)
 
-    def _start(self, *, is_apart: bool) -> subprocess.Popen[bytes]:
+    def _start(self, *, is_apart: bool) -> Popen[bytes]:
         pipe = subprocess.PIPE
-        process = subprocess.Popen(self._command, stdin=pipe, stdout=pipe, bufsize=0, start_new_session=is_apart)
+        process = Popen(self._command, stdin=pipe, stdout=pipe, bufsize=0, start_new_session=is_apart)
         exclude_from_tracking(process.pid)
         return process
 
@@ -130,7 +131,7 @@ _PLACE_IN_PYTEST_GROUP, _PLACE_IN_OWN_SESSION = "in the process group of pytest"
 _DECOY_PLACES = (_PLACE_IN_PYTEST_GROUP, _PLACE_IN_OWN_SESSION)
 
 
-def _find_silencing_signal(process: subprocess.Popen[bytes]) -> int:
+def _find_silencing_signal(process: Popen[bytes]) -> int:
     """Give the signal that ended or stopped a silent decoy; its pipes end before it can be waited for."""
     if read_alive_or_stopped(process.pid) == "stopped":
         return signal.SIGSTOP
@@ -140,7 +141,7 @@ def _find_silencing_signal(process: subprocess.Popen[bytes]) -> int:
         return signal.SIGSTOP
 
 
-def _ask_decoy_for_signals(process: subprocess.Popen[bytes]) -> list[str] | None:
+def _ask_decoy_for_signals(process: Popen[bytes]) -> list[str] | None:
     """Give the notes of a decoy; None if it does not answer: it is dead, or stopped."""
     assert process.stdin is not None
     assert process.stdout is not None
@@ -359,7 +360,7 @@ _VALID_SIGNALS = signal.valid_signals()
 
 
 def _is_signal_caught(signum: int) -> bool:
-    """Say whether C code has a handler for a signal."""
+    """Say whether C code has a handler for a signal, which psutil does not tell."""
     with open("/proc/self/status", "rb") as file:
         mask = next(line for line in file if line.startswith(b"SigCgt:")).split()[1]
     return bool(int(mask, 16) >> (signum - 1) & 1)

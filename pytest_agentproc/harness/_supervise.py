@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from pytest_agentproc.clock import SystemClock, require_backend, silence_loop_warnings
+from pytest_agentproc.clock import SystemClock, raise_interrupt_alone, require_backend, silence_loop_warnings
 from pytest_agentproc.clock.preload import find_coordinator
 from pytest_agentproc.errors import (
     AdapterError,
@@ -34,28 +34,36 @@ from pytest_agentproc.errors import (
     EndlessWait,
     ForeignProgram,
     KitError,
+    Spin,
     Stall,
     SubjectError,
     SupervisorCrash,
     UsageError,
 )
+from pytest_agentproc.harness._agent_launch import SESSION_FOLDER, build_environment, find_requested_model
 from pytest_agentproc.harness._endless_waits import cancel_endless_run
 from pytest_agentproc.harness._leftovers import KeeperScope, SideProcesses
 from pytest_agentproc.harness._pipes import PipeCount
-from pytest_agentproc.harness._play_result import SESSION_FOLDER, PlayResult, build_environment, find_requested_model
 from pytest_agentproc.harness._signal_guard import guard_signals, make_participant_finder
 from pytest_agentproc.harness.fakes._fake_log import FakeLog
 from pytest_agentproc.harness.fakes._refused_starts import simulate_spawn_failures
+from pytest_agentproc.plays import PlayResult
 from pytest_agentproc.scenario import NotApplicable
-from pytest_agentproc.vocabulary import ARTIFACT_TEXTS, NANOSECONDS_PER_SECOND, RunReport, RunRequest
+from pytest_agentproc.vocabulary import (
+    ARTIFACT_TEXTS,
+    NANOSECONDS_PER_SECOND,
+    WAYS_TO_END_A_PROGRAM,
+    RunReport,
+    RunRequest,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from pytest_agentproc.clock import Clock, VirtualClock
-    from pytest_agentproc.harness._play_result import RealTimePace
     from pytest_agentproc.harness._wakes import CoordinatorWakes
     from pytest_agentproc.harness.fakes._fake_agent import FakeAgent
+    from pytest_agentproc.plays import RealTimePace
     from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import BoundScenario, Scenario
     from pytest_agentproc.vocabulary import CallerAction, Subject
@@ -149,23 +157,23 @@ class MemoryStore:
         self._parts: dict[str, bytearray] = {}
 
     def begin(self, name: str) -> None:
-        """See `supervisor.Store`."""
+        """See `supervisor.FileStore`."""
         if self._disk == "read_only":
             raise PermissionError(13, "Permission denied", name)
         self._parts[name] = bytearray()
 
     def write(self, name: str, data: bytes) -> None:
-        """See `supervisor.Store`."""
+        """See `supervisor.FileStore`."""
         if self._disk == "full":
             raise OSError(28, "No space left on device", name)
         self._parts[name] += data
 
     def finish(self, name: str) -> None:
-        """See `supervisor.Store`."""
+        """See `supervisor.FileStore`."""
         self.files[name] = bytes(self._parts.pop(name))
 
     def drop(self, name: str) -> None:
-        """See `supervisor.Store`."""
+        """See `supervisor.FileStore`."""
         self._parts.pop(name, None)
 
 
@@ -215,7 +223,20 @@ def compute_aftermath_seconds(bound: BoundScenario, subject: Subject) -> float:
     if bound.abandoned is None or hasattr(subject, "deciders"):
         return 0
     policy = bound.policy
-    return policy.kill_grace + policy.linger_kill_grace + policy.leftover_kill_grace + _EXTRA_AFTERMATH_SECONDS
+    graces = (policy.kill_grace, policy.linger_kill_grace, policy.leftover_kill_grace)
+    return sum(grace or 0 for grace in graces) + _EXTRA_AFTERMATH_SECONDS
+
+
+async def _run_until_program_is_ended(seconds: float, rest: float, ask: AskSubject) -> SubjectResult:
+    """Let a program work until it is ended with its caller, and give up one that then lives on for too long.
+
+    The program's adapter ends it, because it alone holds the program's stdin.
+    """
+    start, subject_result = anyio.current_time(), None
+    with anyio.move_on_after(seconds + rest):
+        subject_result = await ask()
+    has_left = anyio.current_time() >= start + seconds
+    return EMPTY_REPORT if has_left or subject_result is None else subject_result
 
 
 async def _run_and_block_loop(
@@ -322,7 +343,7 @@ def supervise_in_virtual_time(
     order = replace(order, artifacts=artifacts.path, disk=artifacts.disk)
 
     async def run_subject() -> SubjectResult:
-        return await _run_subject(subject, order, bound.abandoned, backend)
+        return await _run_subject(subject, order, bound, backend)
 
     def block_or_suspend(action: CallerAction) -> None:
         record.add(clock.instant(), "m", action.show())
@@ -376,7 +397,7 @@ def _find_reach_error(error: ClockError) -> AdapterError | None:
     return AdapterError(f"virtual time cannot go with it: {error.reason}: {words}\n{_PLAY_IN_REAL_TIME_REMEDY}")
 
 
-MAX_AGENT_STARTS = 1000
+MAX_AGENT_STARTS = 50
 """An agent that crashes seldom may be restarted for ever; no caller's script lasts for so many starts."""
 _PLAY_IN_REAL_TIME_REMEDY = (
     "this says nothing of the supervisor; play it in real time (--clock real; in pytest --agentproc-clock=real)"
@@ -403,16 +424,16 @@ def supervise_in_real_time(
     order = _build_request_for_fakes(bound, fakes, clock, record.add)
     sessions = tuple(replace(session, scale=pace.scale) for session in order.sessions)
     order = replace(order, artifacts=artifacts.path, disk=artifacts.disk, scale=pace.scale, sessions=sessions)
-    results: list[SubjectResult | EndlessWait] = []
-    limits: list[float] = []
+    results: list[SubjectResult] = []
+    faults: list[EndlessWait | Spin] = []
 
     async def run() -> None:
         if backend == "asyncio":
             silence_loop_warnings()
         clock.start()
-        async with cancel_endless_run(pace, wakes, limits, fakes) as scope:
+        async with cancel_endless_run(pace, wakes, faults, fakes) as scope:
             with guard_signals(_make_signal_recorder(record, clock)):
-                ended = await _run_subject(subject, order, bound.abandoned, backend)
+                ended = await _run_subject(subject, order, bound, backend)
                 if not (scope.cancel_called and isinstance(ended, SubjectError | Declined)):
                     results.append(ended)
                     _record_subject_end(record, clock, ended)
@@ -428,23 +449,26 @@ def supervise_in_real_time(
         for fake in fakes:
             assert isinstance(fake.watch, FakeLog)
             fake.watch.is_child = others.has_started_process
-        anyio.run(kept.run_guarded, run, backend=backend)
-        if not results:
-            kind = "virtual" if pace.is_exact else "real"
-            results.append(EndlessWait(f"the supervisor did not return within {limits[0]:.0f} {kind} seconds"))
-        answer = results[0]
+        with raise_interrupt_alone():
+            anyio.run(kept.run_guarded, run, backend=backend)
+        fault = faults[0] if not results or (faults and isinstance(faults[0], Spin)) else None
         lateness = max(*(fake.watch.collect(record) for fake in fakes), _find_largest_timer_delay(record))
-        answer = answer if isinstance(answer, EndlessWait) else _interpret_result(answer, bound, record)
+        answer = fault or _interpret_result(results[0], bound, record)
         kept.record_leftovers(record, clock.instant())
         others.record_leftovers(record, clock.instant())
-    if isinstance(answer, EndlessWait):
+    if isinstance(answer, ClockError):
         record.add(clock.instant(), "m", {"process": "supervisor", "fault": answer.reason, "message": str(answer)})
-    if isinstance(answer, SubjectError | EndlessWait):
+    if isinstance(answer, SubjectError | ClockError):
         return PlayResult(bound, record, None, answer, artifacts.read_files(), pace, lateness)
     return PlayResult(bound, record, answer, None, artifacts.read_files(), pace, lateness)
 
 
-async def _run_subject(subject: Subject, order: RunRequest, left: CallerAction | None, backend: str) -> SubjectResult:
+async def _run_subject(subject: Subject, order: RunRequest, bound: BoundScenario, backend: str) -> SubjectResult:
+    left = bound.abandoned
+    ends_program = left is not None and left.value in WAYS_TO_END_A_PROGRAM
+    if ends_program:
+        order = replace(order, left=left)
+
     async def ask_subject() -> SubjectResult:
         try:
             return await subject.run(order)
@@ -455,11 +479,12 @@ async def _run_subject(subject: Subject, order: RunRequest, left: CallerAction |
         assert left is not None
         order.trace(order.clock.instant(), "m", left.show())
 
-    return await (
-        ask_subject()
-        if left is None
-        else run_until_caller_leaves(left, ask_subject, record_leave, order.scale, backend)
-    )
+    if left is None:
+        return await ask_subject()
+    if ends_program:
+        seconds, rest = compute_leave_instant(left) / NANOSECONDS_PER_SECOND, compute_aftermath_seconds(bound, subject)
+        return await _run_until_program_is_ended(seconds / order.scale, rest / order.scale, ask_subject)
+    return await run_until_caller_leaves(left, ask_subject, record_leave, order.scale, backend)
 
 
 def _interpret_result(subject_result: SubjectResult, bound: BoundScenario, record: Record) -> RunReport | SubjectError:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.procfs import iterate_pids, read_command_words, read_nanoseconds_since_boot, read_stat
+from pytest_agentproc.processes import describe_processes, read_command
+from pytest_agentproc.procfs import iterate_pids, read_nanoseconds_since_boot, read_stat
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from pytest_agentproc.procfs import ProcessStat
 
@@ -43,9 +44,17 @@ def read_fake_command(pid: int, launchers: set[str]) -> list[str]:
         pid: the fake's process.
         launchers: the executables that are fakes, one of which it is.
     """
-    words = read_command_words(pid)
+    words = read_command(pid)
     start = next((index for index, word in enumerate(words) if os.path.realpath(word) in launchers), 0)
     return [os.path.basename(word) if index == 0 else word for index, word in enumerate(words[start:])]
+
+
+def describe_left_processes(pids: Collection[int], own_folder: str | None = None) -> dict[int, list[str]]:
+    """Describe processes that were left as `describe_processes` does; those that have ended are left out."""
+    if not pids:
+        return {}
+    seen = ((pid, stat.started) for pid in pids if (stat := read_stat(pid)) is not None)
+    return describe_processes(seen, own_folder)
 
 
 def is_fake_command(command: str, launcher: str) -> bool:

@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from pytest_agentproc.record import Record
 
 
-_MONOTONIC_OFFSET_BYTES, _WAKE_COUNT_OFFSET_BYTES, _FIRST_WAKE_OFFSET_BYTES = 32, 56, 64
+_MONOTONIC_OFFSET_BYTES, _WAKE_COUNT_OFFSET_BYTES, _FIRST_WAKE_OFFSET_BYTES = 32, 52, 64
 """Where these stand in `page.h`."""
 _WAKE_STRUCT = struct.Struct("iiqqq")
+_MAX_NOTED_WAKES = 4096
+"""`WAKES` of `page.h`."""
 _MAX_EQUAL_WAITS = 64
 """A pace is found after a few."""
 
@@ -60,11 +62,15 @@ class CoordinatorWakes:
 
     def count_wakes(self) -> int:
         """Give how often a program was let go at a deadline, as far as the page has room."""
-        count = int.from_bytes(self._page[_WAKE_COUNT_OFFSET_BYTES : _WAKE_COUNT_OFFSET_BYTES + 4], "little")
         return sum(
             _WAKE_STRUCT.unpack_from(self._page, _FIRST_WAKE_OFFSET_BYTES + index * _WAKE_STRUCT.size)[-1]
-            for index in range(count)
+            for index in range(self._count_notes())
         )
+
+    def _count_notes(self) -> int:
+        """Give the number of noted wakes. A process below may have written any number there."""
+        count = int.from_bytes(self._page[_WAKE_COUNT_OFFSET_BYTES : _WAKE_COUNT_OFFSET_BYTES + 4], "little")
+        return min(count, _MAX_NOTED_WAKES)
 
     def build_polling_detector(self, record: Record, clock: SystemClock) -> PollingDetector:
         """Give what the supervisor's timers did: the thread with the longest pace, or else all of them together."""
@@ -80,8 +86,7 @@ class CoordinatorWakes:
 
     def _iterate_wakes(self, clock: SystemClock) -> Iterator[_CoordinatorWake]:
         zero = int.from_bytes(self._page[_MONOTONIC_OFFSET_BYTES : _MONOTONIC_OFFSET_BYTES + 8], "little") - clock.zero
-        count = int.from_bytes(self._page[_WAKE_COUNT_OFFSET_BYTES : _WAKE_COUNT_OFFSET_BYTES + 4], "little")
-        for index in range(count):
+        for index in range(self._count_notes()):
             pid, tid, armed, at, times = _WAKE_STRUCT.unpack_from(
                 self._page, _FIRST_WAKE_OFFSET_BYTES + index * _WAKE_STRUCT.size
             )
@@ -89,7 +94,7 @@ class CoordinatorWakes:
 
 
 def _read_uptime() -> float:
-    """Give the seconds of the machine, which no clock gives below a coordinator."""
+    """Give the seconds of the machine, which no clock, and so no psutil, gives below a coordinator."""
     return float(Path("/proc/uptime").read_text("ascii").split()[0])
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.processes import open_process
 from pytest_agentproc.record._payload import Payload
 from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND, parse_signal_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from pytest_agentproc.processes import Process
     from pytest_agentproc.record._record import Record
 
 
@@ -23,32 +26,55 @@ class AgentStart:
         at: the time of its start.
         argv: its arguments, without the command: the first 100, of each the first 1024 bytes.
         env: its environment, of each variable the first 1024 bytes, and 128 KiB of all in the order of their names.
-        cwd: the folder of its start.
+        cwd: the folder of its start; `Path()` if it is not known.
         stdin: the bytes that it has read so far. Of more than 16 MiB in one instant, it has the beginning.
         signals: the signals that it caught or died of: [("TERM", 120.0), ...].
         ended_at: the time of its end. None: it lives.
         status: its exit code, or minus the number of the signal that ended it. None: it lives, or it is unknown.
+        pid: its process; 0: it had none.
+        born: when the kernel started it, as `ProcessStat.started` counts. None: it was gone when it was asked for.
     """
 
     name: str
     at: float
     argv: tuple[str, ...]
     env: Mapping[str, str]
-    cwd: str
+    cwd: Path
     stdin: bytes
     signals: tuple[tuple[str, float], ...]
     ended_at: float | None
     status: int | None
+    pid: int = 0
+    born: int | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def process(self) -> Process:
+        """Its `psutil.Process`: memory, open files, connections, children and all else that psutil knows.
+
+        psutil's `create_time()` is by the clock of the machine, in virtual time too.
+
+        Raises:
+            psutil.NoSuchProcess: it has ended.
+        """
+        return open_process(self.pid, self.born)
 
 
-def list_agent_starts(record: Record) -> tuple[AgentStart, ...]:
-    """Give the starts of the agent in their order; its descendants are none."""
+def list_agent_starts(
+    record: Record, find_birth: Callable[[int], int | None] = lambda _pid: None
+) -> tuple[AgentStart, ...]:
+    """Give the starts of the agent in their order; its descendants are none.
+
+    Args:
+        record: what happened.
+        find_birth: gives the birth of a living agent by its pid; see `AgentStart.born`.
+    """
     born = [event for event in record.events if event.code == "p" and "seen" in event.data]
     roots = [event for event in born if "by" not in event.data and event.data.get("parent") == "supervisor"]
-    return tuple(_read_agent_start(record, str(event.data["process"]), event.at) for event in roots)
+    starts = [_read_agent_start(record, str(one.data["process"]), one.at, one.data.get("pid") or 0) for one in roots]
+    return tuple(replace(one, born=find_birth(one.pid)) if one.ended_at is None else one for one in starts)
 
 
-def _read_agent_start(record: Record, name: str, at: int) -> AgentStart:
+def _read_agent_start(record: Record, name: str, at: int, pid: int) -> AgentStart:
     given: Mapping[str, Any] = {}
     stdin: list[bytes] = []
     signals: list[tuple[str, float]] = []
@@ -71,9 +97,10 @@ def _read_agent_start(record: Record, name: str, at: int) -> AgentStart:
         at=at / NANOSECONDS_PER_SECOND,
         argv=tuple(given.get("argv", ())),
         env=env,
-        cwd=given.get("cwd", ""),
+        cwd=Path(given.get("cwd", "")),
         stdin=b"".join(stdin),
         signals=tuple(signals),
         ended_at=ended_at,
         status=status,
+        pid=pid,
     )

@@ -251,6 +251,8 @@ _NOTE_DESCRIBERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "event": _describe_viewer_event,
     "program": lambda data: f"the program {data['program']}",
     "unsaid": lambda data: f"does not say {data['unsaid']}: {data['why']}",
+    "untold": lambda data: f"its client is in `start`, and is not told of the {data['untold']}",
+    "told": lambda data: f"its client is told of the {data['told']}",
     "unscaled": lambda data: f"NEVER ASKED for {data['unscaled']}",
 }
 _EVENT_DESCRIBERS_BY_CODE: dict[str, Callable[[int, str, Mapping[str, Any]], str]] = {

@@ -14,7 +14,7 @@ EventTuple = tuple[int, str, Mapping[str, Any]]
 NormalFormEntry = tuple[int, str, str, str, tuple[tuple[str, Any], ...]]
 """One event of the normal form: at, code, process, by (or ""), and the rest of its data, sorted."""
 
-_KEYS_NOT_COMPARED = frozenset({"process", "by", "pid", "message", "given", "argv", "place", "stderr"})
+_KEYS_NOT_COMPARED = frozenset({"process", "by", "pid", "message", "given", "argv", "facts", "place", "stderr"})
 
 
 class _HasEvents(Protocol):

@@ -5,15 +5,22 @@ from __future__ import annotations
 import os
 import shlex
 import stat
-import time
 from abc import ABC, abstractmethod
 from contextlib import ExitStack, suppress
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_agentproc import machine
-from pytest_agentproc.harness._faults import FakeFault, explain_failed_start, read_expiry, read_fault
-from pytest_agentproc.harness._unrelated_processes import read_alive_or_stopped, read_fake_command
+from pytest_agentproc.harness._faults import explain_failed_start, read_expiry, read_fault
+from pytest_agentproc.harness._unrelated_processes import (
+    describe_left_processes,
+    is_fake_command,
+    read_alive_or_stopped,
+    read_fake_command,
+)
+from pytest_agentproc.originals import monotonic_ns
+from pytest_agentproc.plays import FakeFault
+from pytest_agentproc.procfs import read_command_words, read_stat
 from pytest_agentproc.record import Record, list_agent_starts
 
 if TYPE_CHECKING:
@@ -111,7 +118,7 @@ class _StartMatcher(NamedTuple):
         env = {} if start is None else start.env
         parts += [(f"env {name}", value, env.get(name)) for name, value in self.env.items()]
         if self.cwd is not None:
-            parts.append(("cwd", os.fspath(self.cwd), "" if start is None else start.cwd))
+            parts.append(("cwd", os.fspath(self.cwd), "" if start is None else os.fspath(start.cwd)))
         return parts
 
     def list_differences(self, start: AgentStart) -> list[str]:
@@ -215,15 +222,20 @@ class FakeAgent(CallAssertions):
         )
         self._is_finished = False
         self._process = process
-        self._made_at = time.monotonic_ns()
+        self._made_at = monotonic_ns()
 
     @property
     def starts(self) -> tuple[AgentStart, ...]:
         """Each start of it so far: `argv`, `env`, `cwd`, `stdin`, `signals` with their times, and how it ended.
 
-        Starts in virtual time come before those in real time.
+        While it lives, `process` is its `psutil.Process`. Starts in virtual time come before those in real time.
         """
-        return tuple(start for record in self.records for start in list_agent_starts(record))
+        return tuple(start for record in self.records for start in list_agent_starts(record, self._find_birth))
+
+    def _find_birth(self, pid: int) -> int | None:
+        """Give the birth of a process if it is this fake: its pid may be another's by now, or of another namespace."""
+        seen = read_stat(pid)
+        return seen.started if seen and is_fake_command(" ".join(read_command_words(pid)), self.path) else None
 
     @property
     def records(self) -> tuple[Record, ...]:
@@ -233,7 +245,11 @@ class FakeAgent(CallAssertions):
     @property
     def virtual_record(self) -> Record | None:
         """Its actions in virtual time up to now; None: it was not started there."""
-        return self.record if isinstance(self.watch, LockstepProcesses) and self.record.events else None
+        if not isinstance(self.watch, LockstepProcesses):
+            return None
+        if self.watch.clock.is_loop_running:
+            self.watch.clock.hub.record_events_so_far()
+        return self.record if self.record.events else None
 
     @property
     def real_record(self) -> Record | None:
@@ -261,7 +277,7 @@ class FakeAgent(CallAssertions):
         if has_lived or not self.can_start:
             return None
         why = explain_failed_start(self.path)
-        return FakeFault(0, "", f"the fake agent cannot start on this machine: {why}", False, True) if why else None
+        return FakeFault(0, "", f"the fake agent cannot start on this machine: {why}", "outside") if why else None
 
     def finish(self) -> Record:
         """End it and its descendants, and give the record, with a note for each that was left."""
@@ -305,7 +321,9 @@ class LockstepProcesses:
     def collect(self, record: Record) -> int:
         """Note the processes that are left once the supervisor has returned and all are inert; nothing was late."""
         self.clock.hub.settle_participants()
-        for participant in self.clock.hub.registry.list_in_spawn_order(self._token):
+        participants = self.clock.hub.registry.list_in_spawn_order(self._token)
+        facts = describe_left_processes([participant.pid for participant in participants if participant.is_alive])
+        for participant in participants:
             is_own_child = len(participant.path) == 1  # an adopted orphan is no fault of the supervisor
             state = (
                 read_alive_or_stopped(participant.pid)
@@ -320,7 +338,8 @@ class LockstepProcesses:
                     if is_own_child and participant.is_alive
                     else {}
                 )
-                fields = {"process": participant.name, "leaked": state, "line": participant.line, **argv}
+                held = {"facts": facts[participant.pid]} if participant.pid in facts else {}
+                fields = {"process": participant.name, "leaked": state, "line": participant.line, **argv, **held}
                 record.add(self.clock.instant(), "m", fields)
         return 0
 

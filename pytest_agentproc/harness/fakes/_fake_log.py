@@ -6,10 +6,11 @@ import contextlib
 import os
 import shutil
 import signal
-import time
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import count
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from pytest_agentproc import machine
 from pytest_agentproc.clock import SystemClock, convert_note_to_event
@@ -17,11 +18,13 @@ from pytest_agentproc.errors import KitError, UsageError
 from pytest_agentproc.fake_agents import process_log
 from pytest_agentproc.fake_agents.program import make_numbered_name
 from pytest_agentproc.harness._unrelated_processes import (
+    describe_left_processes,
     is_fake_command,
     read_alive_or_stopped,
     read_boot_ticks,
     read_fake_command,
 )
+from pytest_agentproc.originals import monotonic_ns
 from pytest_agentproc.procfs import has_memory, iterate_pids, read_command_words, read_stat
 from pytest_agentproc.record import Event, Record
 from pytest_agentproc.tree import open_pidfd
@@ -30,6 +33,8 @@ from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND, format_signal_na
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
     from pathlib import Path
+
+    from pytest_agentproc.scenario import Scenario
 
 
 _END_TIMEOUT_SECONDS = 0.2
@@ -77,10 +82,26 @@ class _ProcessLog:
         return next((data for _, code, data in reversed(self.notes) if code == "m"), (self.line, "start"))
 
     @property
+    def last_event_at(self) -> int:
+        """The machine's instant of the last thing that it did."""
+        return self.notes[-1][0] if self.notes else self.born
+
+    @property
     def exit_facts(self) -> dict[str, Any]:
         if self.code is not None:
             return {"code": self.code}
         return {"signal": format_signal_name(self.signum or signal.SIGKILL)}  # KILL alone leaves no time for a word
+
+
+_open_logs: WeakSet[FakeLog] = WeakSet()
+
+
+def list_open_logs() -> list[FakeLog]:
+    """List the logs of all fakes of this process that have not been ended, in the order in which they were made."""
+    return sorted(_open_logs, key=lambda log: log.number)
+
+
+_log_numbers = count()
 
 
 class FakeLog:
@@ -119,6 +140,10 @@ class FakeLog:
         self.clock = clock
         self._name = name
         self._deaths = deaths
+        self.number = next(_log_numbers)
+        _open_logs.add(self)
+        self.scenario: Scenario | None = None
+        """What its processes play."""
         self.command = ""
         """The fake's executable, which every one of its processes shows among its arguments."""
 
@@ -137,12 +162,16 @@ class FakeLog:
         self._correct_agent_ends([log for log in kept if log.index < 0], record)
         record.merge_events(event for log in kept for event in self._iterate_events(log, kept))
         now = self.clock.instant()
-        for log in kept:
-            if (state := self._find_leftover_state(log)) is not None:
-                fields = {"process": log.name, "leaked": state, "line": log.line}
-                if log.index < 0 and state != "zombie":
-                    fields["argv"] = read_fake_command(log.pid, {os.path.realpath(self.command)})
-                record.add(now, "m", fields)
+        left = [(log, state) for log in kept if (state := self._find_leftover_state(log)) is not None]
+        living = [log.pid for log, state in left if state != "zombie"]
+        facts = describe_left_processes(living, os.path.realpath(self.folder))
+        for log, state in left:
+            fields = {"process": log.name, "leaked": state, "line": log.line}
+            if log.pid in facts:
+                fields["facts"] = facts[log.pid]
+            if log.index < 0 and state != "zombie":
+                fields["argv"] = read_fake_command(log.pid, {os.path.realpath(self.command)})
+            record.add(now, "m", fields)
         return max((log.late for log in kept), default=0)
 
     def read_so_far(self, record: Record) -> Record:
@@ -165,9 +194,15 @@ class FakeLog:
 
     def has_outlived_signal(self, seconds: float) -> bool:
         """Say whether a process lives that caught a signal so many seconds ago, by its own clock."""
-        before = time.monotonic_ns() - seconds * NANOSECONDS_PER_SECOND
+        before = monotonic_ns() - seconds * NANOSECONDS_PER_SECOND
         living = (log for log in self._read_at_rest() if log.died is None)
         return any(code == "s" and at <= before for log in living for at, code, _data in log.notes)
+
+    def list_processes(self) -> list[tuple[_ProcessLog, bool]]:
+        """List the processes with what they did so far, each with whether it lives. It waits for none of them."""
+        kept = self._read_logs()
+        self._note_reported_deaths(kept)
+        return [(log, log.died is None and self._is_ours(log.pid)) for log in kept]
 
     def is_used(self) -> bool:
         """Say whether any process of this fake was started in real time."""
@@ -196,6 +231,7 @@ class FakeLog:
         bounds the wait for the kernel, which may hold a killed process for as long as a device does not answer.
         """
         self.is_over = True
+        _open_logs.discard(self)
         self.folder = self.folder.rename(f"{self.folder}-over")
         for log in self._read_logs():
             self._kill_process(log.pid)
@@ -266,7 +302,7 @@ class FakeLog:
     def _note_end(self, log: _ProcessLog) -> None:
         """Give a dead process one end: the broker's, or the instant at which it was first seen here without that."""
         if log.died is not None or not self._is_ours(log.pid):
-            log.died = self._ends.setdefault((log.pid, log.born), log.died or time.monotonic_ns())
+            log.died = self._ends.setdefault((log.pid, log.born), log.died or monotonic_ns())
 
     def _list_logged_pids(self) -> set[int]:
         """Give the pids that have a log."""
@@ -295,7 +331,7 @@ class FakeLog:
         if born:  # a process forks repeatedly, each time so briefly that the last one has to stand for all
             born[-1].died = None
         if new:
-            now, written = time.monotonic_ns(), {log.pid: log for log in self._read_logs()}
+            now, written = monotonic_ns(), {log.pid: log for log in self._read_logs()}
             index, name = (0, _UNNAMED_DESCENDANT_NAME) if any(log.index < 0 for log in kept) else (-1, self._name)
             for pid in new:  # a process without a log has not opened it yet
                 kept.append(written.get(pid) or _ProcessLog(pid, 0, index, name, 0, now))

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.files import write_file
+from pytest_agentproc.harness._agent_launch import MAX_PROMPT_CHARS_KNOWN, describe_accepted_flags
 from pytest_agentproc.harness._faults import map_probe_answers
-from pytest_agentproc.harness._play_result import MAX_PROMPT_CHARS_KNOWN, describe_accepted_flags
 from pytest_agentproc.harness.fakes._launch import (
     FLAG_MODULES,
     MODULE_LOADER_CODE,

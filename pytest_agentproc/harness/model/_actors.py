@@ -197,7 +197,7 @@ def _has_parent_outside_group(member: ModelTreePlace) -> bool:
 
 
 class ReachableTree:
-    """Whom of an agent's tree its supervisor finds; see `vocabulary.CONTAINMENTS`."""
+    """Whom of an agent's tree its supervisor finds; see `vocabulary.CONTAINMENT_NAMES`."""
 
     def __init__(self, agent: ModelTreePlace, containment: str) -> None:
         self._agent = agent
@@ -324,6 +324,9 @@ class InMemoryProcess:
         self.model.record_action("o" if stream == "stdout" else "e", {"process": self.name, "bytes": data})
         return True
 
+    def write_file(self, path: str, data: bytes) -> None:
+        pass
+
     def read_stdin(self, size: int) -> bytes | None:
         pipe = self.pipes["stdin"]
         return b"" if pipe is None else pipe.read(size)
@@ -332,7 +335,7 @@ class InMemoryProcess:
         self.add_note("c", stream)
         self._release_pipe_end(stream)
 
-    def catch_signal(self, signum: int) -> None:
+    def catch_signal(self, signum: int, exit_code: int | None = None) -> None:
         self.caught.add(signum)
 
     def stop_catching_signal(self, signum: int) -> None:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock import HostState, JumpRule, NextMove, SystemClock
 from pytest_agentproc.errors import BrokenFake, Deadlock, Spin
+from pytest_agentproc.fake_agents.flags import adapt_program_to_arguments
+from pytest_agentproc.fake_agents.player import FAULT_EXIT_CODE
 from pytest_agentproc.fake_agents.program import make_invocation_program, make_numbered_name
 from pytest_agentproc.harness._faults import describe_model_fault
 from pytest_agentproc.harness.model._actors import (
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pytest_agentproc.clock import SpawnPath
-    from pytest_agentproc.harness._faults import FakeFault
+    from pytest_agentproc.plays import FakeFault
     from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import BoundScenario
     from pytest_agentproc.supervisor import Conversation, Hook, Question, Transcript, Turn, Viewer
@@ -114,6 +116,8 @@ class InMemoryModel:
         """Start an agent, as a driver asks for one."""
         pipes: dict[str, InMemoryPipe | None] = {name: self.pipe_type() for name in ("stdin", "stdout", "stderr")}
         played = make_invocation_program(program, self._fakes.count(fake) + 1)
+        if "flags" in played:
+            played, _ = adapt_program_to_arguments(played, played["flags"], ())
         agent = self.process_type(self, (len(self._fakes),), program["name"], 0, played, pipes)
         agent.tree_place = ModelTreePlace(agent, None, "new_session")
         self._fakes.append(fake)
@@ -275,6 +279,10 @@ class InMemoryModel:
             return
         except Exception as error:
             self.broken = describe_model_fault(error)
+            place = f"line {self.broken.line}, step {self.broken.step}: " if self.broken.line else ""
+            process.add_note("q", {"broken": f"{place}{self.broken.words}"})
+            process.end({"code": FAULT_EXIT_CODE})
+            self.record_deaths()
             raise BrokenFake(f"the fake agent itself failed: {self.broken.words}") from error
         process.update_wake_conditions()
         rule.park_process(process.path, process.until)
@@ -452,6 +460,7 @@ class CallerHost:
         self._hosts = hosts
         for host in hosts.values():
             host.caller = self
+        self._has_left = False
         self.has_news = False
         """Whether a session has a report that the caller has not received."""
         roles = {name: host.role for name, host in hosts.items()}
@@ -463,11 +472,17 @@ class CallerHost:
     @property
     def is_busy(self) -> bool:
         """Whether there is anything left to do."""
-        return not self._caller.is_done
+        return not (self._has_left or self._caller.is_done)
+
+    def leave(self) -> None:
+        """Do nothing any more."""
+        self._has_left, self.has_news, self.deadline = True, False, None
 
     def do_due_actions(self, now: int) -> bool:
         """Give the caller the sessions' reports, and do its actions; return whether it had any."""
         self.has_news = False
+        if self._has_left:
+            return False
         for name, host in self._hosts.items():
             host.report_to_caller(self._caller, name, now)
         actions = self._caller.act(now)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_agentproc.errors import ClockError, EndlessAgent, Spin
 from pytest_agentproc.fake_agents.program import MAX_REPORTED_WORD_BYTES
-from pytest_agentproc.harness._play_result import (
+from pytest_agentproc.harness._agent_launch import (
     MAX_PROMPT_CHARS_KNOWN,
     SESSION_FOLDER,
-    PlayResult,
     build_command_line,
     build_environment,
     build_record_header,
+    describe_accepted_flags,
     find_requested_model,
 )
 from pytest_agentproc.harness._supervise import EMPTY_REPORT, MAX_AGENT_STARTS, MemoryStore, compute_leave_instant
@@ -29,14 +29,15 @@ from pytest_agentproc.harness.model._in_memory_model import (
     OneActionCaller,
     SessionHost,
 )
+from pytest_agentproc.plays import PlayResult
 from pytest_agentproc.record import Record, add_session_to_trace
 from pytest_agentproc.supervisor import Conversation, RunHeader, RunMachine, RunSettings, SessionSettings, Setting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pytest_agentproc.harness._faults import FakeFault
     from pytest_agentproc.harness.model._actors import ModelAgent
+    from pytest_agentproc.plays import FakeFault
     from pytest_agentproc.scenario import BoundScenario, Scenario
     from pytest_agentproc.supervisor import Artifacts, Deciders, SessionDeciders
     from pytest_agentproc.vocabulary import CallerAction, LimitsRequest, Policy, RunReport
@@ -93,12 +94,12 @@ def blame_endless_agent(played: PlayResult, fault: FakeFault, reference: Callabl
         ScenarioError: the kit's own supervisor does not end the agent, either.
         KitError: the fake failed, in a way that no supervisor can bring about.
     """
-    path = str(played.bound.scenario.path)
+    scenario = played.bound.scenario
     if not fault.is_endless:
-        raise fault.make_error(path)
+        raise fault.make_error(scenario)
     ended = reference()
     if isinstance(ended.fault, ClockError):
-        raise fault.make_error(path)
+        raise fault.make_error(scenario)
     return replace(played, answer=None, fault=EndlessAgent(f"the supervisor does not end the agent: {fault.words}"))
 
 
@@ -124,13 +125,18 @@ def _play_in_model(bound: BoundScenario, subject: _NamedDeciders, model: type[In
     caller = add_sessions_to_model(built_model, bound, subject) if scenario.is_session else None
     machine = None if caller else add_run_to_model(built_model, bound, subject, kept)
     answers: list[RunReport] = []
-    if machine is not None and bound.abandoned is not None:
-        built_model.callers.append(_make_leaving_caller(built_model, bound.abandoned, machine, subject, kept, answers))
+    if bound.abandoned is not None:
+        leaving = (
+            _make_caller_leaving_sessions(built_model, bound.abandoned, caller, answers)
+            if machine is None
+            else _make_leaving_caller(built_model, bound.abandoned, machine, subject, kept, answers)
+        )
+        built_model.callers.append(leaving)
 
     def collect_report_if_over() -> None:
         if len(built_model.over) < len(built_model.drivers) or (caller is not None and caller.is_busy):
             return
-        if caller is not None:
+        if caller is not None and not answers:
             answers.append(caller.build_report())
         elif machine is not None and not answers:
             result = machine.build_result(0, built_model.now(), containment=built_model.drivers[0].containment)
@@ -188,6 +194,23 @@ def _make_leaving_caller(
         model.remove_driver(0)
 
     return OneActionCaller(compute_leave_instant(action), leave_run)
+
+
+def _make_caller_leaving_sessions(
+    model: InMemoryModel, action: CallerAction, caller: CallerHost | None, answers: list[RunReport]
+) -> OneActionCaller:
+    """Give the caller that leaves its session, as a cancelled task does."""
+    assert caller is not None
+
+    def leave_sessions(now: int) -> None:
+        model.record.add(now, "m", action.show())
+        caller.leave()
+        answers.append(EMPTY_REPORT)
+        for number, host in model.hosts.items():
+            host.driver.abandon()
+            model.remove_driver(number)
+
+    return OneActionCaller(compute_leave_instant(action), leave_sessions)
 
 
 def _build_run_header(scenario: Scenario) -> RunHeader:
@@ -261,7 +284,9 @@ def _make_spawner(model: InMemoryModel, bound: BoundScenario) -> Callable[[str],
     }
     environ = {name.encode(): value.encode() for name, value in env.items()}
     own = {"argv": argv, "environ": environ, "prompt": scenario.prompt[:MAX_PROMPT_CHARS_KNOWN], "given": given}
-    program = {**bound.program, **own}
+    # Only a session that the agent lacks has the fake read the kit's own arguments.
+    flags = describe_accepted_flags(scenario) if scenario.lacks_session else {}
+    program = {**bound.program, **own, **flags}
     starts = count(1)
 
     def start_fake_agent(containment: str) -> ModelAgent:
