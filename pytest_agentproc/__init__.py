@@ -21,11 +21,13 @@ Running and judging
     harness/      launch fakes with a lifeline, drive a supervisor through a scenario, in virtual or in real time,
                   collect the record; the model: the same player and machine in memory, without a process
     verdict/      compare expected and seen, row by row; the text of a failure; known failures, summary, results
+    plays         the result of a play, which harness makes, and verdict, search and pages read
     subjects/     the supervisors under test: the reference supervisor, a user's function, object or program
     defects/      named wrong supervisors: the reference supervisor with one decider replaced
 
 Domain
-    scenario/     YAML -> checked once -> bound to a supervisor's policy -> a program; one table of steps and keys
+    scenario/     YAML or Python data -> checked once -> bound to a supervisor's policy -> a program; one table of steps
+                  and keys
     record/       the one record of a run and its pure renderers: text, and a page of HTML
     supervisor/   the reference supervisor: pure machines, `feed(event, now) -> commands`, made of deciders, one for
                   a run and one for a session, and thin drivers
@@ -38,8 +40,11 @@ Foundations
     corpus        where the bundled scenarios are
     places        lines of the user's program, for messages
     files         the files that a user names: checked before they are read, and read with a bound
-    procfs        what /proc says of a process
+    foreign       looks at objects of other people's code, which may raise at any look
+    processes     what psutil says of a process, for users and for messages
     machine       the machine's own time, also where a preload clock moves all clocks of this process
+    procfs        what /proc says of a process, for the looks that a run waits for
+    originals     clocks and `Popen` of Python as they were before a test put mocks in their place
     errors        a caller's mistakes, scenario problems, clock errors
 
 Beside this package
@@ -47,8 +52,8 @@ Beside this package
                   name in an import is `pytest_agentproc.fake_agents`: there a link leads to it, there it is installed
     scenarios/    the corpus (in a wheel: `pytest_agentproc/_corpus`)
     docs/         the documentation; its pages on single words are made by reference/
-    tests/        unit, process, plugin, cli, parity with the model, mirrors of recorded CLIs, their clients,
-                  architecture, benchmarks; browser looks at pages
+    tests/        unit, process, plugin, cli, parity with the model, mirrors of recorded CLIs, their clients, neighbours
+                  (other plugins), architecture, benchmarks; browser looks at pages
 
 Inside a subpackage, `__init__` is the public face and `_noun.py` files are its rooms. A folder in it holds the rooms of
 one subject, which the folder's own `__init__` names. All times are whole nanoseconds.

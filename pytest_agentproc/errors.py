@@ -57,15 +57,20 @@ class UsageError(AgentprocError):
         self.remedy = remedy
 
 
-def suggest_known_word(word: object, known: Iterable[str], otherwise: str | None = None, before: str = "") -> str:
+def suggest_known_word(
+    word: object, known: Iterable[str], otherwise: str | None = None, before: str = "", remedy: str = ""
+) -> str:
     """Ask for the known word that is nearest to an unknown word.
 
     Args:
         word: the unknown word.
         known: all known words.
         otherwise: what to say if none is near; None: list them.
-        before: what stands before the question.
+        before: what stands before the answer.
+        remedy: the answer if the meaning of the word is known, as `vocabulary.find_remedy` gives it.
     """
+    if remedy:
+        return f"{before}{remedy}"
     from difflib import get_close_matches  # not at the top: most processes have no mistake to report
 
     words = list(known)
@@ -82,15 +87,22 @@ def join_lines(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, order=True)
 class ScenarioProblem:
-    """One mistake in a scenario file: where it stands (lines and columns count from 1) and what is wrong."""
+    """One mistake in a scenario: where it stands (lines and columns count from 1) and what is wrong.
+
+    In Python data, `path` is the path of the wrong value, such as `script[0].say`, and "" for no value of its own. Then
+    `file` and `line` are those of the test, and `column` only gives the problems of a line their order.
+    """
 
     file: str
     line: int
     column: int
     message: str
+    path: str | None = None
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}: {self.message}"
+        if self.path is None:
+            return f"{self.file}:{self.line}:{self.column}: {self.message}"
+        return f"{self.file}:{self.line}: " + (f"{self.path}: " if self.path else "") + self.message
 
 
 class ScenarioError(AgentprocError):

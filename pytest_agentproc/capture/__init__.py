@@ -7,6 +7,7 @@ needed to start a program are imported after its end.
 `draft_scenario_from_log` reads a log from a bug report (`_paste`), asks the dialect's reader what each event means
 (`_meaning` and the like), has the fake's own encoder confirm it (`_replay`), takes from the reporter's words how
 it ended (`_paste`), and writes the text (`_paste_content`, `_paste_draft`). It starts no process, on any platform.
+`find_draft_differences` plays the draft in the model and compares what its fake prints with the log.
 """
 
 from __future__ import annotations
@@ -16,15 +17,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pytest_agentproc.capture._capture_files import CapturedFiles, redact_record, write_capture_files
-    from pytest_agentproc.capture._draft import ScenarioDraft, draft_scenario_from_recording, list_agent_input
+    from pytest_agentproc.capture._draft import (
+        ScenarioDraft,
+        draft_scenario_from_recording,
+        find_draft_differences,
+        list_agent_input,
+    )
     from pytest_agentproc.capture._guesses import normalize_output_line
     from pytest_agentproc.capture._identity import AgentIdentity, identify_agent
     from pytest_agentproc.capture._moments import RecordedMoment, list_recorded_moments
     from pytest_agentproc.capture._paste_draft import LOG_DIALECTS, draft_scenario_from_log
     from pytest_agentproc.capture._recorder import ProgramStartError, run_and_record_program
     from pytest_agentproc.capture._replay import AgentInput, ReplayStage, replay_agent
-    from pytest_agentproc.capture._secrets import RedactedSecret, Redactor
     from pytest_agentproc.capture._targets import check_scenario_output_path, require_linux
+    from pytest_agentproc.capture.secrets import RedactedSecret, Redactor
 
 __all__ = [
     "LOG_DIALECTS",
@@ -40,6 +46,7 @@ __all__ = [
     "check_scenario_output_path",
     "draft_scenario_from_log",
     "draft_scenario_from_recording",
+    "find_draft_differences",
     "identify_agent",
     "list_agent_input",
     "list_recorded_moments",
@@ -52,12 +59,12 @@ __all__ = [
 ]
 
 _PUBLIC_NAMES_BY_MODULE = {
-    "_draft": ("ScenarioDraft", "draft_scenario_from_recording", "list_agent_input"),
+    "_draft": ("ScenarioDraft", "draft_scenario_from_recording", "find_draft_differences", "list_agent_input"),
     "_guesses": ("normalize_output_line",),
     "_moments": ("RecordedMoment", "list_recorded_moments"),
     "_paste_draft": ("LOG_DIALECTS", "draft_scenario_from_log"),
     "_recorder": ("ProgramStartError", "run_and_record_program"),
-    "_secrets": ("RedactedSecret", "Redactor"),
+    "secrets": ("RedactedSecret", "Redactor"),
     "_replay": ("AgentInput", "ReplayStage", "replay_agent"),
     "_identity": ("AgentIdentity", "identify_agent"),
     "_targets": ("check_scenario_output_path", "require_linux"),

@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from pytest_agentproc.capture._meaning import LaterEvents
 
 
+_NOTIFICATIONS_OF_OTHER_STEPS = (
+    *("initialized", "thread/started", "thread/status/changed", "thread/tokenUsage/updated"),
+    *("turn/started", "serverRequest/resolved"),
+)
+"""The client's own notification, and those that the fake prints with its other steps."""
 _LOG_SPECIFIC_PARAMS = ("threadId", "turnId", "startedAtMs", "completedAtMs")
 
 
@@ -59,7 +64,28 @@ def read_app_server_event(event: Any, later: LaterEvents, _mode: str) -> EventMe
         return PARTIAL_OUTPUT_MEANING
     if "id" in event and method.startswith(("item/", "mcpServer/")):
         return _read_agent_request(method, params or {})
-    return _READER_BY_METHOD[method](params) if method in _READER_BY_METHOD else REPEATED_EVENT_MEANING
+    if method in _READER_BY_METHOD:
+        return _READER_BY_METHOD[method](params, later)
+    is_repeated = "id" in event or method in _NOTIFICATIONS_OF_OTHER_STEPS
+    return REPEATED_EVENT_MEANING if is_repeated else UNTRANSLATED_EVENT_MEANING
+
+
+def _read_error(params: Any, later: LaterEvents) -> EventMeaning:
+    """Read an error: the step of a failed end prints it, too. If no end follows, it is the end itself."""
+    if get_nested(params, "willRetry") is not False:
+        return UNTRANSLATED_EVENT_MEANING
+    if later.has_event_with_trait(_read_turn_status, "failed"):
+        return REPEATED_EVENT_MEANING
+    return EventMeaning("other", ends="" if later.has_event_with_trait(_is_turn_end) else "failed")
+
+
+def _read_turn_status(event: Any) -> Any:
+    """Give the status with which this event ends a turn."""
+    return get_nested(event, "params", "turn", "status") if _is_turn_end(event) else None
+
+
+def _is_turn_end(event: Any) -> bool:
+    return bool(get_nested(event, "method") == "turn/completed")
 
 
 def _read_ended_message_id(event: Any) -> Any:
@@ -109,13 +135,13 @@ def _read_thread_item(item: dict[str, Any], *, is_over: bool) -> EventMeaning:
     return EventMeaning("steps", (DraftStep("tool_done", {"id": number, **details}),), is_sure=True)
 
 
-_READER_BY_METHOD: dict[str, Callable[[Any], EventMeaning]] = {
-    "turn/start": lambda params: EventMeaning(
+_READER_BY_METHOD: dict[str, Callable[[Any, LaterEvents], EventMeaning]] = {
+    "error": _read_error,
+    "turn/start": lambda params, _: EventMeaning(
         "prompt", text=read_content_text(get_nested(params, "input") or "") or "hi"
     ),
-    "turn/interrupt": lambda _: EventMeaning("cancel"),
-    "turn/completed": lambda params: _read_turn_end(get_nested(params, "turn")),
-    "item/started": lambda params: _read_thread_item(get_nested(params, "item") or {}, is_over=False),
-    "item/completed": lambda params: _read_thread_item(get_nested(params, "item") or {}, is_over=True),
-    "error": lambda params: UNTRANSLATED_EVENT_MEANING if get_nested(params, "willRetry") else REPEATED_EVENT_MEANING,
+    "turn/interrupt": lambda _params, _: EventMeaning("cancel"),
+    "turn/completed": lambda params, _: _read_turn_end(get_nested(params, "turn")),
+    "item/started": lambda params, _: _read_thread_item(get_nested(params, "item") or {}, is_over=False),
+    "item/completed": lambda params, _: _read_thread_item(get_nested(params, "item") or {}, is_over=True),
 }

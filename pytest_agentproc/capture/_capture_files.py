@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.capture._draft import ScenarioDraft, draft_scenario_from_recording
 from pytest_agentproc.capture._identity import identify_agent
-from pytest_agentproc.capture._secrets import RedactedSecret, Redactor
 from pytest_agentproc.capture._targets import get_record_path, write_private_file
 from pytest_agentproc.capture._wording import shorten_output
+from pytest_agentproc.capture.secrets import RedactedSecret, Redactor
 from pytest_agentproc.record import Event, Record
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 
 _HARMLESS_VARIABLES_PATTERN = re.compile(
@@ -101,7 +101,8 @@ def write_capture_files(
     dialect: str = "",
     mode: str = "",
     shorten: int | None = None,
-) -> CapturedFiles:
+    confirm: Callable[[Record, Sequence[RedactedSecret]], bool] | None = None,
+) -> CapturedFiles | None:
     """Redact a record and write it, and the scenario that does the same.
 
     Args:
@@ -112,12 +113,18 @@ def write_capture_files(
         dialect: its wire format; "": its name tells.
         mode: its variant; "": its arguments tell.
         shorten: so many characters of each text are kept in the scenario; None: all.
+        confirm: is given the redacted record and what was replaced, and says whether to write; None: it is written.
+
+    Returns:
+        What was written; None: nothing, as `confirm` said no.
 
     Raises:
         UsageError: there is no such dialect or mode.
     """
     redactor = Redactor(env)
     clean = redact_record(record, argv, env, redactor)
+    if confirm is not None and not confirm(clean, redactor.redacted_secrets):
+        return None
     kept = get_record_path(out)
     write_private_file(kept, "".join(f"{line}\n" for line in clean.lines()).encode())
     events, count = shorten_output(clean.events, shorten) if shorten else (clean.events, 0)

@@ -1,25 +1,34 @@
-"""Writes the scenario of a recording, runs it again, and says where it is not the same."""
+"""Writes the scenario of a recording, runs it again, and says where it is not the same; so for the draft of a log.
+
+The draft of a log is played in the model, with the reference supervisor as the client. Each event of the agent in the
+log must be among the events that the fake printed. Ids, times and counts may differ, and so may the order. The fake may
+print more, since a report leaves things out: of that only kinds of events are named that the log never has.
+"""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.capture._guesses import StepGuesser, are_lines_equivalent
 from pytest_agentproc.capture._identity import AgentIdentity, find_prompts_in_stdin
+from pytest_agentproc.capture._meaning import get_nested
 from pytest_agentproc.capture._moments import (
     MIN_NOTICEABLE_PAUSE_NS,
     RecordedMoment,
     ScriptBuilder,
     list_recorded_moments,
 )
-from pytest_agentproc.capture._replay import AgentInput, replay_agent
+from pytest_agentproc.capture._paste import parse_pasted_log
+from pytest_agentproc.capture._paste_content import list_agent_events
+from pytest_agentproc.capture._replay import AgentInput, contains_wanted_value, replay_agent
 from pytest_agentproc.capture._targets import write_private_file
-from pytest_agentproc.capture._wording import format_inline_yaml, format_time, format_yaml_text
+from pytest_agentproc.capture._wording import format_comment_text, format_inline_yaml, format_time, format_yaml_text
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.harness import run_in_model
-from pytest_agentproc.scenario import NotApplicable, Scenario, load
+from pytest_agentproc.scenario import NotApplicable, Scenario, load, loads
 from pytest_agentproc.subjects import reference_supervisor
 from pytest_agentproc.vocabulary import DIALECTS
 
@@ -534,3 +543,87 @@ def list_agent_input(events: Sequence[Event]) -> list[AgentInput]:
         elif moment.kind == "signal" and moment.data["signal"] in _SIGNAL_NUMBER_BY_NAME:
             given.append(AgentInput(_SIGNAL_NUMBER_BY_NAME[moment.data["signal"]], lines, moment.at))
     return given
+
+
+def find_draft_differences(draft: str, log: str, dialect: str) -> list[str]:
+    """Play a draft, and compare what its fake prints with the log.
+
+    Args:
+        draft: the text of the scenario.
+        log: the log that it was made of.
+        dialect: whose log it is.
+
+    Returns:
+        a sentence for each event of the log that the fake does not print, and one about the events that it adds.
+    """
+    if dialect == "raw":
+        return []  # each line of the log is a step of its own
+    try:
+        played = run_in_model(loads(draft), reference_supervisor())
+    except NotApplicable as error:
+        return [f"the draft was not played: {error}"]
+    printed = _read_printed_events(list(played.record.events))
+    wanted = list_agent_events(parse_pasted_log(log), dialect)
+    unmatched, notes, last = dict(enumerate(printed)), [], -1
+    for item in wanted:
+        event = _strip_details(item.event)
+        places = [place for place, said in unmatched.items() if contains_wanted_value(said, event)]
+        if places:
+            last = max(last, places[0])
+            del unmatched[places[0]]
+        elif not any(contains_wanted_value(said, event) for said in printed):
+            # What the fake prints once may be in the log twice, as the beginning of a session is.
+            text = format_comment_text(json.dumps(item.event, ensure_ascii=False))
+            notes.append(f"the fake does not print line {item.line} of the log: {text}")
+    known = {_find_event_kind(item.event) for item in wanted} | _KINDS_LEFT_OUT
+    between = [_find_event_kind(said) for place, said in unmatched.items() if place < last]
+    added = [kind for kind in dict.fromkeys(between) if kind and kind not in known]
+    is_session = played.bound.scenario.is_session
+    return [*notes, *([f"the fake prints besides: {', '.join(added)}"] if added and not is_session else [])]
+
+
+_DETAILS_OF_RUN = """
+    cwd exitCode durationMs processId toolCallId tool_use_id turnId itemId prompt_id startedAtMs completedAtMs time
+"""
+_DETAILS_OF_FORM = (
+    "status kind options rawInput commandActions data code permission_suggestions metadata title snapshot"
+)
+_DETAILS = frozenset((_DETAILS_OF_RUN + _DETAILS_OF_FORM).split())
+"""Fields about which the fake need not say what the log says."""
+_KINDS_LEFT_OUT = frozenset(
+    {"init", "message_start", "message_update", "session", "stream_event", "system init", "system status"}
+)
+"""Events that a report leaves out: the first of all, and those that repeat others."""
+
+
+def _strip_details(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _strip_details(member) for key, member in value.items() if key not in _DETAILS}
+    return [_strip_details(member) for member in value] if isinstance(value, list) else value
+
+
+def _read_printed_events(events: list[Event]) -> list[Any]:
+    """Read the events that the agent wrote to stdout; an object may be printed over many lines."""
+    data = b"".join(
+        bytes(event.data["bytes"])
+        for event in events
+        if event.code == "o" and event.data["process"] == "agent" and "by" not in event.data and "bytes" in event.data
+    )
+    text, decoder, found, at = data.decode(errors="replace"), json.JSONDecoder(), [], 0
+    while (at := text.find("{", at)) >= 0:
+        try:
+            value, at = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            at = text.find("\n", at)
+            if at < 0:
+                break
+        else:
+            found.append(value)
+    return found
+
+
+def _find_event_kind(event: Any) -> str:
+    """Give the word for the kind of an event; an answer of JSON-RPC has none."""
+    kind = get_nested(event, "method") or get_nested(event, "type")
+    update = get_nested(event, "params", "update", "sessionUpdate") or get_nested(event, "subtype")
+    return f"{kind} {update}" if kind and update else str(kind or "")

@@ -289,7 +289,7 @@ def _encode_candidate(trial: Any, candidate: StepCandidate) -> bytes:
         if candidate.op == "result":
             return bytes(trial.encode_result(candidate.value, 0))
         return bytes(trial.events[candidate.op](candidate.value, 0)) if candidate.op in trial.events else b""
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, AssertionError):
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError):
         return b""
 
 

@@ -93,6 +93,26 @@ def read_permission_answer(event: Any) -> str:
     return behavior if behavior in ("allow", "deny") else ""
 
 
+_CLIENT_MESSAGE_TYPES = ("control_response", "extension_ui_response", "prompt", "abort")
+_CLAUDE_CLIENT_REQUESTS = ("initialize", "interrupt", "set_permission_mode", "set_model")
+_AGENT_REQUEST_PREFIXES = ("item/", "mcpServer/", "session/request_permission", "fs/", "terminal/")
+
+
+def is_json_rpc_answer(event: Any) -> bool:
+    """Say whether this is an answer of JSON-RPC, of either side."""
+    return get_nested(event, "method") is None and "id" in event and ("result" in event or "error" in event)
+
+
+def is_clients_message(event: Any) -> bool:
+    """Say whether a client wrote this to the agent: a request, or the answer to a question."""
+    method = get_nested(event, "method")
+    if isinstance(method, str):
+        is_request = "id" in event and not method.startswith(_AGENT_REQUEST_PREFIXES)
+        return is_request or method in ("initialized", "session/cancel")
+    subtype = get_nested(event, "request", "subtype")
+    return get_nested(event, "type") in _CLIENT_MESSAGE_TYPES or subtype in _CLAUDE_CLIENT_REQUESTS
+
+
 COMPACTION_WORK_ID = "compaction"
 _IS_COMPACTION_START_BY_WORD: dict[Any, bool] = {
     "compacting": True,
@@ -157,9 +177,18 @@ def _read_acp_prompt(params: Any) -> EventMeaning:
     return EventMeaning("prompt", text=read_content_text(get_nested(params, "prompt") or "") or "hi")
 
 
+_ACP_OPTION_KINDS = ("allow_once", "allow_always", "reject_once", "reject_always")
+_USUAL_ACP_OFFERS = ("allow_once", "reject_once")
+"""The options that the fake offers by itself."""
+
+
 def _read_acp_permission_request(params: Any) -> EventMeaning:
     call = get_nested(params, "toolCall", "title") or get_nested(params, "toolCall", "toolCallId")
-    return EventMeaning("steps", (DraftStep("ask", {"permission": str(call or "tool")}),), is_sure=True)
+    options = get_nested(params, "options")
+    kinds = [get_nested(option, "kind") for option in options] if isinstance(options, list) else []
+    is_known = all(kind in _ACP_OPTION_KINDS for kind in kinds) and len({*kinds}) == len(kinds)
+    offers = {"offers": kinds} if kinds and is_known and kinds != [*_USUAL_ACP_OFFERS] else {}
+    return EventMeaning("steps", (DraftStep("ask", {"permission": str(call or "tool"), **offers}),), is_sure=True)
 
 
 def _read_acp_answer(event: Any) -> EventMeaning:
@@ -353,13 +382,19 @@ def _read_claude_result(event: Any, _later: LaterEvents) -> EventMeaning:
     return EventMeaning("steps", (DraftStep("result", details),), ends="completed", final=details.get("text"))
 
 
+_CLAUDE_FIELDS_OF_EVERY_QUESTION = ("subtype", "tool_name", "display_name", "description", "tool_use_id")
+"""The fields that the fake gives each question by itself."""
+
+
 def _read_claude_control_request(event: Any, _later: LaterEvents) -> EventMeaning:
     request = event.get("request")
     if get_nested(request, "subtype") == "interrupt":
         return EventMeaning("cancel")
     name = get_nested(request, "tool_name")
     if get_nested(request, "subtype") == "can_use_tool" and isinstance(name, str) and name:
-        return EventMeaning("steps", (DraftStep("ask", {"permission": name}),), is_sure=True)
+        extra = {key: value for key, value in request.items() if value and key not in _CLAUDE_FIELDS_OF_EVERY_QUESTION}
+        fields = {"permission": name, **({"request_fields": extra} if extra else {})}
+        return EventMeaning("steps", (DraftStep("ask", fields),), is_sure=True)
     return (
         REPEATED_EVENT_MEANING
         if get_nested(request, "subtype") in ("initialize", "set_permission_mode", "set_model")
@@ -376,6 +411,10 @@ _CLAUDE_READER_BY_EVENT_TYPE: dict[str, Callable[[Any, LaterEvents], EventMeanin
     "control_request": _read_claude_control_request,
     "control_response": lambda _event, _later: REPEATED_EVENT_MEANING,  # the dialect answers, or the caller did
 }
+
+
+def _is_after_codex_thread(event: Any) -> bool:
+    return get_nested(event, "type") not in (None, "thread.started")
 
 
 def _is_codex_turn_failure(event: Any) -> bool:
@@ -398,7 +437,9 @@ def read_codex_event(event: Any, later: LaterEvents, _mode: str) -> EventMeaning
     if not isinstance(kind, str) or not kind.startswith(("thread.", "turn.", "item.", "error")):
         return EventMeaning("foreign")
     if kind in ("thread.started", "turn.started"):
-        return TURN_BEGIN_MEANING
+        # Every step prints the start of a turn, too. So a thread that is all of the log stands as it is.
+        is_begun = kind == "turn.started" or later.has_event_with_trait(_is_after_codex_thread)
+        return TURN_BEGIN_MEANING if is_begun else UNTRANSLATED_EVENT_MEANING
     if kind == "turn.completed":
         return EventMeaning("steps", (DraftStep("result", {}),), ends="completed")
     if kind in ("turn.failed", "error"):
@@ -437,9 +478,25 @@ def _read_codex_item(kind: str, item: dict[str, Any]) -> EventMeaning:
 
 
 def read_gemini_event(event: Any, later: LaterEvents, _mode: str) -> EventMeaning:
-    """Read an event of `gemini -o stream-json`."""
+    """Read an event of `gemini -o stream-json`, or the one object of `gemini -o json`."""
+    if is_gemini_json_object(event):
+        return _read_gemini_json_object(event)
     reader = _GEMINI_READER_BY_EVENT_TYPE.get(str(get_nested(event, "type")))
     return EventMeaning("foreign") if reader is None else reader(event, later)
+
+
+def is_gemini_json_object(event: Any) -> bool:
+    """Say whether this is the object that `gemini -o json` prints at its end."""
+    is_answer = isinstance(get_nested(event, "response"), str) or isinstance(get_nested(event, "error"), dict)
+    return is_answer and "type" not in event and ("stats" in event or "session_id" in event)
+
+
+def _read_gemini_json_object(event: dict[str, Any]) -> EventMeaning:
+    error = get_nested(event, "error", "message")
+    if "error" in event:
+        fields = {"is_error": True, **({"text": error} if isinstance(error, str) and error else {})}
+        return EventMeaning("steps", (DraftStep("result", fields),), is_sure=True, ends="failed")
+    return EventMeaning("steps", (DraftStep("answer", event["response"]),), is_sure=True, ends="completed")
 
 
 def _read_gemini_message(event: Any, _later: LaterEvents) -> EventMeaning:

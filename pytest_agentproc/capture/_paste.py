@@ -163,6 +163,12 @@ def _read_reported_kill(found: re.Match[str]) -> ReportedRunEnd | None:
     return ReportedRunEnd("killed", 0, "", after=round(after)) if after <= LONGEST_DURATION_NS else None
 
 
+def _read_reported_hang(found: re.Match[str]) -> ReportedRunEnd | None:
+    """Take the time for which a hang was watched for the limit of the caller."""
+    killed = _read_reported_kill(found)
+    return None if killed is None else replace(killed, kind="hangs")
+
+
 _SPAWN_FAILURE_BY_ERRNO_NAME = {
     "ENOENT": "not_found",
     "EACCES": "not_executable",
@@ -186,7 +192,9 @@ _HANG_WORDS_PATTERN = (
     r"\b(?:hangs?|hung|hanging|gets? stuck|is stuck|stuck (?:for ?ever|here|there)|nothing happens"
     r"|never (?:exits?|returns?|finishes|ends|completes|terminates)"
     r"|(?:does not|doesn't|did not|didn't|won't|will not) (?:exit|return|terminate|finish|end)"
-    r"|(?:blocks?|waits?) (?:for ?ever|indefinitely))\b"
+    r"|(?:blocks?|waits?|lives? on|stays|remains alive|runs on) (?:for ?ever|indefinitely)"
+    r"|(?:remains?|remained|stays|stayed|still) (?:alive|running)"
+    r"|(?:had|has|have) to (?:be )?(?:kill(?:ed)?|reclaim(?:ed)?))\b"
 )
 _RUN_END_PHRASES: tuple[tuple[str, Callable[[re.Match[str]], ReportedRunEnd | None]], ...] = (
     (
@@ -209,6 +217,10 @@ _RUN_END_PHRASES: tuple[tuple[str, Callable[[re.Match[str]], ReportedRunEnd | No
     (
         rf"\b(?:exit[ _-]?code|return ?code|exit[ _-]?status|rc)\b[\"'`*]*(?:\s+(?:is|was|of))?{_EXIT_CODE_PATTERN}",
         _read_reported_exit,
+    ),
+    (
+        rf"\b(?:(?:still|been|is|was) running|remains? alive) (?:for|after) .{{0,12}}?{_DURATION_PATTERN}",
+        _read_reported_hang,
     ),
     (_HANG_WORDS_PATTERN, lambda _: ReportedRunEnd("hangs", 0, "")),
 )
@@ -447,6 +459,7 @@ def _has_event_after_text(line: str) -> bool:
     return (
         0 <= start <= _MAX_CHARACTERS_BEFORE_EVENT
         and bool(line[:start].strip())
+        and not line[:start].rstrip().endswith('":')  # a value of the object that began above
         and bool(_parse_json_objects(line[start:])[0])
     )
 

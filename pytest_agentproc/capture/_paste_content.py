@@ -22,6 +22,9 @@ from pytest_agentproc.capture._meaning import (
     LaterEvents,
     get_nested,
     is_claude_session_log,
+    is_clients_message,
+    is_gemini_json_object,
+    is_json_rpc_answer,
     is_pi_rpc_log,
     read_acp_event,
     read_claude_event,
@@ -143,6 +146,8 @@ def detect_dialect_mode(dialect: str, events: list[Any], words: str = "") -> str
         return next(iter(record.session_protocols))
     if dialect in _SESSION_OPTION_PATTERN_BY_DIALECT and _SESSION_OPTION_PATTERN_BY_DIALECT[dialect].search(words):
         return next(iter(record.session_protocols))
+    if dialect == "gemini" and any(map(is_gemini_json_object, events)):
+        return "json"
     return next(mode for mode in record.modes if record.steps.get(mode))
 
 
@@ -152,6 +157,27 @@ def parse_agent_log(items: list[PastedLogItem], dialect: str) -> ParsedAgentLog:
     events = [item.event for item in items if item.kind == "event"]
     words = "\n".join(item.text for item in items if item.kind == "words")
     return _AgentLogParser(dialect, events, detect_dialect_mode(dialect, events, words)).parse_log_items(items)
+
+
+def list_agent_events(items: list[PastedLogItem], dialect: str) -> list[PastedLogItem]:
+    """Give the events that the agent printed itself, whole: no piece of a message, no answer to a request."""
+    items = [_unwrap_event_from_logger(item, dialect) for item in items if item.kind == "event"]
+    events = [item.event for item in items]
+    mode = detect_dialect_mode(dialect, events)
+    is_app_server = dialect == "codex" and is_app_server_log(events)
+    reader = read_app_server_event if is_app_server else EVENT_READER_BY_DIALECT[dialect]
+    later, found = LaterEvents(events), []
+    prompts: set[str | None] = set()
+    for number, item in enumerate(items, 1):
+        later.start = number
+        meaning = _read_event_safely(reader, item.event, later, mode)
+        is_callers = meaning.kind in ("prompt", "cancel") or is_clients_message(item.event)
+        if meaning.kind == "prompt":
+            prompts.add(_read_request_id(item.event))
+        is_answer = is_json_rpc_answer(item.event) and _read_request_id(item.event) not in prompts
+        if not (is_callers or is_answer or meaning.kind in ("foreign", "piece")):
+            found.append(item)
+    return found
 
 
 def _unwrap_event_from_logger(item: PastedLogItem, dialect: str) -> PastedLogItem:
@@ -388,6 +414,15 @@ class _AgentLogParser:
                 rest.append(replace(step, value={**step.value, "text": left} if step.name == "turn_said" else left))
         return tuple(rest)
 
+    def _strip_known_input(self, step: DraftStep) -> DraftStep:
+        """Leave the input out of a question about the only tool that runs: the fake takes it from there."""
+        fields = get_nested(step.value, "request_fields")
+        if step.name != "ask" or fields is None or not self._parsed.running:
+            return step
+        kept = {key: value for key, value in fields.items() if key != "input"}
+        rest = {key: value for key, value in step.value.items() if key != "request_fields"}
+        return replace(step, value={**rest, **({"request_fields": kept} if kept else {})})
+
     def _is_queued_prompt(self, item: PastedLogItem) -> bool:
         """Say whether a prompt waits for the one in flight: only a dialect that names its requests can answer it."""
         return self._is_open and _read_request_id(item.event) is not None
@@ -416,7 +451,7 @@ class _AgentLogParser:
         return True
 
     def _add_event_or_steps(self, item: PastedLogItem, meaning: EventMeaning) -> None:
-        steps = self._strip_printed_pieces(meaning.steps)
+        steps = tuple(map(self._strip_known_input, self._strip_printed_pieces(meaning.steps)))
         sound = bool(steps) and self._can_write_steps(steps)
         if sound and (self._check.try_steps(steps, item.event) if not meaning.is_sure else True) and not item.glued:
             if meaning.is_sure:

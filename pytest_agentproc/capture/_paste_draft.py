@@ -28,6 +28,7 @@ from pytest_agentproc.capture._wording import (
     format_step,
     format_time,
     format_yaml_text,
+    round_to_two_digits,
 )
 from pytest_agentproc.errors import ScenarioError, ScenarioProblem
 
@@ -46,6 +47,16 @@ _EXTRA_WORK_TIME_NS = 60_000_000_000
 """Nanoseconds that an agent at work needs beyond the time for which its supervisor waited."""
 _SAFE_SHARE_OF_SILENCE_LIMIT = 0.9
 """This part of a limit on silence is no silence that breaks it."""
+_COMMAND_LINE_PATTERN = re.compile(
+    r"(?:[$%] |\S+[$%#] |(?:[A-Z_]+=\S* )*"
+    r"(?:claude|codex|gemini|opencode|pi|goose|npx|node|timeout|python3?|sh|bash|cat|env)"
+    r"(?: [\w./-]+)* --?[A-Za-z])"
+)
+"""A line for a shell: with its prompt, or a known program with an option."""
+_QUOTED_WORDS_PATTERN = re.compile(r"\"[^\"]*\"|'[^']*'")
+_PROSE_AFTER_OPTION_PATTERN = re.compile(r" --?[A-Za-z].*(?: [a-z']{2,}){3}")
+_PART_OF_EVENT_PATTERN = re.compile(r'^[\[{}\]"]|"\w+"\s*:|[{\[,]$')
+"""A piece of an event that could not be read."""
 _URL_PATTERN = re.compile(r"https?://[^\s<>()\[\]\"'`]+")
 
 
@@ -140,7 +151,7 @@ def _format_draft_lines(
     if len(words) > _MAX_QUOTED_LINES:
         lines.append(f"# ... and {len(words) - _MAX_QUOTED_LINES} more lines of words")
     lines += [
-        f"scenario: {format_yaml_text(_choose_scenario_name(words, name))}",
+        f"scenario: {format_yaml_text(_choose_scenario_name(words, reported, name))}",
         *([f"source: {format_yaml_text(source)}"] if source else []),
     ]
     is_missing = reported is not None and reported.kind == "missing" and not parsed.read
@@ -160,12 +171,22 @@ def _describe_read_counts(parsed: ParsedAgentLog) -> str:
     return f"{parsed.read} {'event' if parsed.read == 1 else 'events'} read{unread}"
 
 
-def _choose_scenario_name(words: list[PastedLogItem], name: str) -> str:
+def _choose_scenario_name(words: list[PastedLogItem], reported: ReportedRunEnd | None, name: str) -> str:
+    """Take the first line of words that is a sentence of a person, or the one that says how the run ended."""
     for item in words:
         text = re.sub(r"^[#*\s>-]+|[*\s]+$", "", item.text)
+        is_end = reported is not None and item.line == reported.line
+        if not is_end and (_is_command_line(text) or _PART_OF_EVENT_PATTERN.search(text)):
+            continue
         if re.search(r"[A-Za-z]{3}", text) and not (_URL_PATTERN.match(text) or text.startswith("$ ")):
             return shorten(format_comment_text(text), _MAX_SCENARIO_NAME_CHARACTERS, placeholder="...")
     return f"what {format_comment_text(PurePath(name).name)} reports"
+
+
+def _is_command_line(text: str) -> bool:
+    """Say whether a line was typed into a shell; `claude -p hangs after the result` is a sentence."""
+    bare = _QUOTED_WORDS_PATTERN.sub("", text)
+    return bool(_COMMAND_LINE_PATTERN.match(bare)) and not _PROSE_AFTER_OPTION_PATTERN.search(bare)
 
 
 def _format_agent_key(parsed: ParsedAgentLog, dialect: str, why: str) -> str:
@@ -218,7 +239,8 @@ def _format_policy_key(parsed: ParsedAgentLog, reported: ReportedRunEnd | None) 
             if parsed.is_working:
                 limits["internal_tool_timeout"] = format_time(after + is_early * 2 * _EXTRA_WORK_TIME_NS)
     elif parsed.longest >= (_MIN_LONG_TURN_SILENCE_NS if parsed.is_session else _MIN_LONG_RUN_SILENCE_NS):
-        limit = f"{parsed.longest // 1_000_000_000 + 60}s"
+        longest = max(parsed.longest, round_to_two_digits(parsed.longest))  # the step has the rounded time
+        limit = f"{longest // 1_000_000_000 + 60}s"
         names = ("prompt_timeout",) if parsed.is_session else (silence, "internal_tool_timeout")
         limits = dict.fromkeys(names, limit)
     return [f"policy: {{{', '.join(f'{name}: {limit}' for name, limit in limits.items())}}}"] if limits else []
@@ -261,7 +283,7 @@ def _format_agent_end_steps(parsed: ParsedAgentLog, reported: ReportedRunEnd) ->
         last = f"exit: {reported.code}" if reported.kind == "exits" else f"die: {reported.signal}"
         gap = _measure_last_silence(parsed, reported)
         return [*([f"silence: {format_time(gap)}"] if gap else []), last]
-    return ["linger: for ever" if _has_last_turn_ended(parsed) else "silence: for ever"]
+    return ["silence: for ever"]
 
 
 def _measure_last_silence(parsed: ParsedAgentLog, reported: ReportedRunEnd | None) -> int:

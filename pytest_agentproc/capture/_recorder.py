@@ -14,7 +14,6 @@ import select
 import signal
 import subprocess
 import termios
-import time
 import tty
 from collections import deque
 from contextlib import contextmanager, suppress
@@ -25,6 +24,7 @@ from pytest_agentproc.capture._record_writer import RecordWriter
 from pytest_agentproc.capture._targets import require_linux
 from pytest_agentproc.capture._tree_watcher import TreeWatcher
 from pytest_agentproc.errors import UsageError
+from pytest_agentproc.originals import Popen, monotonic_ns
 from pytest_agentproc.record import Record
 from pytest_agentproc.tree import adopt_orphans_in_block, require_own_proc
 from pytest_agentproc.vocabulary import format_signal_name
@@ -243,7 +243,7 @@ class _RecordedRun:
         self.signals: list[int] = []
         self.terminal = AgentTerminal(streams[0]) if pty else None
         self._streams = streams
-        self.start = time.monotonic_ns()
+        self.start = monotonic_ns()
         self.process = self._spawn_program(argv, env)
         self._record_event_now(
             "p", {"process": "agent", "seen": True, "pid": self.process.pid, "parent": "supervisor", "line": 0}
@@ -251,7 +251,7 @@ class _RecordedRun:
         self._connect_streams()
         self.watcher = TreeWatcher(self.process.pid, self._record_event, self._find_output_pipes())
 
-    def _spawn_program(self, argv: Sequence[str], env: Mapping[str, str] | None) -> subprocess.Popen[bytes]:
+    def _spawn_program(self, argv: Sequence[str], env: Mapping[str, str] | None) -> Popen[bytes]:
         pipe = self.terminal.slave if self.terminal else subprocess.PIPE
         fields: dict[str, Any] = {"process_group": 0}
         if self.terminal:
@@ -260,7 +260,7 @@ class _RecordedRun:
                 "preexec_fn": self.terminal.set_controlling_terminal,
             }  # one thread: nothing is locked
         try:
-            return subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, env=env, bufsize=0, **fields)
+            return Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, env=env, bufsize=0, **fields)
         except OSError as error:
             code = _NOT_FOUND_EXIT_CODE if isinstance(error, FileNotFoundError) else _NOT_EXECUTABLE_EXIT_CODE
             raise ProgramStartError(argv[0], error.strerror or str(error), code) from error
@@ -318,7 +318,7 @@ class _RecordedRun:
 
     def read_elapsed_ns(self) -> int:
         """Give the nanoseconds since the start."""
-        return time.monotonic_ns() - self.start
+        return monotonic_ns() - self.start
 
     def forward_until_exit(self) -> int:
         """Move until the program has exited; give its status: a code, or minus a signal's number."""
@@ -377,7 +377,10 @@ class _RecordedRun:
 
 
 def _read_signal_disposition(pid: int, number: int) -> str:
-    """Say how a process meets a signal: it is `ignored` or `caught`, or takes its `default` course."""
+    """Say how a process meets a signal: it is `ignored` or `caught`, or takes its `default` course.
+
+    psutil does not tell that.
+    """
     with contextlib.suppress(OSError), Path(f"/proc/{pid}/status").open(encoding="utf-8") as status:
         masks = dict(line.split(":", 1) for line in status)
         for name, word in (("SigIgn", "ignored"), ("SigCgt", "caught")):
@@ -440,6 +443,8 @@ def _collect_signals_in_block() -> Iterator[list[list[int]]]:
         places[-1].append(number)
 
     before = {number: signal.signal(number, hear) for number in (*_FORWARDED_SIGNALS, signal.SIGWINCH)}
+    # A parent that ignores SIGCHLD hands that on. The kernel then reaps the program, and `wait` gives 0 for its exit.
+    before[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         yield places
     finally:

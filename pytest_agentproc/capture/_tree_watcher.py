@@ -90,7 +90,7 @@ class TreeWatcher:
         return "own_group" if read_group(pid) == pid else "same_group"
 
     def _has_program_pipe(self, pid: int) -> bool:
-        """Say whether it can write to the program's pipes."""
+        """Say whether it can write to the program's pipes; psutil lists open files, and no pipes."""
         for number in (1, 2):
             with suppress(OSError):
                 if os.readlink(f"/proc/{pid}/fd/{number}") in self._pipes:  # noqa: PTH115  # as in `tree`

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.fake_agents.objects import encode_json_line as json_line
-from pytest_agentproc.scenario import loads
+from pytest_agentproc.scenario import loads, quote_yaml_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,6 @@ _UNQUOTED_TEXT_PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-
 _YAML_RESERVED_WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n", "none", "for ever"})
 _UNQUOTED_KEY_PATTERN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _UNQUOTED_WORD_PATTERN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
-_UNPRINTABLE_CHARACTER_PATTERN = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
 _MAX_COMMENT_CHARACTERS = 200
 _MAX_NUMBER_DIGITS = 18
 _TIME_UNITS_LARGEST_FIRST = (("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1000), ("ns", 1))
@@ -83,16 +82,7 @@ def format_time(nanoseconds: int) -> str:
 
 
 def _quote_if_needed(value: str, plain: re.Pattern[str]) -> str:
-    return value if plain.fullmatch(value) and value.lower() not in _YAML_RESERVED_WORDS else _quote_text(value)
-
-
-def _quote_text(value: str) -> str:
-    return _UNPRINTABLE_CHARACTER_PATTERN.sub(_escape_character, json.dumps(value, ensure_ascii=False))
-
-
-def _escape_character(found: re.Match[str]) -> str:
-    number = ord(found[0])
-    return "\ufffd" if 0xD800 <= number <= 0xDFFF else f"\\u{number:04x}"  # noqa: PLR2004 -- half a character is none
+    return value if plain.fullmatch(value) and value.lower() not in _YAML_RESERVED_WORDS else quote_yaml_text(value)
 
 
 _YAML_STEP_BY_DRAFT_STEP = {"turn_said": "say", "nested": "say"}

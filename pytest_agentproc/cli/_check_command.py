@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.cli._scenarios import UNKNOWN_WORD_HINT, is_unknown_word_problem
+from pytest_agentproc.cli._scenarios import UNKNOWN_WORD_HINT, is_unknown_word_problem, report_wrong_file_name
 from pytest_agentproc.corpus import SCENARIO_FILE_SUFFIX
 from pytest_agentproc.errors import ScenarioError, UsageError
 from pytest_agentproc.scenario import load_for_each_agent
@@ -60,6 +60,9 @@ def run_command(options: argparse.Namespace) -> int:
         if any(map(is_unknown_word_problem, problems)):
             sys.stdout.flush()
             sys.stderr.write(f"agentproc check: {UNKNOWN_WORD_HINT}\n")
+    sys.stdout.flush()
+    for file in dict.fromkeys(files):
+        report_wrong_file_name("check", file)
     return 1 if problems else 0
 
 

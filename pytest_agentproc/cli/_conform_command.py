@@ -19,9 +19,10 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
 import pytest_agentproc
+from pytest_agentproc.cli._calls import get_output_encoding
 from pytest_agentproc.cli._supervisors import add_run_options, load_supervisor_under_test, parse_time_scale
 from pytest_agentproc.errors import KitError, UsageError
-from pytest_agentproc.verdict import JudgedScenario, Verdict, format_summary, is_conformant
+from pytest_agentproc.verdict import Conformance, JudgedScenario, Verdict, format_summary, judge_conformance
 from pytest_agentproc.vocabulary import RULES
 
 if TYPE_CHECKING:
@@ -29,12 +30,12 @@ if TYPE_CHECKING:
 
 
 HELP_TEXT = """\
-A supervisor is conformant if no check at level `must` failed, and some check passed. If it does not report enough to
-decide a `must`, it is conformant as far as reported. Checks at level `should` are counted, and decide nothing.
+A supervisor is conformant if no check at level `must` failed or is undecided, there was no error of the kit or the
+adapter, and some check passed. Checks at level `should` are counted, and decide nothing.
 
 exit codes:
-  0  every supervisor is conformant, or conformant as far as reported
-  1  at least one is not: a `must` failed, the supervisor crashed there, or there was an adapter error
+  0  every supervisor is conformant
+  1  at least one is not shown to be: a `must` failed or is undecided, no check passed, or there was an adapter error
   2  there is no such supervisor, rule, or scenario, or a program that is named is not there
   3  there was a kit error: that is no verdict
 
@@ -89,7 +90,8 @@ def run_command(options: argparse.Namespace) -> int:
             sys.stdout.write(f"agentproc: pages in {Path(options.report, 'index.html')}\n")
     if any(result.verdict == Verdict.KIT_ERROR for result in judged):
         return 3
-    return 0 if all(is_conformant([result for result in judged if result.subject == name]) for name in names) else 1
+    found = [judge_conformance([result for result in judged if result.subject == name]) for name in names]
+    return 0 if all(conformance is Conformance.CONFORMANT for conformance in found) else 1
 
 
 def _require_valid_options(options: argparse.Namespace) -> None:
@@ -142,7 +144,15 @@ def _judge_with_pytest(options: argparse.Namespace, folder: Path) -> str:
     argv += ["-p", "xdist", "-n", str(options.j)] if options.j > 1 else []
     path = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH", "")]))
     env = {**os.environ, "PYTHONPATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}
-    completed = subprocess.run(argv, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    completed = subprocess.run(
+        argv,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding=get_output_encoding(),
+        errors="backslashreplace",
+        check=False,
+    )
     if completed.returncode == _NO_SCENARIO_EXIT_CODE:
         raise UsageError("no scenario is like that", "agentproc list shows them all")
     if completed.returncode not in _JUDGED_EXIT_CODES or not results.exists():

@@ -39,8 +39,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         the exit code. Nothing that a user can write makes it raise.
     """
+    if argv is None and "_ARGCOMPLETE" in os.environ:
+        from pytest_agentproc.cli._completion import complete_line
+
+        complete_line()
+        return 1
     words = list(sys.argv[1:] if argv is None else argv)
     _replace_closed_streams()
+    _escape_what_stdout_cannot_write()
     try:
         code = _run_command_line(words)
         sys.stdout.flush()  # a reader that has gone is noticed here, and not at the interpreter's end
@@ -54,6 +60,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run_command_line(words: list[str]) -> int:
+    if len(words) == 2 and words[0] == "help":  # noqa: PLR2004  # `help run` means `run --help`
+        words = [words[1], "--help"]
     if not words or words[0] in ("-h", "--help", "help"):
         sys.stdout.write(_COMMAND_OVERVIEW_FORMAT.format(commands=_format_command_table()))
         return 0 if words else 2
@@ -83,6 +91,13 @@ def _replace_closed_streams() -> None:
         if getattr(sys, name) is None:
             stream = open(number, "w" if number else "r", encoding="utf-8", closefd=False)  # noqa: SIM115  # it stays
             setattr(sys, name, stream)
+
+
+def _escape_what_stdout_cannot_write() -> None:
+    """Have a stdout that is not UTF-8 show other characters as escapes: a claim or an answer may have any."""
+    reconfigure = getattr(sys.stdout, "reconfigure", None)  # what stands in its place may have none
+    if reconfigure is not None:
+        reconfigure(errors="backslashreplace")
 
 
 def _format_command_table() -> str:

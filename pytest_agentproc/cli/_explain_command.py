@@ -8,15 +8,16 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.reference import find_entries, format_for_terminal, list_entries
+from pytest_agentproc.reference import find_entries, find_meanings, format_for_terminal, list_entries
 
 if TYPE_CHECKING:
     import argparse
 
 
 HELP_TEXT = """\
-A word is a rule, an outcome, a verdict, a level, a limit, a step, a key, a defect or a bug family. A key that stands
-below another key has both names, such as `turns: elapsed`; its last name alone is enough.
+A word is a rule, an outcome, a verdict, a level, a limit, a step, a key, a signal, a defect or a bug family. A key
+that stands below another key has both names, such as `turns: elapsed`; its last name alone is enough. For a word of
+another tool, such as `timeout`, it says what to write.
 
 exit codes:
   0  the word is explained
@@ -47,10 +48,16 @@ def run_command(options: argparse.Namespace) -> int:
         sys.stdout.write(_format_list_of_words(width))
         return 0
     found, near = find_entries(word)
+    if not found and len(options.words) > 1 and all(find_entries(each)[0] for each in options.words):
+        found = [entry for each in options.words for entry in find_entries(each)[0]]
+    meanings = find_meanings(word)
     if not found:
-        hint = f"did you mean {', '.join(near)}?" if near else "agentproc explain lists all words"
-        raise UsageError(f"there is no word {word!r}", hint)
-    sys.stdout.write("\n".join(format_for_terminal(entry, width) for entry in found))
+        spelled = f"did you mean {', '.join(near)}?" if near else "agentproc explain lists all words"
+        raise UsageError(f"there is no word {word!r}", "\n".join(meanings) or spelled)
+    shown = [format_for_terminal(entry, width) for entry in found]
+    if meanings:
+        shown.append("".join(f"{word} {line}\n" for line in meanings))
+    sys.stdout.write("\n".join(shown))
     return 0
 
 

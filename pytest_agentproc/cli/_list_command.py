@@ -1,21 +1,24 @@
-"""Owns `agentproc list`: the bundled scenarios, chosen and grouped. Plays none and runs on any platform."""
+"""Owns `agentproc list`: the bundled scenarios, chosen and grouped, or the defects. Plays none, on any platform."""
 
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.corpus import list_corpus_files
 from pytest_agentproc.errors import UsageError, suggest_known_word
 from pytest_agentproc.scenario import find_key_uses, load_for_each_agent
-from pytest_agentproc.vocabulary import BUG_FAMILIES, RULES
+from pytest_agentproc.vocabulary import BUG_FAMILIES, RULES, list_remedies
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Mapping
 
+    from pytest_agentproc.defects import Defect
     from pytest_agentproc.scenario import Scenario
 
 
@@ -34,6 +37,7 @@ examples:
   agentproc list linger                     # those that have to do with a word
   agentproc list --rule C1 --dialect claude
   agentproc list --by rule                  # one heading for each rule
+  agentproc list --defects never sends cancel  # the defects that are like a report
   agentproc list --json | jq -r '.[].id'
 """
 
@@ -43,7 +47,11 @@ _ROW_FIELD_BY_GROUPING = {"rule": "rules", "family": "families", "dialect": "dia
 _SYNONYM_GROUPS = (
     ("partial", "half", "pieces", "chunk", "split", "flush", "delta"),
     ("zombie", "defunct", "unreaped", "reaped"),
-    ("orphan", "daemon", "double_fork", "launcher", "refork", "leftover", "leftovers"),
+    ("orphan", "daemon", "double_fork", "launcher", "refork", "leftover", "leftovers", "left", "detached", "setsid"),
+    ("docker", "container", "systemd", "daemon", "leaves its session", "own session", "away from"),
+    ("oom", "out of memory", "killed", "killed-from-outside"),
+    ("429", "rate_limit", "overloaded", "api_retry"),
+    ("ctrl-c", "ctrl+c", "sigint", "int", "interrupt", "cancelled"),
     ("timeout", "timed_out", "inactive", "overran", "stalled"),
     ("permission", "approval", "approve", "ask"),
     ("hang", "freeze", "stuck", "never exits", "never ends", "lingers", "holds", "silent"),
@@ -64,6 +72,13 @@ _SYNONYM_GROUPS = (
 """Words that people type for one thing: each finds what the others find, the words in front first."""
 _RANK_OF_NO_MATCH = 100
 
+_OWN_WORD_WEIGHT = 4
+_SHORTEST_STEM = 3
+_MOST_SHOWN = 12
+_STOP_WORDS = frozenset(
+    "a an and are as at be by for from has have in is it its no not of on or that the to was with".split()  # noqa: SIM905
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
@@ -72,6 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--family", help="only those of this kind of bug report, such as K01")
     parser.add_argument("--dialect", help="only those whose agent speaks it, such as claude or acp")
     parser.add_argument("--by", choices=_ROW_FIELD_BY_GROUPING, help="group them")
+    parser.add_argument("--defects", action="store_true", help="list the defects that are like the words, best first")
     parser.add_argument("--json", action="store_true", help="print a JSON array of objects")
 
 
@@ -81,6 +97,8 @@ def run_command(options: argparse.Namespace) -> int:
     Raises:
         UsageError: an option names what there is not.
     """
+    if options.defects:
+        return _list_defects(options)
     found = [
         (scenario, _rank_scenario(scenario, options.words))
         for file in list_corpus_files()
@@ -101,6 +119,24 @@ def run_command(options: argparse.Namespace) -> int:
     return 0 if rows else 1
 
 
+def _list_defects(options: argparse.Namespace) -> int:
+    from pytest_agentproc.defects import DEFECTS  # needs anyio, which an installation of the language alone lacks
+
+    unfit = [name for name in ("rule", "family", "dialect", "by") if getattr(options, name) is not None]
+    if unfit:
+        raise UsageError(f"--{unfit[0]} is about scenarios, and --defects lists none", f"leave --{unfit[0]} out")
+    found = _find_similar_defects(options.words) if options.words else [*DEFECTS.values()]
+    if options.json:
+        rows = [_make_defect_row(defect) for defect in found]
+        sys.stdout.write(f"{json.dumps(rows, indent=2, ensure_ascii=False)}\n")
+        return 0 if rows else 1
+    width = max((len(defect.name) for defect in found), default=0)
+    lines = [f"{defect.name:{width}}  {defect.breaks}  {defect.story}" for defect in found]
+    lines = lines or ["no defect has such words: `agentproc list --defects` shows them all"]
+    sys.stdout.writelines(f"{line}\n" for line in lines)
+    return 0 if found else 1
+
+
 def _rank_scenario(scenario: Scenario, words: list[str]) -> int:
     """Rank a scenario; the order is: the word in its id, a word of the same meaning in its id, either in its text."""
     if not words:
@@ -109,7 +145,7 @@ def _rank_scenario(scenario: Scenario, words: list[str]) -> int:
     text = " ".join((scenario.claim, *used)).lower()
     phrase = " ".join(words).lower()
     is_known = any({phrase, phrase.removesuffix("s")} & {*group} for group in _SYNONYM_GROUPS)
-    wanted = [phrase] if is_known else [word.lower() for word in words]
+    wanted = [phrase] if is_known else phrase.split()
     return max(_rank_scenario_by_word(word, scenario.id, text) for word in wanted)
 
 
@@ -176,3 +212,66 @@ def _make_group_titles(rows: list[dict[str, Any]], by: str) -> dict[str, str]:
 
 def _format_scenario_row(row: Mapping[str, Any], width: int) -> str:
     return f"{row['id']:{width}}  {row['claim']}"
+
+
+def _find_similar_defects(words: list[str]) -> list[Defect]:
+    """Give the defects that are most like a report, the best first.
+
+    A rare word counts more than a common one, and a word of the defect itself more than one of a scenario that catches
+    it. A word of another tool counts as what it means here.
+
+    Args:
+        words: the words of the report, such as `never sends cancel`.
+    """
+    from pytest_agentproc.defects import DEFECTS
+
+    own = {name: _count_stems(f"{name} {defect.story}") for name, defect in DEFECTS.items()}
+    about: dict[str, Counter[str]] = {name: Counter(stems) for name, stems in own.items()}
+    for file in list_corpus_files():
+        for scenario in load_for_each_agent(file)[:1]:
+            for name in scenario.catches.keys() & own.keys():
+                about[name] += _count_stems(f"{scenario.claim} {scenario.harm or ''}")
+    spread = Counter(stem for stems in about.values() for stem in stems)
+
+    def rate(name: str) -> float:
+        total = 0.0
+        for meant in wanted:
+            total += max(
+                (
+                    math.log(1 + len(own) / spread[stem]) * (_OWN_WORD_WEIGHT if stem in own[name] else 1) / rank
+                    for rank, stem in meant
+                    if stem in about[name]
+                ),
+                default=0.0,
+            )
+        return total
+
+    wanted = [_list_meanings(word) for word in re.findall(r"[\w-]+", " ".join(words).lower())]
+    rated = sorted(((rate(name), name) for name in own), key=lambda pair: (-pair[0], pair[1]))
+    best = rated[0][0]
+    return [DEFECTS[name] for rate_of_it, name in rated[:_MOST_SHOWN] if rate_of_it > best / 3 and best]
+
+
+def _list_meanings(word: str) -> list[tuple[int, str]]:
+    """Give the stems of a word, and of what it means here; its own ones rank first."""
+    meant = " ".join(list_remedies(word).values())
+    meant += " ".join(f" {other}" for group in _SYNONYM_GROUPS if word in group for other in group)
+    return [*((1, stem) for stem in _count_stems(word)), *((3, stem) for stem in _count_stems(meant))]
+
+
+def _count_stems(text: str) -> Counter[str]:
+    words = re.findall(r"[a-z]+", text.lower())
+    return Counter(_cut_to_stem(word) for word in words if word not in _STOP_WORDS)
+
+
+def _cut_to_stem(word: str) -> str:
+    """Give a word without its ending, so that `kills`, `killed` and `killing` are one."""
+    for ending in ("ing", "ed", "es", "s", "e"):
+        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
+            return word.removesuffix(ending)
+    return word
+
+
+def _make_defect_row(defect: Defect) -> dict[str, Any]:
+    """Give a defect as an object of JSON."""
+    return {"name": defect.name, "rule": defect.breaks, "story": defect.story, "harmless": defect.harmless}

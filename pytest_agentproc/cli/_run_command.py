@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from contextlib import nullcontext, redirect_stdout
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_agentproc.cli._scenarios import load_scenario
+from pytest_agentproc.cli._scenarios import load_scenario, report_wrong_file_name
 from pytest_agentproc.cli._supervisors import (
     add_run_options,
     add_supervisor_options,
@@ -16,7 +17,8 @@ from pytest_agentproc.cli._supervisors import (
     parse_time_scale,
 )
 from pytest_agentproc.clock import require_backend
-from pytest_agentproc.errors import AdapterError, UsageError
+from pytest_agentproc.defects import DEFECTS, Defect
+from pytest_agentproc.errors import AdapterError, KitError, ScenarioError, UsageError
 from pytest_agentproc.harness import (
     NotForRealTime,
     ScenarioRunner,
@@ -34,14 +36,16 @@ from pytest_agentproc.verdict import (
     confirm_red_judgement,
     describe_findings,
     describe_unstated_limits,
+    judge_all_expectations,
     judge_play,
 )
+from pytest_agentproc.vocabulary import LEVELS
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    from pytest_agentproc.harness import PlayResult
+    from pytest_agentproc.plays import PlayResult
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import Subject
 
@@ -60,10 +64,13 @@ examples:
   agentproc run hang.scenario.yaml --subject my_package.supervising:run_agent
   agentproc run lingers-and-ignores-term --command 'my-supervisor --timeout {inactivity_timeout} -- {agent}'
   agentproc run lingers-and-ignores-term --defect timeout-is-duration # a supervisor that is wrong on purpose
+  agentproc run hang.scenario.yaml --all-defects                      # which defects the scenario catches
 """
 
 _MAX_PLAY_ATTEMPTS = 3
 _LINE_WIDTH = 100
+MAX_SECONDS = 8.0
+"""Of the machine, for all plays of a table; the play that passes it is the last one."""
 
 
 class _RunSettings(NamedTuple):
@@ -90,6 +97,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("scenario", metavar="SCENARIO", help="a scenario file, or the id of a bundled one")
     add_supervisor_options(parser)
+    parser.add_argument(
+        "--all-defects", action="store_true", help="print which defects the scenario catches, on which check; in memory"
+    )
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object, and no timeline")
     add_run_options(parser)
 
@@ -103,6 +113,9 @@ def run_command(options: argparse.Namespace) -> int:
         KitError: the kit failed.
     """
     scenario, scale = load_scenario(options.scenario), parse_time_scale(options.scale)
+    report_wrong_file_name("run", scenario.path)
+    if options.all_defects:
+        return _print_caught_defects(options, scenario)
     redirection = (
         redirect_stdout(sys.stderr) if options.json else nullcontext()
     )  # what it prints is no part of the object
@@ -130,6 +143,27 @@ def run_command(options: argparse.Namespace) -> int:
     if judgement.verdict is Verdict.KIT_ERROR or (judgement.verdict is Verdict.UNDECIDED and not record):
         return 3
     return 0 if judgement.verdict is Verdict.PASSED else 1
+
+
+def _print_caught_defects(options: argparse.Namespace, scenario: Scenario) -> int:
+    for name in ("subject", "command", "defect", "clock"):
+        if getattr(options, name) is not None:
+            raise UsageError(
+                f"--all-defects plays the reference supervisor with each defect, so --{name} has no effect",
+                f"leave --{name} out",
+            )
+    try:
+        table = play_all_defects(scenario)
+    except NotApplicable as limit:
+        raise UsageError(f"--all-defects: {limit.reason('model')}", "play one defect: --defect NAME") from limit
+    if options.json:
+        rows = [{"defect": caught.defect.name, "level": caught.level, "key": caught.key} for caught in table.caught]
+        _print_line_now(json.dumps(rows))
+    else:
+        _print_line_now(f"{scenario.path}: {scenario.claim}\n")
+        for line in format_defect_table(table):
+            _print_line_now(line)
+    return 0 if table.caught else 1
 
 
 def _choose_clock(subject: Subject, clock: str | None) -> str:
@@ -192,7 +226,7 @@ def _play_until_judged(way: _RunSettings, runner: ScenarioRunner, live: _LinePri
         if judgement.is_red and played.was_starved:
             way.say("\nthe machine was too slow for that: once more\n")
             continue
-        if judgement.is_red and played.is_virtual and not isinstance(way.subject, ReferenceSupervisor):
+        if judgement.is_red and played.is_virtual:
             runner.new_record = Record
             judgement = confirm_red_judgement(judgement, partial(way.play, runner))
         if reason := played.record.header.get("out_of_reach"):
@@ -211,3 +245,89 @@ def _play_until_judged(way: _RunSettings, runner: ScenarioRunner, live: _LinePri
 def _print_line_now(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
+
+
+class CaughtDefect(NamedTuple):
+    """A defect, and the first check that it fails."""
+
+    defect: Defect
+    level: str
+    key: str
+
+
+class DefectTable(NamedTuple):
+    """Which defects a scenario catches.
+
+    Args:
+        caught: those that it catches, the harmful ones first.
+        passed: the names of those that it passes with.
+        unplayed: the names of those for which the time was too short.
+        reference: the keys that fail without a defect.
+    """
+
+    caught: list[CaughtDefect]
+    passed: list[str]
+    unplayed: list[str]
+    reference: list[str]
+
+
+def play_all_defects(scenario: Scenario, clock: Callable[[], float] = perf_counter) -> DefectTable:
+    """Play a scenario with each defect in the model; a defect that changes nothing of its kind is left out.
+
+    Args:
+        scenario: it.
+        clock: seconds of the machine.
+
+    Raises:
+        NotApplicable: virtual time cannot play it.
+        ScenarioError: the script has no end, and nothing ends it.
+    """
+    right = ReferenceSupervisor()
+    reference = {key for key, _ in _list_failed_checks(scenario, right)}
+    table = DefectTable([], [], [], sorted(reference))
+    end = clock() + MAX_SECONDS
+    for defect in DEFECTS.values():
+        subject = ReferenceSupervisor(defect.name, defect.deciders, defect.session_deciders)
+        kind = "session_deciders" if scenario.is_session else "deciders"
+        if getattr(subject, kind) == getattr(right, kind):
+            continue  # it breaks the other kind
+        if clock() >= end:
+            table.unplayed.append(defect.name)
+            continue
+        failed = [check for check in _list_failed_checks(scenario, subject) if check[0] not in reference]
+        if failed:
+            key, level = min(failed, key=lambda check: LEVELS.index(check[1]))
+            table.caught.append(CaughtDefect(defect, level, key))
+        else:
+            table.passed.append(defect.name)
+    table.caught.sort(key=lambda caught: LEVELS.index(caught.level))
+    return table
+
+
+def _list_failed_checks(scenario: Scenario, subject: ReferenceSupervisor) -> list[tuple[str, str]]:
+    """Give the key and level of each check that fails; a play that breaks fails none."""
+    try:
+        rows = judge_all_expectations(run_in_model(scenario, subject))
+    except (KitError, ScenarioError):
+        if subject.name == "reference":
+            raise
+        return []
+    return [(row.key, row.level) for row in rows if row.verdict is Verdict.FAILED]
+
+
+def format_defect_table(table: DefectTable) -> Iterable[str]:
+    """Write a table of caught defects, and how many the scenario passes with."""
+    if table.reference:
+        yield f"the reference supervisor itself fails: {', '.join(table.reference)}; these keys are left out"
+        yield ""
+    rows = [("level", "defect", "first check that fails", "what it does")]
+    rows += [(caught.level, caught.defect.name, caught.key, caught.defect.story) for caught in table.caught]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    for row in rows if table.caught else []:
+        yield "  ".join([*(f"{cell:{width}}" for cell, width in zip(row, widths, strict=False)), row[3]])
+    yield "" if table.caught else "the scenario catches no defect"
+    played = len(table.caught) + len(table.passed)
+    other = len(DEFECTS) - played - len(table.unplayed)
+    yield f"{len(table.caught)} of {played} defects are caught; {other} more cannot matter here"
+    if table.unplayed:
+        yield f"{len(table.unplayed)} were not played, as {MAX_SECONDS:g} s were over: {', '.join(table.unplayed)}"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.corpus import SCENARIO_FILE_SUFFIX, index_corpus_files, split_agent
+from pytest_agentproc.corpus import SCENARIO_FILE_SUFFIX, describe_wrong_file_name, index_corpus_files, split_agent
 from pytest_agentproc.errors import UsageError, suggest_known_word
 from pytest_agentproc.scenario import load
 
@@ -20,7 +21,14 @@ UNKNOWN_WORD_HINT = "dialects and steps that a conftest.py or a plugin adds are 
 
 def is_unknown_word_problem(problem: ScenarioProblem) -> bool:
     """Say whether a problem may be a word that another package adds, and not a typing mistake."""
-    return problem.message.startswith(("unknown dialect", "unknown step")) and "did you mean" not in problem.message
+    return problem.message.startswith(("unknown dialect", "unknown step")) and '": known ' in problem.message
+
+
+def report_wrong_file_name(command: str, path: str) -> None:
+    """Say on stderr that pytest does not collect a file that this command takes, because of its name."""
+    hint = describe_wrong_file_name(path)
+    if hint:
+        sys.stderr.write(f"agentproc {command}: {path}: {hint}\n")
 
 
 def load_scenario(word: str) -> Scenario:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.cli._calls import write_output_file
-from pytest_agentproc.scenario import SCHEMA_MODELINE_FORMAT, build_schema
+from pytest_agentproc.scenario import SCHEMA_MODELINE_FORMAT, format_schema
 
 if TYPE_CHECKING:
     import argparse
@@ -38,7 +37,7 @@ def run_command(options: argparse.Namespace) -> int:
     Raises:
         UsageError: it cannot be written.
     """
-    text = json.dumps(build_schema(), indent=1, ensure_ascii=False) + "\n"
+    text = format_schema()
     if options.out is None:
         sys.stdout.write(text)
         return 0

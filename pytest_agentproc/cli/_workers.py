@@ -6,7 +6,6 @@ started it, however that ends, because the kernel kills it then.
 
 from __future__ import annotations
 
-import locale
 import os
 import signal
 import subprocess
@@ -15,10 +14,11 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.spawn import get_command_line
 from threading import Lock
-from time import monotonic
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.cli._calls import get_output_encoding
 from pytest_agentproc.errors import KitError
+from pytest_agentproc.originals import Popen, monotonic
 from pytest_agentproc.tree import die_with_parent
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class _WorkerProcesses:
         place = [str(os.getpid()), str(len(sys.path)), *sys.path]
         self._command = [sys.executable, *flags, "-c", _WORKER_PYTHON_CODE, *place, *words]
         self._lock = Lock()
-        self._running: set[subprocess.Popen[bytes]] = set()
+        self._running: set[Popen[bytes]] = set()
         self._is_over = False
 
     def run(self, scenario: str) -> tuple[int, str]:
@@ -81,13 +81,13 @@ class _WorkerProcesses:
             with self._lock:  # a process that starts while the others are interrupted would be missed
                 if self._is_over:
                     return _INTERRUPTED_EXIT_CODE, ""
-                process = subprocess.Popen([*self._command, scenario], stdin=subprocess.DEVNULL, stdout=output)
+                process = Popen([*self._command, scenario], stdin=subprocess.DEVNULL, stdout=output)
                 self._running.add(process)
             code = process.wait()
             with self._lock:
                 self._running.discard(process)
             printed = os.pread(output.fileno(), os.fstat(output.fileno()).st_size, 0)
-        return code, printed.decode(locale.getpreferredencoding(do_setlocale=False))
+        return code, printed.decode(get_output_encoding(), "backslashreplace")
 
     def interrupt_all_workers(self) -> None:
         """Interrupt the processes that run, start no more, and kill those that ignore that."""

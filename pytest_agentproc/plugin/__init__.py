@@ -11,25 +11,28 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+import pytest_agentproc.plugin._rewriting  # noqa: F401  # first: what is imported from here on is not rewritten
 from pytest_agentproc.plugin._fixtures import *  # noqa: F403  # every fixture: its list of public names is the one list
 from pytest_agentproc.plugin._hooks import (
     pytest_addhooks,
+    pytest_cmdline_main,
     pytest_collect_file,
+    pytest_collection,
+    pytest_collection_finish,
+    pytest_collection_modifyitems,
     pytest_configure,
     pytest_enter_pdb,
+    pytest_generate_tests,
     pytest_load_initial_conftests,
-)
-from pytest_agentproc.plugin._marked_tests import agent_scenario, pytest_generate_tests, pytest_pyfunc_call
-from pytest_agentproc.plugin._options import pytest_addoption
-from pytest_agentproc.plugin._preload_run import pytest_cmdline_main, pytest_xdist_setupnodes
-from pytest_agentproc.plugin._virtual_time import pytest_collection_finish
-from pytest_agentproc.plugin.reports._progress import (
+    pytest_pyfunc_call,
     pytest_report_collectionfinish,
-    pytest_report_teststatus,
-    pytest_sessionfinish,
+    pytest_runtest_makereport,
+    pytest_runtestloop,
     pytest_sessionstart,
+    pytest_xdist_node_collection_finished,
+    pytest_xdist_setupnodes,
 )
-from pytest_agentproc.plugin.reports._tracebacks import pytest_runtest_makereport
+from pytest_agentproc.plugin._options import pytest_addoption
 
 if TYPE_CHECKING:
     from pytest_agentproc.clock import VirtualClock
@@ -53,22 +56,23 @@ __all__ = [
     "Sessions",
     "StartedTurn",
     "VirtualClock",
-    "agent_scenario",
     "pytest_addhooks",
     "pytest_addoption",
     "pytest_cmdline_main",
     "pytest_collect_file",
+    "pytest_collection",
     "pytest_collection_finish",
+    "pytest_collection_modifyitems",
     "pytest_configure",
     "pytest_enter_pdb",
     "pytest_generate_tests",
     "pytest_load_initial_conftests",
     "pytest_pyfunc_call",
     "pytest_report_collectionfinish",
-    "pytest_report_teststatus",
     "pytest_runtest_makereport",
-    "pytest_sessionfinish",
+    "pytest_runtestloop",
     "pytest_sessionstart",
+    "pytest_xdist_node_collection_finished",
     "pytest_xdist_setupnodes",
 ]
 

@@ -17,13 +17,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.errors import UsageError, join_lines, suggest_known_word
+from pytest_agentproc.foreign import format_foreign_value, is_exit_of_pytest, is_real_instance
 from pytest_agentproc.plugin._options import find_option_source, get_option
+from pytest_agentproc.plugin._preload_run import END_OF_PLAYS_STASH_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from pytest_agentproc.defects import Defect
-    from pytest_agentproc.harness import PlayResult, ScenarioRunner
+    from pytest_agentproc.harness import ScenarioRunner
+    from pytest_agentproc.plays import PlayResult
     from pytest_agentproc.scenario import Scenario, ScenarioLanguage
     from pytest_agentproc.vocabulary import Subject
 
@@ -115,16 +118,19 @@ def _call_hook_of_plugins(config: pytest.Config, hook: str, kind: type) -> Itera
         try:
             answers = manager.subset_hook_caller(hook, others)(config=config)
             things = [thing for answer in answers for thing in (answer if hasattr(answer, "__iter__") else [answer])]
-        except UsageError as error:
-            raise pytest.UsageError(_format_hook_error(hook, origin, error)) from None
         except Exception as error:  # it is theirs, whatever it is
-            problem = UsageError(f"it raised {type(error).__name__}: {error}", "mend that first")
-            raise pytest.UsageError(_format_hook_error(hook, origin, problem)) from error
+            if is_exit_of_pytest(error):
+                raise
+            from pytest_agentproc.subjects import describe_raised
+
+            raise pytest.UsageError(f"{hook} of {origin}: {describe_raised(error)}") from error
         for thing in things:
-            if not isinstance(thing, kind):
+            if not is_real_instance(thing, kind):
                 wanted = f"{kind.__module__.rpartition('.')[0]}.{kind.__name__}"
                 raise pytest.UsageError(
-                    _format_hook_error(hook, origin, UsageError(f"it gave {thing!r}", f"give {wanted} objects"))
+                    _format_hook_error(
+                        hook, origin, UsageError(f"it gave {format_foreign_value(thing)}", f"give {wanted} objects")
+                    )
                 )
             yield origin, thing
 
@@ -229,9 +235,11 @@ def _collect_contributed_subjects(config: pytest.Config) -> dict[str, Subject]:
     try:
         given = [list(_convert_to_list(some)) for some in config.hook.pytest_agentproc_subjects(config=config)]
     except Exception as error:  # it is theirs, whatever it is
+        if is_exit_of_pytest(error):
+            raise
         from pytest_agentproc.subjects import describe_raised
 
-        raise pytest.UsageError(f"{_SUBJECTS_HOOK_NAME} {describe_raised(error)}") from error
+        raise pytest.UsageError(f"{_SUBJECTS_HOOK_NAME}: {describe_raised(error)}") from error
     subjects = [_convert_to_subject(subject, _SUBJECTS_HOOK_NAME) for some in given for subject in some]
     _require_different_names(subjects, _SUBJECTS_HOOK_NAME)
     return {subject.name: subject for subject in subjects}
@@ -327,6 +335,7 @@ def get_runner(config: pytest.Config) -> ScenarioRunner:
         runner = config.stash[_RUNNER_STASH_KEY] = ScenarioRunner(
             commands=[addition.dialect.command for addition in added]
         )
+        config.stash[END_OF_PLAYS_STASH_KEY] = runner.end_play_process
         config.add_cleanup(runner.close)  # and with it every fake that may be left
     return runner
 

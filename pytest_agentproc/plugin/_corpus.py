@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.corpus import PACKAGE_FOLDER, SCENARIO_FILE_SUFFIX, find_corpus_folder
-from pytest_agentproc.plugin._items import ScenarioFile
 from pytest_agentproc.plugin._options import CORPUS_NODE_ID_PREFIX, parse_corpus_node_id
 
 if TYPE_CHECKING:
@@ -67,8 +65,10 @@ def _read_node_ids(folder: Path, named: list[str]) -> dict[Path, set[str]]:
         file = folder / path
         files = sorted(file.rglob(f"*{SCENARIO_FILE_SUFFIX}")) if file.is_dir() else [file]
         if not all(file.is_file() for file in files):
+            from difflib import get_close_matches
+
             known = [path.relative_to(folder).as_posix() for path in folder.rglob(f"*{SCENARIO_FILE_SUFFIX}")]
-            near = difflib.get_close_matches(path, known, 1)
+            near = get_close_matches(path, known, 1)
             hint = f"did you mean {CORPUS_NODE_ID_PREFIX}/{near[0]}?" if near else "agentproc list shows them all"
             raise pytest.UsageError(f"{CORPUS_NODE_ID_PREFIX}/{path}: no bundled scenario has this name: {hint}")
         for file in files:
@@ -114,6 +114,8 @@ class BundledCollector(pytest.Collector):
 
     def collect(self) -> Iterator[ScenarioItem]:
         """Give the tests of all scenarios, or those that node ids name."""
+        from pytest_agentproc.plugin._items import ScenarioFile
+
         is_foreign = _is_outside_project(self.path, self.config)
         for path, names in self._wanted_files.items():
             place = path.relative_to(self.path).as_posix()

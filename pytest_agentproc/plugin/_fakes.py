@@ -7,23 +7,29 @@ which would be in the way of code that forks.
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import re
-import time
 from collections.abc import Mapping
 from contextlib import nullcontext
 from functools import cache
-from shutil import which
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
 from pytest_agentproc import machine
 from pytest_agentproc.clock import SystemClock
-from pytest_agentproc.errors import UsageError
-from pytest_agentproc.harness import COMMAND_BY_DIALECT, MultiScriptFake, RealTimeLifetime, ScenarioRunner
+from pytest_agentproc.errors import ScenarioError, UsageError
+from pytest_agentproc.harness import (
+    COMMAND_BY_DIALECT,
+    MultiScriptFake,
+    RealTimeLifetime,
+    ScenarioRunner,
+    list_fake_paths,
+)
+from pytest_agentproc.originals import monotonic_ns
 from pytest_agentproc.plugin._contributions import get_runner
+from pytest_agentproc.plugin._failure_notes import add_failure_notes
+from pytest_agentproc.plugin._interruption import judge_unless_interrupted
 from pytest_agentproc.plugin._scripts import find_caller_place, find_test_place, load_given_scenario
 from pytest_agentproc.plugin.reports._timelines import add_run_to_timeline
 from pytest_agentproc.verdict import explain_leaks
@@ -45,7 +51,7 @@ WAIT_NOTICE_DELAY_SECONDS = 2.0
 """Real seconds without any event after which such a fake says that it waits."""
 
 _UNLIMITED_WAIT_REMEDY = (
-    "give the code that waits for it a limit (timeout=10), or run that code in virtual time (virtual_clock.run)"
+    "give the code that waits for it a limit (timeout=10), or put the test in virtual time: @pytest.mark.virtual_time"
 )
 _REAL_STDOUT_STASH_KEY: pytest.StashKey[int] = pytest.StashKey()
 
@@ -89,7 +95,7 @@ def explain_expired_lifetimes(fake: FakeAgent, scenario: Scenario) -> list[str]:
     life = "24 h of virtual time" if machine.is_virtual() else f"{FAKE_LIFETIME_SECONDS:g} s of real time"
     lines, after = scenario.text.splitlines(), f"was ended after {life}"
     return [
-        f"{scenario.path}:{line}: {name} {after}: {lines[line - 1].strip()}\n{_UNLIMITED_WAIT_REMEDY}"
+        f"{scenario.path}:{line}: {name} {after}: {''.join(lines[line - 1 : line]).strip()}\n{_UNLIMITED_WAIT_REMEDY}"
         for name, line in fake.outside.expired
     ]
 
@@ -126,9 +132,17 @@ class Fakes:
             raise UsageError(f"scale is {scale}, but must be more than 0", "scale=60 plays a minute in a second")
         return self.make_fake(self.load_script(script), scale=scale)
 
-    def load_script(self, script: Any, agent: str = '"raw"') -> Scenario:
+    def on_path(self, *_names: Any, **_scripts: Any) -> NoReturn:
+        """Refuse what the fixture of the similar name does.
+
+        Raises:
+            UsageError: always.
+        """
+        raise UsageError("fake_agent makes one fake, without a name on PATH", "write fake_agents.on_path(...)")
+
+    def load_script(self, script: Any, agent: str = "raw", argument: tuple[str, ...] = ("script",)) -> Scenario:
         """Load a script of the test; see `load_given_scenario`."""
-        return load_given_scenario(script, find_test_place(self._request), agent)
+        return load_given_scenario(script, find_test_place(self._request), agent, argument)
 
     def make_fake(self, scenario: Scenario, *, scale: float = 1, **options: Any) -> FakeAgent:
         """Make the fake of a scenario; see `ScenarioRunner.make_fake` for the other options."""
@@ -145,20 +159,23 @@ class Fakes:
         add_run_to_timeline(self._request.node, fake, scenario)
         return fake
 
-    def make_refusal_folder(self, missing: Collection[str]) -> str:
-        """See `ScenarioRunner.make_refusal_folder`."""
-        return get_runner(self._request.config).make_refusal_folder(missing)
+    def hide_agents(self, path: str, more: Collection[str]) -> str:
+        """See `ScenarioRunner.hide_agents`."""
+        return get_runner(self._request.config).hide_agents(path, more)
 
     def finish(self) -> None:
         """Give each record to the hook `pytest_agentproc_record`, and fail the test for each fake that is still alive.
 
         Raises:
             KitError: a fake itself failed, which says nothing of the code under test.
-            ScenarioError: its script has no end.
+            pytest.fail.Exception: a fake is still alive, or its script is wrong.
         """
         node = self._request.node
         see = node.ihook.pytest_agentproc_record
-        text = end_and_explain_survivors(self._made, lambda record: see(nodeid=node.nodeid, record=record))
+        try:
+            text = end_and_explain_survivors(self._made, lambda record: see(nodeid=node.nodeid, record=record))
+        except ScenarioError as error:
+            text = str(error)
         if text:
             pytest.fail(text, pytrace=False)
 
@@ -168,7 +185,7 @@ def end_and_explain_survivors(fakes: Sequence[tuple[FakeAgent, Scenario]], see: 
 
     Raises:
         KitError: a fake itself failed, which says nothing of the code under test.
-        ScenarioError: its script has no end.
+        ScenarioError: its script has no end, or cannot answer the arguments of a start.
     """
     texts = []
     for fake, scenario in fakes:
@@ -179,7 +196,7 @@ def end_and_explain_survivors(fakes: Sequence[tuple[FakeAgent, Scenario]], see: 
             texts.append(explain_leaks(scenario, record))
     for fake, scenario in fakes:
         if (fault := fake.first_fault) is not None:
-            raise fault.make_error(str(scenario.path))
+            raise fault.make_error(scenario)
     return "\n\n".join(filter(None, texts))
 
 
@@ -209,12 +226,12 @@ class FakeAgents:
         self._fakes: Fakes | _OwnClockFakes | None = None
         self._agents: dict[str, FakeAgent | MultiScriptFake] = {}
         self._path: str | None = None
-        self._keeps_path = False
+        self._keeps_path = True
 
     def __enter__(self) -> FakeAgents:  # noqa: PYI034  # nobody derives from it
         if self._fakes is not None:
             raise UsageError("these fakes live in a block already", "write FakeAgents() again for a block inside it")
-        self._path, self._agents, self._keeps_path = os.environ.get("PATH"), {}, False
+        self._path, self._agents, self._keeps_path = os.environ.get("PATH"), {}, True
         self._fakes = self._given or _OwnClockFakes()
         return self
 
@@ -222,6 +239,8 @@ class FakeAgents:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         __tracebackhide__ = True
+        if error is not None:
+            add_failure_notes(error)
         if self._path is None:
             os.environ.pop("PATH", None)
         else:
@@ -229,6 +248,14 @@ class FakeAgents:
         fakes, self._fakes = self._fakes, None
         if isinstance(fakes, _OwnClockFakes):
             fakes.finish(error)
+
+    def __call__(self, *_script: Any, **_options: Any) -> NoReturn:
+        """Refuse what the fixture of the similar name does.
+
+        Raises:
+            UsageError: always.
+        """
+        raise UsageError("fake_agents puts fakes on PATH, by their names", "write fake_agent(...) for a fake by itself")
 
     def __getitem__(self, name: str) -> FakeAgent | MultiScriptFake:
         """Give a fake by its name: its `starts`, and `assert_called_once_with(...)` and the like."""
@@ -241,8 +268,11 @@ class FakeAgents:
         """The clock that these fakes obey: `fake_agents.virtual_clock.run(...)`."""
         return self._require_entered_block().virtual_clock
 
-    def on_path(self, *names: str, keep_path: bool = False, **scripts: Any) -> FakeAgents:
-        """Put fakes on the PATH of this process, and leave nothing else there.
+    def on_path(self, *names: str, keep_path: bool = True, **scripts: Any) -> FakeAgents:
+        """Put fakes first on the PATH of this process, and hide all other agent CLIs that it leads to.
+
+        So your code finds git and sh, and never starts a real agent by accident. Known agent CLIs are hidden: claude,
+        codex, gemini and others, and each name that has a fake. A real agent with another name is not hidden.
 
         `on_path("claude")` is a claude that answers `done`. `on_path(claude="- answer: hi", codex="hang.yaml")` gives
         each its script, in any form that `fake_agent` takes. claude, codex, gemini and pi speak their own dialects. Any
@@ -254,8 +284,7 @@ class FakeAgents:
 
         Args:
             names: fakes with the default script.
-            keep_path: keep the real PATH after the fakes. Names of agent CLIs that are not faked lead to a program that
-                refuses, so no real one is started.
+            keep_path: False: nothing but the fakes is on PATH, until the block ends.
             scripts: what other fakes play, by name. A name that is there already is replaced.
 
         Raises:
@@ -267,24 +296,16 @@ class FakeAgents:
             if not _COMMAND_NAME_PATTERN.fullmatch(name):
                 raise UsageError(f"{name!r} cannot be the name of a program", "write the name alone, such as claude")
             self._agents[name] = _make_named_fake(fakes, name, script)
-        self._keeps_path = self._keeps_path or keep_path
+        self._keeps_path = self._keeps_path and keep_path
         folders = [os.path.dirname(agent.path) for agent in self._agents.values()]  # noqa: PTH120  # a str is wanted
         if self._keeps_path:
-            folders += [fakes.make_refusal_folder(self._list_missing_fakes()), self._path or os.defpath]
+            # A test may have changed PATH since the block began. Fakes of a block around this one stay.
+            name_by_folder = dict(os.path.split(path) for path in list_fake_paths())
+            words = os.environ.get("PATH", os.defpath).split(os.pathsep)
+            words = [word for word in words if name_by_folder.get(word) not in self._agents]
+            folders += [word if word in name_by_folder else fakes.hide_agents(word, self._agents) for word in words]
         os.environ["PATH"] = os.pathsep.join(folders) or os.devnull
         return self
-
-    def _list_missing_fakes(self) -> list[str]:
-        """List the fakes that must not be found.
-
-        Raises:
-            UsageError: the real PATH has such a program.
-        """
-        missing = [name for name, agent in self._agents.items() if not os.path.lexists(agent.path)]
-        for name in missing:
-            if (real := which(name, path=self._path)) is not None:
-                raise UsageError(f"{name} is to be missing, but the real PATH has {real}", "leave keep_path=True away")
-        return missing
 
     def _require_entered_block(self) -> Fakes | _OwnClockFakes:
         if self._fakes is None:
@@ -306,14 +327,14 @@ class _OwnClockFakes:
     def __init__(self) -> None:
         self._runner = _get_shared_runner()
         self.virtual_clock = self._runner.virtual_clock()
-        self.make_refusal_folder = self._runner.make_refusal_folder
+        self.hide_agents = self._runner.hide_agents
         began = machine.read_virtual_start()
-        self._real = SystemClock(1, time.monotonic_ns() if began is None else began)
+        self._real = SystemClock(1, monotonic_ns() if began is None else began)
         self._made: list[tuple[FakeAgent, Scenario]] = []
 
-    def load_script(self, script: Any, agent: str) -> Scenario:
-        """Load a script."""
-        return load_given_scenario(script, find_caller_place(), agent)
+    def load_script(self, script: Any, agent: str, argument: tuple[str, ...]) -> Scenario:
+        """Load a script; see `load_given_scenario`."""
+        return load_given_scenario(script, find_caller_place(), agent, argument)
 
     def make_fake(self, scenario: Scenario, **options: Any) -> FakeAgent:
         """Make a fake; see `ScenarioRunner.make_fake` for the options."""
@@ -334,23 +355,26 @@ class _OwnClockFakes:
             AssertionError: a fake is still alive.
         """
         __tracebackhide__ = True
-        try:
-            text = end_and_explain_survivors(self._made, lambda _: None)
-        finally:
-            self.virtual_clock.close()
-        if text and error is None:
-            raise AssertionError(text)
+        with judge_unless_interrupted():
+            try:
+                text = end_and_explain_survivors(self._made, lambda _: None)
+            finally:
+                self.virtual_clock.close()
+            if text and error is None:
+                raise AssertionError(text)
 
 
 def _make_named_fake(fakes: Fakes | _OwnClockFakes, name: str, script: Any) -> FakeAgent | MultiScriptFake:
-    agent = json.dumps(_DIALECT_BY_COMMAND.get(name, "raw"))
+    agent = _DIALECT_BY_COMMAND.get(name, "raw")
     if not isinstance(script, Mapping) or _KEYS_OF_WHOLE_SCENARIO & script.keys():
-        return fakes.make_fake(fakes.load_script(script, agent), name=name, command=name)
+        return fakes.make_fake(fakes.load_script(script, agent, (name,)), name=name, command=name)
     others: list[FakeAgent] = []
     instead: list[tuple[tuple[str, ...], str]] = []
     for pattern, part in script.items():
+        if not isinstance(pattern, str):
+            raise UsageError(f"{name} has a script for {pattern!r}", 'arguments are text, such as "--resume *"')
         if pattern:
-            scenario = fakes.load_script(part, agent)
+            scenario = fakes.load_script(part, agent, (name, pattern))
             if scenario.cannot_spawn is not None:
                 raise UsageError(
                     f"{name} cannot be {scenario.cannot_spawn} for the arguments {pattern!r} alone",
@@ -359,7 +383,7 @@ def _make_named_fake(fakes: Fakes | _OwnClockFakes, name: str, script: Any) -> F
             other = fakes.make_fake(scenario, name=f"{name} {pattern}", command=name, is_for_arguments=True)
             others.append(other)
             instead.append((tuple(pattern.replace("=", " ").split()), other.path))
-    rest = fakes.load_script(script.get("", _make_refusing_script(script)), agent)
+    rest = fakes.load_script(script.get("", _make_refusing_script(script)), agent, (name, ""))
     return MultiScriptFake(fakes.make_fake(rest, name=name, command=name, instead=instead), others)
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_agentproc.plugin._options import get_option
-from pytest_agentproc.plugin._virtual_time import move_clock_fixture_first, move_fixture_first, open_virtual_clock
+from pytest_agentproc.plugin._interruption import ended_at_teardown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,18 +15,18 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock import VirtualClock
     from pytest_agentproc.plugin._fakes import FakeAgents, Fakes
     from pytest_agentproc.plugin._process_tree import ProcessTree
-    from pytest_agentproc.plugin._run_fixture import Runner
+    from pytest_agentproc.plugin._run_fixture import AgentRun, Runner
     from pytest_agentproc.plugin._session_fixture import Sessions
     from pytest_agentproc.plugin.reports._timelines import AgentTimeline
 
 __all__ = [
     "agent_run",
+    "agent_scenario",
     "agent_session",
     "agent_timeline",
     "fake_agent",
     "fake_agents",
     "process_tree",
-    "pytest_collection_modifyitems",
     "virtual_clock",
 ]
 
@@ -46,33 +45,12 @@ def virtual_clock(request: pytest.FixtureRequest) -> Iterator[VirtualClock]:
     program that is no fake, such as an MCP server, is allowed by `@pytest.mark.virtual_time(allow=["node"])` or
     `virtual_clock.allow("node")`, which says what that means.
     """
-    with open_virtual_clock(request) as clock:
+    from pytest_agentproc.plugin._virtual_time import open_virtual_clock
+
+    parts = ExitStack()
+    clock = parts.enter_context(open_virtual_clock(request))
+    with ended_at_teardown(parts.close):
         yield clock
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item], config: pytest.Config) -> None:
-    """Give virtual time and the process tree to tests that carry their markers.
-
-    Raises:
-        pytest.UsageError: the process tree of every test is to be watched, and /proc does not show it.
-    """
-    watches_all = get_option(config, "process_tree")
-    if watches_all and sys.platform == "linux":
-        from pytest_agentproc.errors import UsageError
-        from pytest_agentproc.tree import require_own_proc
-
-        try:
-            require_own_proc()
-        except UsageError as error:
-            raise pytest.UsageError(str(error)) from None
-    for item in items:
-        names = getattr(item, "fixturenames", None)
-        if names is None:
-            continue
-        move_clock_fixture_first(item, names)
-        if watches_all or "process_tree" in names or item.get_closest_marker("process_tree"):
-            # It ends after the other fixtures of the test, and so sees their processes end.
-            item.fixturenames = move_fixture_first(item, names, "process_tree")  # type: ignore[attr-defined]
 
 
 @pytest.fixture
@@ -82,32 +60,35 @@ def fake_agent(request: pytest.FixtureRequest, virtual_clock: VirtualClock) -> I
     `fake_agent(script)` takes the text of a scenario, its list of steps (`- say: hello`, or `[{"say": "hello"}]`), the
     path of a scenario file (relative to the test's), a bundled id (`silent-past-the-limit`), or a mapping of scenario
     keys. It gives `.argv`, the command to start, `.path`, its executable, and `.env`, an environment whose PATH leads
-    to it alone; and `.starts`, each start so far with `argv`, `env`, `cwd`, `stdin`, `signals` and their times. If a
-    fake or a descendant of a fake is alive when the test ends, the test fails.
+    to it alone; and `.starts`, each start so far with `argv`, `env`, `cwd`, `stdin`, `signals` and their times.
+    `.starts[0].process` is its `psutil.Process` while it lives. If a fake or a descendant of a fake is alive when the
+    test ends, the test fails.
 
     A start inside `virtual_clock.run` is in virtual time. Every other start is in real time: durations are as written,
     or divided by `scale` (`fake_agent(script, scale=60)`), and after 60 s of real time the fake is ended and the test
-    fails. If it waits for something that does not come, pytest's output says so after 2 s.
+    fails. If it waits for something that does not come, pytest's output says so after 2 s, and so does the failure.
     """
     from pytest_agentproc.plugin._fakes import Fakes
 
     fakes = Fakes(request, virtual_clock)
-    yield fakes
-    fakes.finish()
+    with ended_at_teardown(fakes.finish):
+        yield fakes
 
 
 @pytest.fixture
 def fake_agents(fake_agent: Fakes) -> Iterator[FakeAgents]:
     """Put several fake agents by name on PATH, for code that finds its agents there.
 
-    `fake_agents.on_path("claude", codex="- answer: hi")` leaves exactly these on PATH until the test ends; with
-    `keep_path=True` the real PATH follows. `fake_agents["claude"].starts` are its calls, and
+    `fake_agents.on_path("claude", codex="- answer: hi")` puts these first on PATH until the test ends, and hides other
+    agent CLIs; with `keep_path=False` nothing else is there. `fake_agents["claude"].starts` are its calls, and
     `fake_agents["claude"].assert_called_once_with("-p", ..., stdin="hi", env={"HOME": "/x"})` asserts one; `...` stands
     for any arguments. A leak fails the test. Without fixtures, or for a module: `with FakeAgents() as agents:`.
     """
     from pytest_agentproc.plugin._fakes import FakeAgents
 
-    with FakeAgents(fake_agent) as agents:
+    parts = ExitStack()
+    agents = parts.enter_context(FakeAgents(fake_agent))
+    with ended_at_teardown(parts.close):
         yield agents
 
 
@@ -126,6 +107,19 @@ def agent_run(request: pytest.FixtureRequest) -> Runner:
 
 
 @pytest.fixture
+def agent_scenario(request: pytest.FixtureRequest) -> AgentRun:
+    """Get what came of the scenario that the test is marked with: `@pytest.mark.agentproc("mine.scenario.yaml")`.
+
+    The file is relative to the test's, or it is the id of a bundled scenario; several names or markers make several
+    tests. The scenario is played and judged before the test's body runs, which may be empty, and fails the test as the
+    scenario itself would. It gives what `agent_run` gives.
+    """
+    from pytest_agentproc.plugin._marked_tests import get_marked_run
+
+    return get_marked_run(request)
+
+
+@pytest.fixture
 def agent_session(request: pytest.FixtureRequest) -> Iterator[Sessions]:
     """Talk to an agent through the reference supervisor in virtual time, one word after the other.
 
@@ -138,8 +132,8 @@ def agent_session(request: pytest.FixtureRequest) -> Iterator[Sessions]:
     from pytest_agentproc.plugin._session_fixture import Sessions
 
     sessions = Sessions(request)
-    yield sessions
-    sessions.finish()
+    with ended_at_teardown(sessions.finish):
+        yield sessions
 
 
 @pytest.fixture
@@ -164,13 +158,14 @@ def agent_timeline(request: pytest.FixtureRequest) -> Iterator[AgentTimeline]:
 def process_tree(request: pytest.FixtureRequest) -> Iterator[ProcessTree]:
     """Fail this test if it leaves a process behind: alive, stopped, or a child that was not waited for.
 
-    The failure names each with its command and the line that started it; they are killed and reaped, so that the next
-    test starts clean. `@pytest.mark.process_tree` does the same, and `agentproc_process_tree = true` for every test.
-    `process_tree.processes` lists those that live now, `process_tree.wait_gone(timeout)` waits until none does, and
+    The failure names each with its command, its ports and files, and the line that started it; they are killed and
+    reaped, so that the next test starts clean. `@pytest.mark.process_tree` does the same, and
+    `agentproc_process_tree = true` for every test. `process_tree.processes` lists those that live now, each as a
+    `psutil.Process`, `process_tree.wait_gone(timeout)` waits until none does, and
     `process_tree.allow(pid, Popen or pattern of a command)` lets one outlive the test.
     """
     from pytest_agentproc.plugin._process_tree import ProcessTree
 
     tree = ProcessTree(request)
-    yield tree
-    tree.finish()
+    with ended_at_teardown(tree.finish):
+        yield tree

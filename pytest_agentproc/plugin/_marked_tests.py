@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from pytest_agentproc.errors import AgentprocError, UsageError
 from pytest_agentproc.plugin._options import format_rerun_command, list_clocks_and_backends
-from pytest_agentproc.plugin._virtual_time import wrap_in_virtual_time
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Iterator
 
     from pytest_agentproc.plugin._run_fixture import AgentRun
     from pytest_agentproc.vocabulary import Subject
@@ -30,15 +30,13 @@ class _MarkedCase(NamedTuple):
     backend: str
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+def parametrize_with_scenarios(metafunc: pytest.Metafunc) -> None:
     """Make a test of each scenario that a function is marked with, for each way to play it.
 
     Raises:
         pytest.fail.Exception: a marker says nothing, or no text.
     """
     marks = [*metafunc.definition.iter_markers(_MARKER_NAME)][::-1]
-    if not marks:
-        return
     given = [argument for mark in marks for argument in mark.args]
     if not all(mark.args and not mark.kwargs for mark in marks) or not all(
         isinstance(scenario, str | Path) for scenario in given
@@ -68,17 +66,13 @@ def _make_marked_cases(config: pytest.Config, given: list[str | Path]) -> Iterat
             )
 
 
-@pytest.fixture
-def agent_scenario(request: pytest.FixtureRequest) -> AgentRun:
-    """Get what came of the scenario that the test is marked with: `@pytest.mark.agentproc("mine.scenario.yaml")`.
+def get_marked_run(request: pytest.FixtureRequest) -> AgentRun:
+    """Give what came of the scenario that the test is marked with.
 
-    The file is relative to the test's, or it is the id of a bundled scenario; several names or markers make several
-    tests. The scenario is played and judged before the test's body runs, which may be empty, and fails the test as the
-    scenario itself would. It gives what `agent_run` gives.
+    Raises:
+        UsageError: it is not marked.
     """
     if not isinstance(getattr(request, "param", None), _MarkedCase):
-        from pytest_agentproc.errors import UsageError
-
         raise UsageError(
             "agent_scenario is for tests that are marked with a scenario",
             'write @pytest.mark.agentproc("mine.scenario.yaml") above the test',
@@ -87,22 +81,15 @@ def agent_scenario(request: pytest.FixtureRequest) -> AgentRun:
     return run
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-    """Play the scenario of a marked test before its body, so that a red one is a failure of the test.
-
-    An async test that is marked for virtual time, and that no plugin runs, is run here.
-    """
-    wrap_in_virtual_time(pyfuncitem)
-    callspec = getattr(pyfuncitem, "callspec", None)
+def play_before_body(function: pytest.Function) -> None:
+    """Play the scenario of a marked test before its body, so that a red one is a failure of the test."""
+    callspec = getattr(function, "callspec", None)
     case = None if callspec is None else callspec.params.get(_FIXTURE_NAME)
     if isinstance(case, _MarkedCase):
-        pyfuncitem.funcargs[_FIXTURE_NAME] = _play_marked_case(pyfuncitem, case)
-    return (yield)
+        function.funcargs[_FIXTURE_NAME] = _play_marked_case(function, case)
 
 
 def _play_marked_case(function: pytest.Function, case: _MarkedCase) -> AgentRun:
-    from pytest_agentproc.errors import AgentprocError
     from pytest_agentproc.plugin._contributions import get_language
     from pytest_agentproc.plugin._items import ScenarioItem, ScenarioSource
     from pytest_agentproc.plugin._judged_items import ScenarioFailed

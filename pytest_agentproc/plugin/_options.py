@@ -143,6 +143,12 @@ _PLUGIN_OPTIONS = (
         "pytest_agentproc_subjects, package.module:attribute, or a TOML file that describes a program",
         _read_comma_list,
     ),
+    _PluginOption(
+        "level",
+        "lowest level at which a failed check fails the run: should; or must: a failed should is counted only",
+        _make_choice_reader("should", "must"),
+        "should",
+    ),
     _PluginOption("rule", "collect only scenarios that cover one of these rules, with commas: C1,T1", _read_rules),
     _PluginOption(
         "command",
@@ -314,8 +320,10 @@ def format_rerun_command(item: pytest.Item, file: str = "") -> str:
 
 def _find_conftests(config: pytest.Config, folder: Path) -> Iterator[str]:
     """Name the conftest files with supervisors that pytest does not load for a test in a folder."""
+    from pytest_agentproc.foreign import read_attribute
+
     for impl in config.hook.pytest_agentproc_subjects.get_hookimpls():
-        file = Path(str(getattr(impl.plugin, "__file__", "")))
+        file = Path(str(read_attribute(impl.plugin, "__file__", "")))
         if file.name == "conftest.py" and file.parent not in (folder, *folder.parents):
             yield os.path.relpath(file, config.invocation_params.dir)
 

@@ -21,32 +21,37 @@ import pytest
 from pytest_agentproc import machine
 from pytest_agentproc.errors import Deadlock, UsageError
 from pytest_agentproc.places import find_call_lines
-from pytest_agentproc.plugin._options import get_option
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+END_OF_PLAYS_STASH_KEY: pytest.StashKey[Callable[[], None]] = pytest.StashKey()
+"""Has the process exit that plays plain functions below a coordinator; absent: the session has none."""
 
 _DEADLOCK_SIGNAL = signal.SIGRTMAX - 2
 """The signal by which the coordinator says that nobody can move any more; the shim keeps the next one for itself."""
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Start pytest below the coordinator if that is asked for, and if it can be done; else each test says why not."""
+def start_below_coordinator(config: pytest.Config) -> None:
+    """Start pytest below the coordinator if that can be done; else each test says why not."""
     uses_xdist = config.getoption("numprocesses", None) or config.getoption("tx", None)
-    if get_option(config, "virtual_sync") and not uses_xdist and _explain_no_restart(config) is None:
+    if not uses_xdist and _explain_no_restart(config) is None:
         _execute_coordinator(config)
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
-    """Have each local worker start below a coordinator of its own."""
-    if not get_option(config, "virtual_sync") or isinstance(words := _find_coordinator_command(), UsageError):
+def start_workers_below_coordinators(specs: list[Any]) -> None:
+    """Have each local worker of pytest-xdist start below a coordinator of its own."""
+    if isinstance(words := _find_coordinator_command(), UsageError):
         return
     for spec in specs:
         if spec.popen and not spec.python:
             spec.python = shlex.join([*words, sys.executable])
+
+
+def end_play_process(config: pytest.Config) -> None:
+    """Have the process of plain functions exit, if the session has one."""
+    config.stash.get(END_OF_PLAYS_STASH_KEY, lambda: None)()
 
 
 def restart_below_coordinator(session: pytest.Session, count: int) -> None:
@@ -123,6 +128,7 @@ def run_in_virtual_time(item: pytest.Item, start: dt.datetime) -> Iterator[None]
         raise UsageError(f"{item.name} runs in a thread, and virtual time is for the main thread", "run it there")
     from pytest_agentproc.clock import make_popen_limits_exact
 
+    end_play_process(item.config)  # a coordinator below this one: it waits in a way that has no place in virtual time
     known = threading.enumerate()
     before = signal.signal(_DEADLOCK_SIGNAL, lambda *_: _raise_deadlock(known))
     try:
@@ -144,7 +150,7 @@ def _raise_deadlock(known: list[threading.Thread]) -> None:
     if is_debugged():
         return
     waiting = machine.find_preload_shim().agentproc_waits().decode(errors="replace").split(", ")
-    lines = [*_describe_threads(known), *(line for line in waiting if not _is_kit_process(line))]
+    lines = [*_describe_threads(known), *_describe_processes(waiting)]
     raise Deadlock(
         "\n  ".join(["nobody can move: all threads and processes wait, and no wait has a time limit", *lines])
     )
@@ -158,13 +164,31 @@ def _describe_threads(known: list[threading.Thread]) -> Iterator[str]:
             yield f"thread {thread.name}, at {found[0]}"
 
 
-def _is_kit_process(waiting: str) -> bool:
-    """Say whether a line of the coordinator's is about this process, of which the traceback says more, or a helper."""
-    from pytest_agentproc.procfs import read_command_words
+def _describe_processes(waiting: list[str]) -> Iterator[str]:
+    """Name the processes that wait: a fake by its script, another by its command.
 
-    found = re.search(r" \(pid (\d+)\)", waiting)
-    pid = int(found[1]) if found else 0
-    return pid == os.getpid() or any(word.endswith("/harness/fakes/_broker.py") for word in read_command_words(pid))
+    The coordinator knows a process by the name that the kernel has, which a descendant of a fake has from its parent.
+    This process is left out, because the traceback says more of it, and so are the kit's helpers.
+    """
+    from pytest_agentproc.harness import describe_living_fakes
+    from pytest_agentproc.processes import read_command
+
+    fakes = describe_living_fakes()
+    for line in waiting:
+        found = _PID_OF_WAITING_PROCESS_PATTERN.search(line)
+        if found is None:
+            continue
+        pid, does = int(found[1]), line[found.end() :]
+        words = read_command(pid)
+        if pid in fakes:
+            yield fakes[pid]
+        elif pid != os.getpid() and not any(word.endswith("/harness/fakes/_broker.py") for word in words):
+            command = " ".join(" ".join(words).split())[:_MAX_COMMAND_CHARS] or line[: found.start()]
+            yield f"{command} (pid {pid}){does}"
+
+
+_PID_OF_WAITING_PROCESS_PATTERN = re.compile(r" \(pid (\d+)\)")
+_MAX_COMMAND_CHARS = 100
 
 
 def measure_in_real_time() -> None:

@@ -5,20 +5,22 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_agentproc.errors import UsageError
+from pytest_agentproc.foreign import find_globals_name
 from pytest_agentproc.plugin._contributions import is_fake_command
+from pytest_agentproc.processes import describe_processes, open_processes
 from pytest_agentproc.tree import LeakTracker, read_command_line
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
+    from collections.abc import Generator, Iterator, Mapping, Sequence
     from types import FrameType
 
+    from pytest_agentproc.processes import Process
     from pytest_agentproc.tree import OwnedProcess, Ownership, ProcessState
 
 
@@ -27,25 +29,6 @@ _END_TIMEOUT_NS = 200_000_000
 
 _MAX_COMMAND_CHARS = 160
 _LEAK_TRACKERS_STASH_KEY: pytest.StashKey[list[LeakTracker]] = pytest.StashKey()
-
-
-@dataclass(frozen=True, slots=True)
-class LeftProcess:
-    """A process that the test started, or a descendant of one, as it was when it was asked for.
-
-    Args:
-        pid: its number.
-        command: its command line.
-        parent: the number of its parent.
-        state: `alive` or `stopped`.
-        started: the lines that started its root, `file:line`, the nearest first; empty if they are not known.
-    """
-
-    pid: int
-    command: str
-    parent: int
-    state: str
-    started: tuple[str, ...]
 
 
 class ProcessTree:
@@ -75,19 +58,26 @@ class ProcessTree:
         _get_trackers(self._config).append(self._leak_tracker)
 
     @property
-    def processes(self) -> tuple[LeftProcess, ...]:
-        """Those that live now, parents before children."""
-        return tuple(
-            LeftProcess(
-                owned.snapshot.pid,
-                _format_command(owned),
-                owned.snapshot.parent,
-                owned.snapshot.state,
-                owned.start.places if owned.start is not None else (),
-            )
-            for owned in self._leak_tracker.find_owned().mine
-            if owned.snapshot.state != "zombie"
-        )
+    def processes(self) -> tuple[Process, ...]:
+        """Those that live now, each as a `psutil.Process`, parents before children.
+
+        psutil's `create_time()` is by the clock of the machine, in virtual time too.
+        """
+        living = _list_living(self._leak_tracker.find_owned())
+        return open_processes((process.pid, process.started) for process in living)
+
+    def find_start_lines(self, process: Process) -> tuple[str, ...]:
+        """Give the lines that started a process of this test, or the process above it: `file:line`, the nearest first.
+
+        Args:
+            process: one of `processes`, or another object with its `pid`.
+
+        Returns:
+            the lines; none if they are not known, or the process is not of this test.
+        """
+        mine = self._leak_tracker.find_owned().mine
+        starts = (owned.start for owned in mine if owned.snapshot.pid == process.pid)
+        return next((start.places for start in starts if start is not None), ())
 
     def wait_gone(self, timeout: float) -> bool:
         """Wait until no process of this test lives.
@@ -136,12 +126,14 @@ class ProcessTree:
         """End every process that is left, and fail the test for it."""
         try:
             found = self._leak_tracker.wait_until_none_left(_END_TIMEOUT_NS)
+            facts = _describe_before_end(found) if found.mine else {}
             refused = self._leak_tracker.end_owned_processes(found.mine) if found.mine else []
         finally:
-            self._leak_tracker.close()
-            _get_trackers(self._config).remove(self._leak_tracker)
+            if not isinstance(sys.exception(), KeyboardInterrupt):  # after a Ctrl-C the end of the session calls again
+                self._leak_tracker.close()
+                _get_trackers(self._config).remove(self._leak_tracker)
         if found.mine:
-            pytest.fail(_explain_left_processes(found, refused), pytrace=False)
+            pytest.fail(_explain_left_processes(found, refused, facts), pytrace=False)
 
 
 def _get_trackers(config: pytest.Config) -> list[LeakTracker]:
@@ -184,8 +176,8 @@ def _is_frame_called_by_test(frame: FrameType) -> bool:
     """Say whether a call comes from the test and not from another plugin's own hook beside it."""
     inner, outer = frame, frame.f_back
     while outer is not None:
-        if str(outer.f_globals.get("__name__")).startswith("pluggy."):
-            owner = str(inner.f_globals.get("__name__"))
+        if find_globals_name(outer.f_globals).startswith("pluggy."):
+            owner = find_globals_name(inner.f_globals)
             return owner.startswith("_pytest.") or inner.f_code.co_name in _HOOKS_THAT_CALL_TESTS
         inner, outer = outer, outer.f_back
     return True
@@ -194,12 +186,23 @@ def _is_frame_called_by_test(frame: FrameType) -> bool:
 # The text of a failure.
 
 
-def _explain_left_processes(found: Ownership, refused: Sequence[ProcessState]) -> str:
+def _describe_before_end(found: Ownership) -> dict[int, list[str]]:
+    """Describe what is left while it is there: nothing can be asked about a process that has been ended."""
+    return describe_processes((process.pid, process.started) for process in _list_living(found))
+
+
+def _list_living(found: Ownership) -> list[ProcessState]:
+    return [owned.snapshot for owned in found.mine if owned.snapshot.state != "zombie"]
+
+
+def _explain_left_processes(
+    found: Ownership, refused: Sequence[ProcessState], facts: Mapping[int, Sequence[str]]
+) -> str:
     count = len(found.mine)
     end = "it has been ended" if count == 1 else "they have been ended"
     lines = [f"the test left {count} process{'' if count == 1 else 'es'} behind; {end}:"]
     for owned in found.mine:
-        lines += ["", *_describe_process(owned)]
+        lines += ["", *_describe_process(owned, facts.get(owned.snapshot.pid, ()))]
     if refused:
         lines += ["", f"could not be ended: {', '.join(f'{owned.command} (pid {owned.pid})' for owned in refused)}"]
     if found.unknown:
@@ -209,12 +212,13 @@ def _explain_left_processes(found: Ownership, refused: Sequence[ProcessState]) -
     return "\n".join(lines)
 
 
-def _describe_process(owned: OwnedProcess) -> list[str]:
+def _describe_process(owned: OwnedProcess, facts: Sequence[str]) -> list[str]:
     pid, state = owned.snapshot.pid, owned.snapshot.state
     state = "a zombie: it has exited, and no process waited for it" if state == "zombie" else state
     lines = [
         f"  {_shorten_command(_format_command(owned))}",
         f"    pid {pid}, {state}",
+        *([f"    {', '.join(facts)}"] if facts else []),
         f"    {_describe_process_relation(owned)}",
     ]
     if owned.start is not None and owned.start.places:

@@ -18,12 +18,12 @@ from pytest_agentproc.plugin._virtual_time import refuse_nested_clock
 from pytest_agentproc.plugin.reports._pages import add_run_page, forget_earlier_pages
 from pytest_agentproc.record import Record, render_text
 from pytest_agentproc.verdict import find_returned_at, judge_play, list_signals
-from pytest_agentproc.vocabulary import ALL_LIMIT_NAMES, NANOSECONDS_PER_SECOND
+from pytest_agentproc.vocabulary import ALL_LIMIT_NAMES, NANOSECONDS_PER_SECOND, find_remedy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from pytest_agentproc.harness import PlayResult
+    from pytest_agentproc.plays import PlayResult
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import RunReport
 
@@ -103,7 +103,8 @@ class Runner:
                 virtual time runs already.
         """
         refuse_nested_clock(self._request.node, "agent_run")
-        asked = add_scenario_limits(load_given_scenario(scenario, find_test_place(self._request)), policy)
+        given = load_given_scenario(scenario, find_test_place(self._request), "raw", ("scenario",))
+        asked = add_scenario_limits(given, policy)
         with fail_test_on_red():
             config = self._request.config
             played = _play_outside_loop(
@@ -144,10 +145,9 @@ def add_scenario_limits(scenario: Scenario, policy: Mapping[str, Any]) -> Scenar
     """
     for name in policy:
         if name not in ALL_LIMIT_NAMES:
-            raise UsageError(
-                f"there is no limit {name}{suggest_known_word(name, ALL_LIMIT_NAMES, '', ', ')}",
-                f"limits are {', '.join(ALL_LIMIT_NAMES)}",
-            )
+            remedy = find_remedy("limit", name)
+            hint = "" if remedy else suggest_known_word(name, ALL_LIMIT_NAMES, "", ", ")
+            raise UsageError(f"there is no limit {name}{hint}", remedy or f"limits are {', '.join(ALL_LIMIT_NAMES)}")
     if policy and scenario.parts:
         raise UsageError("the limits of several sessions are their own", "give them under sessions: NAME: policy")
     return dataclasses.replace(scenario, policy={**scenario.policy, **policy})

@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import re
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_agentproc.corpus import index_corpus_files, split_agent
+from pytest_agentproc.corpus import YAML_FILE_SUFFIXES, index_corpus_files, split_agent
 from pytest_agentproc.errors import UsageError, suggest_known_word
 from pytest_agentproc.files import read_text_file
+from pytest_agentproc.foreign import find_code
 from pytest_agentproc.plugin._contributions import get_language
-from pytest_agentproc.scenario import BUNDLED_LANGUAGE, Scenario, ScenarioLanguage, load, loads
+from pytest_agentproc.plugin._data_calls import find_calling_frame, find_data_call
+from pytest_agentproc.scenario import (
+    BUNDLED_LANGUAGE,
+    Scenario,
+    ScenarioLanguage,
+    load,
+    load_data,
+    loads,
+)
 
 if TYPE_CHECKING:
     import pytest
 
 
-CONVERSATION_AGENT_YAML = '{"dialect": "pi", "mode": "rpc"}'
+CONVERSATION_AGENT = {"dialect": "pi", "mode": "rpc"}
 """The agent of steps alone, where it is to be talked to."""
 
 _MAX_SCRIPT_FILE_BYTES = 1 << 24
-_YAML_FILE_SUFFIXES = (".yaml", ".yml")
 _SCENARIO_ID_PATTERN = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*(\[[a-z0-9-]+\])?")
 
 
@@ -47,29 +54,26 @@ class ScriptPlace(NamedTuple):
 
 def find_test_place(request: pytest.FixtureRequest) -> ScriptPlace:
     """Give the place of a test that asks for a fixture."""
-    code = getattr(inspect.unwrap(getattr(request, "function", None) or find_test_place), "__code__", None)
-    first_line = 1 if code is None or code is find_test_place.__code__ else code.co_firstlineno
+    code = find_code(getattr(request, "function", None))
+    first_line = 1 if code is None else code.co_firstlineno
     return ScriptPlace(request.path, first_line, request.node.name, get_language(request.config))
 
 
 def find_caller_place() -> ScriptPlace:
     """Give the place of the code outside this package that has called it."""
-    frame = inspect.currentframe()
-    while frame is not None and frame.f_back and frame.f_globals["__name__"].startswith("pytest_agentproc."):
-        frame = frame.f_back
-    assert frame is not None, "CPython has frames"
-    code = frame.f_code
+    code = find_calling_frame().f_code
     return ScriptPlace(Path(code.co_filename), code.co_firstlineno, code.co_name, BUNDLED_LANGUAGE)
 
 
-def load_given_scenario(given: Any, place: ScriptPlace, agent: str = '"raw"') -> Scenario:
+def load_given_scenario(given: Any, place: ScriptPlace, agent: Any, argument: tuple[str, ...]) -> Scenario:
     """Load what a test gave as its scenario.
 
     Args:
         given: a loaded scenario, the path of a file (relative to the test's own), the id of a bundled scenario, the
             text of a scenario, its list of steps alone, as text or as a list, or a mapping of its keys.
         place: where it is written.
-        agent: the agent of steps, and of mappings that name none, as a scenario would write it.
+        agent: the agent of steps, and of mappings that name none.
+        argument: where the call of the test has it, for messages; see `find_data_call`.
 
     Raises:
         ScenarioError: every problem of it.
@@ -77,29 +81,26 @@ def load_given_scenario(given: Any, place: ScriptPlace, agent: str = '"raw"') ->
     """
     if isinstance(given, Scenario):
         return given
-    if isinstance(given, list | tuple):
-        is_text = bool(given) and all(isinstance(step, str) for step in given)
-        given = "".join(f"- {step}\n" for step in given) if is_text else {"script": [*given]}
     folder, language = place.file.parent, place.language
-    if isinstance(given, Path) or (
-        isinstance(given, str) and (_is_scenario_path(given) or _SCENARIO_ID_PATTERN.fullmatch(given))
-    ):
+    if isinstance(given, os.PathLike):
+        return load_named_scenario(Path(given), folder, language)
+    if isinstance(given, str) and (_is_scenario_path(given) or _SCENARIO_ID_PATTERN.fullmatch(given)):
         return load_named_scenario(given, folder, language)
     claim = f"an agent of {place.name}"
     if isinstance(given, str):
         name, text = _locate_in_test_file(given, place)
-        return loads(_complete_scenario_text(text, claim, agent), name, folder, language)
-    if isinstance(given, Mapping):
-        try:
-            plain = {"scenario": claim} if "sessions" in given else {"scenario": claim, "agent": json.loads(agent)}
-            text = json.dumps({**plain, **given}, indent=1, ensure_ascii=False)
-        except TypeError as error:
-            raise UsageError(f"the script is no scenario: {error}", "write its values as a YAML file would") from error
-        return loads(text, f"<{place.name}>", folder, language)
-    raise UsageError(
-        f"a scenario is text, a path, a list of steps or a mapping, not {type(given).__name__}",
-        'write fake_agent("- say: hello"), for example',
-    )
+        return loads(_complete_scenario_text(text, claim, json.dumps(agent)), name, folder, language)
+    if not isinstance(given, Mapping | list | tuple):
+        is_iterable = isinstance(given, Iterable) and not isinstance(given, bytes | bytearray)
+        raise UsageError(
+            f"a scenario is text, a path, a list of steps or a mapping, not {type(given).__name__}",
+            "write list(...) around the steps" if is_iterable else 'write fake_agent("- say: hello"), for example',
+        )
+    call = find_data_call(given, argument)
+    if not isinstance(given, Mapping):
+        given, call = {"script": given}, call.name_value("script")
+    own = {"scenario": claim} if "sessions" in given else {"scenario": claim, "agent": agent}
+    return load_data({**own, **given}, call, folder, language)
 
 
 def load_named_scenario(name: str | Path, folder: Path, language: ScenarioLanguage = BUNDLED_LANGUAGE) -> Scenario:
@@ -137,7 +138,7 @@ def _load_bundled_scenario(name: str) -> Scenario:
 
 
 def _is_scenario_path(given: str) -> bool:
-    return "\n" not in given and split_agent(given)[0].endswith(_YAML_FILE_SUFFIXES)
+    return "\n" not in given and split_agent(given)[0].endswith(YAML_FILE_SUFFIXES)
 
 
 def shorten_path(path: Path) -> str:

@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import UsageError
+from pytest_agentproc.foreign import find_exit_of_pytest
 from pytest_agentproc.plugin._contributions import get_reference_subject
 from pytest_agentproc.plugin._judged_items import finish_test_by_judgement, play_in_virtual_time
 from pytest_agentproc.plugin._options import get_backends
@@ -17,7 +18,7 @@ from pytest_agentproc.plugin._run_fixture import (
     fail_test_on_red,
     make_agent_run,
 )
-from pytest_agentproc.plugin._scripts import CONVERSATION_AGENT_YAML, find_test_place, load_given_scenario
+from pytest_agentproc.plugin._scripts import CONVERSATION_AGENT, find_test_place, load_given_scenario
 from pytest_agentproc.plugin._virtual_time import refuse_nested_clock
 from pytest_agentproc.plugin.reports._pages import add_run_page
 from pytest_agentproc.verdict import judge_play
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from pytest_agentproc.harness import PlayResult
+    from pytest_agentproc.plays import PlayResult
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.subjects import HeldSession, LiveSupervisor
     from pytest_agentproc.supervisor import Question, Session, SessionEvent, TurnResult
@@ -47,12 +48,16 @@ class AgentSession:
         self._held: HeldSession
         self._thread: threading.Thread | None = None
         self._run: AgentRun | None = None
+        self._unanswered = 1  # the thread says that the session is open
 
     def __enter__(self) -> AgentSession:  # noqa: PYI034  # nobody derives from it
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.finish()  # what is raised here is what has ended the session, if it is over
 
     # The session's state, for the test to look at.
 
@@ -131,7 +136,7 @@ class AgentSession:
             try:
                 self._live.report_session_end(play_in_virtual_time(self._request.node, scenario, backend, self._live))
             except BaseException as error:  # noqa: BLE001  # it is raised in the test's thread
-                self._live.report_session_end(None, error)
+                self._live.report_session_end(None, find_exit_of_pytest(error) or error)
 
         self._thread = threading.Thread(target=run_session_loop, name="agent_session", daemon=True)
         self._thread.start()
@@ -146,11 +151,15 @@ class AgentSession:
         """Have the session's loop do something, and wait for it; None: close the session."""
         if self._thread is None:
             raise UsageError("the conversation is over", "open another one: agent_session(...)")
+        self._unanswered += 1
         self._live.submit_call(verb)
         return self._receive_answer()
 
     def _receive_answer(self) -> Any:
-        value, error, is_over = self._live.receive_call_answer()
+        is_over = False
+        while self._unanswered and not is_over:  # a Ctrl-C may have broken off the wait for an earlier answer
+            value, error, is_over = self._live.receive_call_answer()
+            self._unanswered -= 1
         if is_over:
             assert self._thread is not None
             self._thread.join()
@@ -220,7 +229,7 @@ class Sessions:
 
         refuse_nested_clock(self._request.node, "agent_session")
         asked = add_scenario_limits(
-            load_given_scenario(scenario, find_test_place(self._request), CONVERSATION_AGENT_YAML), policy
+            load_given_scenario(scenario, find_test_place(self._request), CONVERSATION_AGENT, ("scenario",)), policy
         )
         if asked.parts or not asked.is_session:
             what = "several agents" if asked.parts else f"an agent of {asked.dialect} {asked.mode}"

@@ -11,13 +11,14 @@ from contextlib import ExitStack, contextmanager
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.plugin._preload_run import restart_below_coordinator, run_in_virtual_time
+from pytest_agentproc.foreign import find_module_name, read_attribute
+from pytest_agentproc.plugin._preload_run import run_in_virtual_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import pytest
 
     from pytest_agentproc.clock import VirtualClock
 
@@ -39,12 +40,6 @@ def get_allowed_programs(node: pytest.Item) -> tuple[str, ...]:
             raise UsageError(f"virtual_time(allow={given!r}) is no list of names", "write allow=['cat'], for example")
         names += given
     return tuple(names)
-
-
-def move_clock_fixture_first(item: pytest.Item, names: list[str]) -> None:
-    """Put the virtual clock of a marked test before the other fixtures of that test, in place."""
-    if item.get_closest_marker(MARKER_NAME) is not None:
-        names[:] = move_fixture_first(item, names, _FIXTURE_NAME)
 
 
 def move_fixture_first(item: pytest.Item, names: list[str], fixture: str) -> list[str]:
@@ -82,6 +77,17 @@ def open_virtual_clock(request: pytest.FixtureRequest) -> Iterator[VirtualClock]
             _refuse_backend_for_sync_test(item, marker)
             stack.enter_context(run_in_virtual_time(item, clock.start))
         yield clock
+
+
+def explain_unused_clock(item: Any) -> list[str]:
+    """Say that a test that asks for the virtual clock never ran it; nothing for any other test."""
+    clock = getattr(item, "funcargs", {}).get(_FIXTURE_NAME)
+    if clock is None or clock.has_run or not _has_clock_fixture(item):
+        return []
+    here = "the test asks for virtual_clock, and nothing called virtual_clock.run(...): its fakes were in real time"
+    if _is_async_test(item):
+        return [f"{here}; write @pytest.mark.virtual_time above it"]
+    return [f"{here}; for virtual time write @pytest.mark.virtual_time above it, and take virtual_clock away"]
 
 
 def refuse_nested_clock(item: pytest.Item, fixture: str) -> None:
@@ -145,7 +151,7 @@ def _read_marker_options(marker: pytest.Mark | None) -> dict[str, Any]:
 
 
 def _is_async_test(item: Any) -> bool:
-    inner = getattr(getattr(item.obj, "hypothesis", None), "inner_test", item.obj)
+    inner = read_attribute(read_attribute(item.obj, "hypothesis"), "inner_test", item.obj)
     return iscoroutinefunction(inner)
 
 
@@ -153,7 +159,7 @@ def _has_clock_fixture(item: Any) -> bool:
     """Say whether a test, or a fixture of its own, has the virtual clock as an argument."""
     info = item._fixtureinfo  # noqa: SLF001  # pytest has no public list of who asks for what
     fixtures = [found[-1] for name, found in info.name2fixturedefs.items() if name in info.names_closure]
-    own = [fixture for fixture in fixtures if not fixture.func.__module__.startswith("pytest_agentproc.")]
+    own = [fixture for fixture in fixtures if not find_module_name(fixture.func).startswith("pytest_agentproc.")]
     return _FIXTURE_NAME in info.argnames or any(_FIXTURE_NAME in fixture.argnames for fixture in own)
 
 
@@ -171,21 +177,10 @@ def _require_function_loop(item: Any) -> None:
     )
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Start pytest again below the coordinator if a test of this session needs that."""
-    restart_below_coordinator(session, sum(map(_uses_preload_clock, session.items)))
-
-
-def _uses_preload_clock(item: Any) -> bool:
-    """Say whether a test is in the time of the preload clock: a marked sync one that does not run a clock itself."""
+def uses_preload_clock(item: Any) -> bool:
+    """Say whether a marked test is in the time of the preload clock: a sync one that does not run a clock itself."""
     is_function = hasattr(item, "_fixtureinfo") and hasattr(item, "obj")
-    return (
-        is_function
-        and item.get_closest_marker(MARKER_NAME) is not None
-        and not _is_async_test(item)
-        and not _has_clock_fixture(item)
-    )
+    return is_function and not _is_async_test(item) and not _has_clock_fixture(item)
 
 
 def _refuse_backend_for_sync_test(item: Any, marker: pytest.Mark) -> None:

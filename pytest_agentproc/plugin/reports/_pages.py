@@ -10,8 +10,6 @@ import contextlib
 import hashlib
 import json
 import re
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,13 +18,16 @@ from pytest_agentproc.plugin._options import get_option
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
+    from pathlib import Path
 
-    from pytest_agentproc.harness import PlayResult
+    from pytest_agentproc.plays import PlayResult
     from pytest_agentproc.record import IndexEntry
     from pytest_agentproc.verdict import CheckRow, Verdict
 
 
 _PAGE_PROPERTY = "agentproc_page"
+# Without a cache each red run once left a folder of its own among the temporary files, for ever.
+_NO_FOLDER_NOTE = "there is no page, as pytest has no cache here: --agentproc-report=DIR keeps one"
 _REAL_SECONDS_PROPERTY = "agentproc_real_s"
 _NANOSECONDS_PER_SECOND = 1_000_000_000
 _MAX_FILE_NAME_CHARS = 80
@@ -49,7 +50,7 @@ def begin_report(config: pytest.Config) -> None:
                 "agentproc_timeline = always: the pages need a folder: add --agentproc-report=DIR, or choose on-failure"
             )
         return
-    folder = _get_report_folder(config, name)
+    folder = config.invocation_params.dir / name
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -82,13 +83,19 @@ def add_run_page(node: pytest.Item, played: PlayResult, rows: Sequence[CheckRow]
     number = node.stash[_PAGE_COUNT_STASH_KEY] = node.stash.get(_PAGE_COUNT_STASH_KEY, 0) + 1
     wants_all = which == "always" or (which == "auto" and name)
     file = ""
-    if is_red or wants_all:
-        file = _write_page(node, name, number, _render_page(node, played, rows, verdict), is_told=is_red)
-    elif name or getattr(config, "cache", None) is not None:
+    why = _NO_FOLDER_NOTE
+    try:
+        folder = _find_report_folder(config, name)
+    except OSError as error:  # the cache is where nobody can write
+        folder, why = None, f"there is no page: {error}"
+    if folder is None:
+        if is_red:
+            _add_failure_note(node, why)
+    elif is_red or wants_all:
+        file = _write_page(node, folder, number, _render_page(node, played, rows, verdict), is_told=is_red)
+    else:
         with contextlib.suppress(OSError):  # it is where nobody can write: nobody did
-            (_get_report_folder(config, name) / _make_page_file_name(_get_id_without_group(node), number)).unlink(
-                missing_ok=True
-            )
+            (folder / _make_page_file_name(_get_id_without_group(node), number)).unlink(missing_ok=True)
     if name:
         node.user_properties.append((_PAGE_PROPERTY, json.dumps(_make_index_entry(node, played, str(verdict), file))))
 
@@ -110,11 +117,10 @@ def _render_page(node: pytest.Item, played: PlayResult, rows: Sequence[CheckRow]
     )
 
 
-def _write_page(node: pytest.Item, name: str, number: int, html: str, *, is_told: bool) -> str:
+def _write_page(node: pytest.Item, folder: Path, number: int, html: str, *, is_told: bool) -> str:
     """Write a page, and have its place told below the failure; a disk that is full is no failure of the subject."""
     file = _make_page_file_name(_get_id_without_group(node), number)
     try:
-        folder = _get_report_folder(node.config, name)
         (folder / file).write_text(html, "utf-8")
     except OSError as error:
         _add_failure_note(node, f"there is no page: {error}")
@@ -132,16 +138,14 @@ def _add_failure_note(node: pytest.Item, words: str) -> None:
     node.stash.setdefault(_FAILURE_NOTES_STASH_KEY, []).append(words)
 
 
-def _get_report_folder(config: pytest.Config, name: str) -> Path:
-    """Give the folder of the report, else a folder that stays after the session: pytest's cache, if there is one."""
+def _find_report_folder(config: pytest.Config, name: str) -> Path | None:
+    """Give the folder of the report, else one in pytest's cache; None if there is no cache."""
     if name:
         return config.invocation_params.dir / name
-    if _REPORT_FOLDER_STASH_KEY not in config.stash:
-        cache = getattr(config, "cache", None)
-        config.stash[_REPORT_FOLDER_STASH_KEY] = (
-            Path(tempfile.mkdtemp(prefix="agentproc-")) if cache is None else cache.mkdir("agentproc")
-        )
-    return config.stash[_REPORT_FOLDER_STASH_KEY]
+    cache = getattr(config, "cache", None)
+    if _REPORT_FOLDER_STASH_KEY not in config.stash and cache is not None:
+        config.stash[_REPORT_FOLDER_STASH_KEY] = cache.mkdir("agentproc")
+    return config.stash.get(_REPORT_FOLDER_STASH_KEY, None)
 
 
 def _get_id_without_group(node: pytest.Item) -> str:
@@ -189,6 +193,7 @@ class _PageIndexWriter:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._entries: dict[str, list[IndexEntry]] = {}
+        self._problem = ""
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take in the pages of a test, wherever it ran; those of its last attempt count."""
@@ -201,14 +206,19 @@ class _PageIndexWriter:
         return [page for pages in self._entries.values() for page in pages]
 
     def pytest_sessionfinish(self) -> None:
-        """Write the index, once all tests are over."""
+        """Write the index, once all tests are over; a failure here would lose pytest's own summary."""
         from pytest_agentproc.record import render_index
 
-        (self._folder / "index.html").write_text(render_index(self._index_entries), "utf-8")
+        try:
+            (self._folder / "index.html").write_text(render_index(self._index_entries), "utf-8")
+        except OSError as error:
+            self._problem = f": there is no index: {error.strerror}"
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Say where to begin."""
-        terminalreporter.write_line(f"{len(self._index_entries)} runs as pages: {self._folder / 'index.html'}")
+        terminalreporter.write_line(
+            f"{len(self._index_entries)} runs as pages: {self._folder / 'index.html'}{self._problem}"
+        )
 
 
 def _parse_index_entry(text: object) -> IndexEntry:

@@ -6,23 +6,22 @@ Progress is shown on a terminal only, where a user waits: not in a CI server's l
 
 from __future__ import annotations
 
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_agentproc.corpus import SCENARIO_FILE_SUFFIX
+from pytest_agentproc.originals import monotonic
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Sequence
+    from collections.abc import Sequence
 
-    from pytest_agentproc.harness import PlayResult
+    from pytest_agentproc.plays import PlayResult
     from pytest_agentproc.vocabulary import RunReport
 
 
 _VIRTUAL_SECONDS_PROPERTY, _REAL_SECONDS_PROPERTY = "agentproc_virtual_s", "agentproc_real_s"
 _NANOSECONDS_PER_SECOND = 1_000_000_000
-_SESSION_OVER_STASH_KEY: pytest.StashKey[bool] = pytest.StashKey()
 
 
 def record_play_figures(item: pytest.Item, played: PlayResult, real: float) -> None:
@@ -53,24 +52,10 @@ def _format_outcome(answer: RunReport) -> str:
     return ", ".join(str(turn.outcome) for turn in answer.turns)
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Leave the words of the summary alone: people and tools look there for `FAILED` and an id after it."""
-    session.config.stash[_SESSION_OVER_STASH_KEY] = True
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config) -> Generator[None, Any, Any]:
+def add_play_figures(status: Any, report: pytest.TestReport) -> Any:
     """Say with `-v` how long a scenario took, in virtual time and in real time."""
-    status = yield
-    figures = dict(getattr(report, "user_properties", ()))
-    if (
-        report.when != "call"
-        or _VIRTUAL_SECONDS_PROPERTY not in figures
-        or not status
-        or _SESSION_OVER_STASH_KEY in config.stash
-    ):
-        return status
-    if config.get_verbosity(pytest.Config.VERBOSITY_TEST_CASES) <= 0:
+    figures: dict[str, Any] = dict(report.user_properties)
+    if report.when != "call" or _VIRTUAL_SECONDS_PROPERTY not in figures:
         return status
     from pytest_agentproc.record import format_duration
 
@@ -88,32 +73,36 @@ _PROGRESS_LINE_PERIOD_SECONDS = 10.0
 _PROGRESS_PLUGIN_NAME = "agentproc-progress"
 
 
-def pytest_sessionstart(session: pytest.Session) -> None:
-    """Have the scenarios of the session counted, if a user looks on."""
-    config = session.config
-    reporter = config.pluginmanager.getplugin("terminalreporter")
+def show_progress(config: pytest.Config, ids: Sequence[str]) -> None:
+    """Have the scenarios among these tests counted, if a user looks on.
+
+    Args:
+        config: the session's.
+        ids: the tests that were collected; each worker of xdist finds the same.
+    """
+    plugins = config.pluginmanager
+    reporter = plugins.getplugin("terminalreporter")
     if reporter is None or hasattr(config, "workerinput") or config.get_verbosity() < 0:
         return
+    if plugins.has_plugin(_PROGRESS_PLUGIN_NAME):
+        return  # the next worker of xdist, or one in the place of a worker that died
     is_terminal = reporter.isatty  # a method, and a value before pytest 9
     if is_terminal() if callable(is_terminal) else is_terminal:
-        config.pluginmanager.register(_ProgressReporter(reporter), _PROGRESS_PLUGIN_NAME)
+        plugins.register(_ProgressReporter(reporter, sum(map(_is_scenario, ids))), _PROGRESS_PLUGIN_NAME)
 
 
 _LEAST_ANNOUNCED_SECONDS = 10
 
 
-def pytest_report_collectionfinish(config: pytest.Config, items: Sequence[pytest.Item]) -> list[str]:
+def announce_real_time(config: pytest.Config, items: Sequence[pytest.Item]) -> list[str]:
     """Say early how long real time takes, and how much it cannot judge, unless that is short."""
-    real = [item for item in items if getattr(item, "clock", "") == "real"]
-    if not real:
-        return []  # an empty text would be an empty line
     from pytest_agentproc.harness import predict_real_seconds
     from pytest_agentproc.plugin._contributions import ScenarioTest
     from pytest_agentproc.plugin._options import get_option
 
     scale = get_option(config, "scale")
     found = [
-        predict_real_seconds(item.scenario, item.subject, scale) for item in real if isinstance(item, ScenarioTest)
+        predict_real_seconds(item.scenario, item.subject, scale) for item in items if isinstance(item, ScenarioTest)
     ]
     played = [seconds for seconds in found if seconds is not None]
     if sum(played) < _LEAST_ANNOUNCED_SECONDS:
@@ -128,25 +117,12 @@ def pytest_report_collectionfinish(config: pytest.Config, items: Sequence[pytest
 class _ProgressReporter:
     """How far a session has come."""
 
-    def __init__(self, reporter: Any) -> None:
+    def __init__(self, reporter: Any, count: int) -> None:
         self._reporter = reporter
-        self._all = 0
+        self._all = count
         self._done: set[str] = set()
         self._red: set[str] = set()
         self._virtual = 0.0
-        self._begun = self._told_at = monotonic()
-
-    def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Learn how many there are."""
-        self._begin_counting_scenarios(item.nodeid for item in session.items)
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
-        """Learn it from a worker, who have all found the same."""
-        self._begin_counting_scenarios(ids)
-
-    def _begin_counting_scenarios(self, ids: Iterable[str]) -> None:
-        self._all = max(self._all, sum(map(_is_scenario, ids)))
         self._begun = self._told_at = monotonic()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

@@ -28,18 +28,22 @@ from pytest_agentproc.plugin._contributions import (
     is_reference_alone,
     is_reference_supervisor,
 )
+from pytest_agentproc.plugin._interruption import was_broken_off
 from pytest_agentproc.plugin._options import CORPUS_NODE_ID_PREFIX, format_rerun_command, get_option
 from pytest_agentproc.plugin._scripts import shorten_path
 from pytest_agentproc.plugin.reports._tracebacks import pause_garbage_collection
 from pytest_agentproc.scenario import load, read_agent_names
 from pytest_agentproc.verdict import (
     Baseline,
+    Conformance,
     JudgedScenario,
     Verdict,
     accept_failures,
     build_judged_scenario,
     format_results,
     format_summary,
+    is_red_at_should_only,
+    judge_conformance,
 )
 from pytest_agentproc.vocabulary import LEVELS
 
@@ -123,7 +127,7 @@ def apply_baseline(item: ScenarioTest, rows: Sequence[CheckRow]) -> tuple[CheckR
 
 
 def update_baseline(config: pytest.Config, judged: Sequence[JudgedScenario]) -> str:
-    """Write the file anew, and say so."""
+    """Write the file anew, and say so, or why it cannot be written: a failure here would lose pytest's own summary."""
     path = _find_baseline_path(config)
     baseline = config.stash.get(_BASELINE_STASH_KEY, None) or Baseline("", shorten_path(path))
     scenarios = [
@@ -133,7 +137,10 @@ def update_baseline(config: pytest.Config, judged: Sequence[JudgedScenario]) -> 
     ]
     references = [subject.name for subject in get_subjects(config) if is_reference_supervisor(subject)]
     text = baseline.format_updated_baseline(judged, scenarios, references)
-    _write_text_file(path, text)
+    try:
+        _write_text_file(path, text)
+    except OSError as error:
+        return f"agentproc: {shorten_path(path)} cannot be written: {error.strerror}"
     return f"agentproc: {shorten_path(path)} lists {len(Baseline(text, str(path)).known)} known failures"
 
 
@@ -248,6 +255,7 @@ class _ResultsCollector:
         self._judged: dict[str, JudgedScenario] = {}
         self._told: list[str] = []
         self._is_printed = False
+        self._is_whole = True
         self._version = importlib.metadata.version("pytest-agentproc")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -273,35 +281,37 @@ class _ResultsCollector:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, exitstatus: int) -> Generator[None]:
         """Write the files first, and print the summary also if the report of another plugin, or pytest's own, fails."""
-        self._write_files(exitstatus)
+        self._is_whole = exitstatus != pytest.ExitCode.INTERRUPTED and not was_broken_off(self._config)
+        self._write_files()
         try:
             with pause_garbage_collection():
                 return (yield)
         except BaseException:
             terminal = self._config.pluginmanager.get_plugin("terminalreporter")
             if terminal is not None:
-                self._print_summary(terminal, exitstatus)
+                self._print_summary(terminal)
             raise
 
-    def _write_files(self, exitstatus: int) -> None:
-        """Write what is to be written, unless the session was broken off, or this is one of several workers."""
-        if not self._judged or exitstatus == pytest.ExitCode.INTERRUPTED or hasattr(self._config, "workerinput"):
+    def _write_files(self) -> None:
+        """Write what is to be written, unless this is one of several workers; no baseline of a part."""
+        if not self._judged or hasattr(self._config, "workerinput"):
             return
-        if get_option(self._config, "update_baseline"):
+        if self._is_whole and get_option(self._config, "update_baseline"):
             self._told.append(update_baseline(self._config, [*self._judged.values()]))
         path = get_option(self._config, "results")
         if path:
-            self._told.append(write_results(self._config, format_results([*self._judged.values()], self._version)))
+            text = format_results([*self._judged.values()], self._version, is_whole=self._is_whole)
+            self._told.append(write_results(self._config, text))
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, exitstatus: int) -> Generator[None]:
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None]:
         """Print after all other plugins, also if something else fails there."""
         try:
             return (yield)
         finally:
-            self._print_summary(terminalreporter, exitstatus)
+            self._print_summary(terminalreporter)
 
-    def _print_summary(self, terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
+    def _print_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print a table and a sentence for each subject, once; without a verdict if the session was interrupted."""
         if self._is_printed or not self._judged:
             return
@@ -310,23 +320,34 @@ class _ResultsCollector:
             return
         terminalreporter.section("agentproc")
         width = max(self._config.get_terminal_writer().fullwidth - 1, 79)
-        summaries = self._format_summaries(width, exitstatus) if _is_summary_wanted(self._config) else ()
+        summaries = self._format_summaries(width) if _is_summary_wanted(self._config) else ()
         for line in (*summaries, *self._told):
             terminalreporter.write_line(line)
 
-    def _format_summaries(self, width: int, exitstatus: int) -> Iterator[str]:
+    def _format_summaries(self, width: int) -> Iterator[str]:
         """Give the summary of each subject, in the order in which they were named."""
-        is_whole = exitstatus != pytest.ExitCode.INTERRUPTED
         for subject in get_subjects(self._config):
             of_one = [judged for judged in self._judged.values() if judged.subject == subject.name]
             if of_one:
-                yield from format_summary(of_one, self._version, width, is_whole=is_whole)
+                *lines, sentence = format_summary(of_one, self._version, width, is_whole=self._is_whole)
+                yield from lines
+                yield from self._explain_red_should(of_one)
+                yield sentence
                 reason = next((judged.out_of_reach for judged in of_one if judged.out_of_reach), "")
                 if reason:
                     yield f"agentproc: {subject.name} was judged in real time: {reason}"
                 for judged in of_one:
                     if judged.verdict in (Verdict.KIT_ERROR, Verdict.UNDECIDED) and judged.reason and not judged.digest:
                         yield f"agentproc: there is no verdict on {subject.name} in {judged.scenario}: {judged.reason}"
+
+    def _explain_red_should(self, judged: Sequence[JudgedScenario]) -> Iterator[str]:
+        """Say why pytest fails though the last line calls the supervisor conformant."""
+        count = sum(map(is_red_at_should_only, judged))
+        if not count or get_option(self._config, "level") == "must":
+            return
+        if judge_conformance(judged) is Conformance.CONFORMANT:
+            scenarios, them = ("1 scenario", "it") if count == 1 else (f"{count} scenarios", "them")
+            yield f"pytest fails for {scenarios} at level should; --agentproc-level=must lets {them} pass"
 
 
 @contextmanager

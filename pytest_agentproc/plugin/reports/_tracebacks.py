@@ -20,11 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_makereport(
+def make_report(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Cut the tracebacks of a failure before they are read, and say how a leak is expected."""
+    if call.when != "teardown" and call.excinfo is not None and _FAKES_MODULE in sys.modules:
+        from pytest_agentproc.plugin._failure_notes import add_failure_notes
+
+        add_failure_notes(call.excinfo.value, [*_walk_causes(call.excinfo.value)][1:], item)
     if call.excinfo is not None and not item.config.option.fulltrace:
         _cut_tracebacks([*_walk_causes(call.excinfo.value)])
         call.excinfo = pytest.ExceptionInfo.from_exception(call.excinfo.value)
@@ -36,6 +39,9 @@ def pytest_runtest_makereport(
         report.longrepr += f"\n{_EXPECTED_LEAK_REMEDY}"
     return report
 
+
+_FAKES_MODULE = "pytest_agentproc.plugin._fakes"
+"""Loaded once a test, or a block inside of one, has made a fake."""
 
 _PYTHON_HAS_PARSER_FIX = sys.version_info >= (3, 12, 2) or (3, 11, 8) <= sys.version_info < (3, 12)
 

@@ -12,10 +12,12 @@ Or each line repeats the text so far: then all lines but the last have a part of
 
 from __future__ import annotations
 
+import base64
 import html
 import itertools
 import re
 from bisect import bisect_right
+from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -117,6 +119,21 @@ def strip_colours_and_line_breaks(view: TextView, *, joins_lines: bool) -> TextV
     return _replace_in_text_view(
         view, _COLOUR_OR_LINE_BREAK_PATTERN if joins_lines else _COLOUR_SEQUENCE_PATTERN, lambda _found: b""
     )
+
+
+_BASE64_PATTERN = re.compile(rb"(?<![\w+/-])(?:[\w+/-]{60,76}\r?\n){0,1000}[\w+/-]{20,}={0,2}")
+_STANDARD_BASE64 = bytes.maketrans(b"-_", b"+/")
+_PRINTABLE_PATTERN = re.compile(r"[\t\r\n -~\u00a1-\uffff]+")
+
+
+def decode_base64_texts(data: bytes) -> Iterator[bytes]:
+    """Yield what the words and blocks of base64 say, if it is text: an image says nothing."""
+    for found in _BASE64_PATTERN.finditer(data):
+        letters = found[0].translate(_STANDARD_BASE64, b"\r\n=")
+        with suppress(ValueError):
+            text = base64.b64decode(letters + b"=" * (-len(letters) % 4), validate=True)
+            if _PRINTABLE_PATTERN.fullmatch(text.decode()):
+                yield text
 
 
 def _replace_in_text_view(
