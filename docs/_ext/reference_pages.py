@@ -18,13 +18,19 @@ from pytest_agentproc.cli._calls import HelpPrinted, parse_arguments
 from pytest_agentproc.cli._commands import MODULE_AND_PURPOSE_BY_COMMAND
 from pytest_agentproc.plugin._options import _PLUGIN_OPTIONS
 from pytest_agentproc.reference import (
+    DANGERS,
+    Danger,
     ReferenceEntry,
     find_page,
+    find_reason,
+    find_trials,
     format_as_markdown,
+    list_agents,
     list_entries,
     make_heading_anchor,
     read_bundled_scenarios,
 )
+from pytest_agentproc.scenario import SCHEMA_FILE_NAME, format_schema
 from pytest_agentproc.vocabulary import RULES
 
 if TYPE_CHECKING:
@@ -45,7 +51,8 @@ OPTION_EXAMPLES = {
     "virtual_sync": "pytest --agentproc-virtual-sync test_mine.py",
     "subject": f"{_ONE} --agentproc-subject=null",
     "rule": "pytest --agentproc-corpus --agentproc-rule=T2,P3 --agentproc-clock=model",
-    "command": "pytest --agentproc-corpus -k exits-3-after-a-good-result --agentproc-command='timeout 60 {agent}'",
+    "level": f"{_ONE} --agentproc-level=must",
+    "command": "pytest --agentproc-corpus -k claude-exits-1-after --agentproc-command='timeout 60 {agent}'",
     "baseline": f"{_ONE} --agentproc-subject=null --agentproc-baseline=known.yaml",
     "update_baseline": f"{_ONE} --agentproc-subject=null --agentproc-baseline=known.yaml --agentproc-update-baseline",
     "results": f"{_ONE} --agentproc-results=results.json",
@@ -63,7 +70,7 @@ COMMAND_EXAMPLES = {
     "import": "echo 'hello' | agentproc import - --dialect raw",
     "list": "agentproc list partial",
     "new": "agentproc new hang",
-    "record": "agentproc record --out hello.scenario.yaml -- echo hello",
+    "record": "agentproc record --yes --out hello.scenario.yaml -- echo hello",
     "run": "agentproc run lingers-and-ignores-term",
     "schema": "agentproc schema --out agentproc.schema.json",
     "search": "agentproc search open-run-ending --runs 5",
@@ -92,6 +99,10 @@ _TITLES = {
     "expect": ("Expect keys", "The keys below `expect`, `should` and `info` say what must be true after the run."),
     "drive": ("Drive items", "The key `drive` lists what the caller of the supervisor does, one item after the other."),
     "scenarios": ("File keys", "These are the keys of a scenario file, and the keys below `agent`, `host` and others."),
+    "signals": (
+        "Signals",
+        "A script catches these signals, sends them and dies of them. `signals` below `expect` lists those that came.",
+    ),
     "defects": (
         "Defects",
         "A defect is a named fault that can be built into the reference supervisor. A scenario catches each of them.",
@@ -109,7 +120,7 @@ _GROUPS = {
 
 def is_made(name: str) -> bool:
     """Say whether a page below docs/reference is one of these."""
-    return name.startswith("rules/") or name.removesuffix(".md") in (*_TITLES, "options", "commands")
+    return name.startswith("rules/") or name.removesuffix(".md") in (*_TITLES, "dangers", "options", "commands")
 
 
 def pages() -> dict[str, str]:
@@ -117,7 +128,8 @@ def pages() -> dict[str, str]:
     known = list_entries()
     made = {f"{name}.md": _page(title, about, _of(known, name)) for name, (title, about) in _TITLES.items()}
     rules = {f"{find_page(entry)}.md": _rule(entry) for entry in known if entry.kind == "rule"}
-    return {**made, **rules, "rules/index.md": _rules(), "options.md": _options(), "commands.md": _commands()}
+    own = {"rules/index.md": _rules(), "dangers.md": _dangers(), "options.md": _options(), "commands.md": _commands()}
+    return {**made, **rules, **own}
 
 
 def _of(known: Iterable[ReferenceEntry], page: str) -> list[ReferenceEntry]:
@@ -152,6 +164,35 @@ def _rules() -> str:
     toc = ["```{toctree}", ":hidden:", "", *RULES, "```"]
     about = "A scenario covers one rule or more. A conformant supervisor breaks none of them at level `must`."
     return "\n".join(["# Rules", "", about, "", "| rule | what it demands |", "|---|---|", *listed, "", *toc, ""])
+
+
+def _dangers() -> str:
+    about = (
+        "Each row is a danger for a supervisor. A cell is the number of bundled scenarios that try it with this "
+        "dialect and mode. Below the table stand the scenarios, and the reason for each empty cell."
+    )
+    head = ["danger", "rule", *list_agents()]
+    rows = [f"| {' | '.join(cells)} |" for cells in [head, ["---"] * len(head), *map(_danger_cells, DANGERS)]]
+    return "\n\n".join(["# Dangers by agent", about, "\n".join(rows), *map(_danger, DANGERS)]) + "\n"
+
+
+def _danger_cells(danger: Danger) -> list[str]:
+    tried = find_trials(danger)
+    counts = [str(len(tried[agent])) if agent in tried else "" for agent in list_agents()]
+    return [danger.name, f"[{danger.rule}](rules/{danger.rule}.md)", *counts]
+
+
+def _danger(danger: Danger) -> str:
+    tried = find_trials(danger)
+    cells = {
+        agent: ", ".join(f"`{scenario}`" for scenario in tried[agent])
+        if agent in tried
+        else f"none: {find_reason(danger, agent)}"
+        for agent in list_agents()
+    }
+    rows = [f"| {agent} | {cell} |" for agent, cell in cells.items()]
+    title = f"## {danger.name[0].upper()}{danger.name[1:]}"
+    return "\n".join([title, "", "| agent | scenarios |", "|---|---|", *rows])
 
 
 def _options() -> str:
@@ -201,7 +242,13 @@ def _write(app: Sphinx) -> None:
             file.write_text(text, "utf-8")
 
 
+def _write_schema(app: Sphinx, error: Exception | None) -> None:
+    if error is None and app.builder.format == "html":
+        Path(app.outdir, SCHEMA_FILE_NAME).write_text(format_schema(), "utf-8")
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Write the pages once Sphinx knows its folders."""
+    """Write the pages once Sphinx knows its folders, and the schema beside the first page."""
     app.connect("builder-inited", _write)
+    app.connect("build-finished", _write_schema)
     return {"parallel_read_safe": True}
