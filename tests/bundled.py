@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.corpus import index_corpus_files, list_corpus_files, split_agent
 from pytest_agentproc.scenario import Scenario, load, load_for_each_agent
+from pytest_agentproc.vocabulary import WAYS_TO_END_A_PROGRAM
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["find_bundled_path", "load_all_bundled", "load_bundled"]
+__all__ = ["find_bundled_path", "load_all_bundled", "load_all_for_functions", "load_bundled"]
 
 
 @cache
@@ -29,3 +30,12 @@ def find_bundled_path(scenario_id: str) -> Path:
 def load_all_bundled() -> tuple[Scenario, ...]:
     """Load every scenario, in the order of their files."""
     return tuple(scenario for file in list_corpus_files() for scenario in load_for_each_agent(file))
+
+
+def load_all_for_functions() -> tuple[Scenario, ...]:
+    """Load every scenario but those whose caller ends the program of the supervisor; the reference is no program."""
+    return tuple(
+        scenario
+        for scenario in load_all_bundled()
+        if not any(item.kind == "abandon" and item.value in WAYS_TO_END_A_PROGRAM for item in scenario.drive)
+    )

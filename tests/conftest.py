@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["pytester"]
 
+# pytester gives each test a home of its own. Without this, each would compile virtual time for programs once more.
+os.environ.setdefault("XDG_CACHE_HOME", str(Path.home() / ".cache"))
+
 _THREADS = Path("/proc/self/task")
 _RUNNER_PROGRAMS = ("harness/fakes/_broker.py", "harness/_decoy.py", "_preload.serve_play_requests(")
 """What serves every later test and ends with the session's runner: lifeline broker, decoys, programs' virtual time."""

@@ -21,6 +21,8 @@ __all__ = [
 ROOT = Path(__file__).resolve().parents[2]
 PRODUCT = ("pytest_agentproc", "fake_agents")
 _BUILDS = frozenset({"build", "dist"})
+_SECOND_PATH = ROOT / "pytest_agentproc/fake_agents"
+"""A link to `fake_agents`, and a copy of it in a source archive: each file there has its place in the first folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,11 @@ class Import:
 @cache
 def find_python_files() -> tuple[Path, ...]:
     """Find every Python file of the project, tests included; environments, caches and builds are none."""
-    files = (file for file in ROOT.rglob("*.py") if not _is_foreign(file.relative_to(ROOT).parts[:-1]))
+    files = (
+        file
+        for file in ROOT.rglob("*.py")
+        if not _is_foreign(file.relative_to(ROOT).parts[:-1]) and _SECOND_PATH not in file.parents
+    )
     return tuple(sorted(files))
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 import subprocess
+import sys
 from functools import cache
 from typing import TYPE_CHECKING
 
-from tests.architecture.sources import ROOT, find_python_files, parse_file
+from tests.architecture.sources import ROOT, find_product_files, find_python_files, parse_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,6 +35,16 @@ _PAGES = ("*.md", "docs/explanation/*.md", "docs/glossary.md", "scenarios/README
 _FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 _SOURCE = re.compile(r"^source: (\S+)$", re.MULTILINE)
 _ADDRESS = "https://"
+_NAME = re.compile(r"(?<!`)`([A-Za-z_][\w.]*)(?:\(\))?`(?!`)")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_FOREIGN_NAMES = frozenset(
+    {
+        *("telegram_token", "basic_auth", "private_key"),  # plugins of detect-secrets that nobody asks
+        *("API_KEY_PROD", "TOKEN2", "user_password", "agentproc_NAME"),  # examples of what a user may write
+        *("Cancelled", "Pipe", "create_time", "gi", "git...", "pyvenv.cfg", "shim_waits.c"),
+    }
+)
+"""Names in docstrings and comments that no code of the project has, and that are right."""
 
 
 @cache
@@ -49,6 +61,15 @@ def _read_prose(file: Path) -> str:
     kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     docs = [ast.get_docstring(node) or "" for node in ast.walk(parse_file(file)) if isinstance(node, kinds)]
     return "\n".join([*docs, *re.findall(r"#.*", file.read_text("utf-8"))])
+
+
+def _list_code_words(file: Path) -> set[str]:
+    """Give the words of a Python file that are no docstring and no comment: names, and words of other strings."""
+    tree = ast.parse(file.read_text("utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            node.value = ast.Constant(None)
+    return set(_WORD.findall(ast.unparse(tree)))
 
 
 _DECIMAL = re.compile(r"\d ?[kKMG]B\b")
@@ -86,6 +107,23 @@ def test_each_path_in_a_docstring_or_a_comment_exists() -> None:
         if not path.startswith(_BUILT) and not (ROOT / path).exists()
     ]
     assert missing == []
+
+
+def test_each_name_in_a_docstring_or_a_comment_exists() -> None:
+    """A name that was changed in the code is dead in the prose; a reader searches for it in vain."""
+    known = {*dir(builtins), *sys.stdlib_module_names, *_FOREIGN_NAMES}
+    for file in _list_repository_files():
+        if file.suffix == ".py":
+            known.update(_list_code_words(file))
+        elif file.suffix in (".c", ".h", ".yaml", ".toml"):
+            known.update(_WORD.findall(file.read_text("utf-8")))
+    dead = [
+        f"{file.relative_to(ROOT)}: {name}"
+        for file in find_product_files()
+        for name in _NAME.findall(_read_prose(file))
+        if name not in known and not known.issuperset(name.split("."))
+    ]
+    assert dead == []
 
 
 def test_each_source_of_a_scenario_is_an_address_or_a_file() -> None:

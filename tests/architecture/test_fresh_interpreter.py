@@ -11,9 +11,33 @@ from tests.architecture.sources import ROOT
 
 LIGHT = {
     "pytest_agentproc": ("pytest_agentproc.", "pytest", "yaml", "anyio", "psutil", "freezegun"),
-    "pytest_agentproc.supervisor": ("pytest", "_pytest", "yaml", "freezegun", "pytest_agentproc.fake_agents."),
-    "pytest_agentproc.plugin": ("yaml", "anyio", "trio", "psutil", "freezegun", "pytest_agentproc.fake_agents."),
-    "pytest_agentproc.capture": ("pytest", "_pytest", "anyio", "psutil", "freezegun", "fcntl", "resource"),
+    "pytest_agentproc.supervisor": (
+        "pytest",
+        "_pytest",
+        "yaml",
+        "psutil",
+        "freezegun",
+        "pytest_agentproc.fake_agents.",
+    ),
+    "pytest_agentproc.plugin": (
+        "yaml",
+        "anyio",
+        "trio",
+        "psutil",
+        "freezegun",
+        "detect_secrets",
+        "pytest_agentproc.fake_agents.",
+    ),
+    "pytest_agentproc.capture": (
+        "pytest",
+        "_pytest",
+        "anyio",
+        "psutil",
+        "freezegun",
+        "detect_secrets",
+        "fcntl",
+        "resource",
+    ),
     "pytest_agentproc.scenario": ("pytest", "_pytest", "anyio", "psutil", "freezegun"),
 }
 

@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 import tomllib
+from filecmp import dircmp
 from graphlib import CycleError, TopologicalSorter
 
 import pytest
@@ -22,9 +23,9 @@ from tests.architecture.sources import (
     parse_file,
 )
 
-GROUND = {"errors", "files", "machine", "places", "procfs", "vocabulary"}
+GROUND = {"errors", "files", "foreign", "machine", "originals", "places", "processes", "procfs", "vocabulary"}
 LOWER = {"clock", "record", "scenario", "supervisor", "tree"}
-MIDDLE = {"harness", "subjects", "verdict"}
+MIDDLE = {"harness", "plays", "subjects", "verdict"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "pytest_agentproc": set(),
@@ -32,8 +33,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "corpus": set(),
     "errors": set(),
     "files": set(),
-    "machine": set(),
+    "foreign": set(),
+    "machine": {"originals", "procfs"},
+    "originals": set(),
     "places": {"files"},
+    "processes": {"machine", "procfs"},
     "procfs": set(),
     "vocabulary": {"errors"},
     "hookspecs": {"defects", "record", "vocabulary"},
@@ -44,8 +48,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "supervisor": GROUND | {"clock", "tree"},
     "defects": GROUND | {"supervisor"},
     "subjects": GROUND | LOWER,
-    "harness": GROUND | LOWER | {"fake_agents"},
-    "verdict": GROUND | LOWER | {"corpus"},
+    "plays": {"errors", "record", "scenario", "vocabulary"},
+    "harness": GROUND | LOWER | {"fake_agents", "plays"},
+    "verdict": GROUND | LOWER | {"corpus", "plays"},
     "search": GROUND | LOWER | MIDDLE,
     "reference": GROUND | {"corpus", "defects", "scenario", "verdict"},
     "plugin": GROUND | LOWER | MIDDLE | {"corpus", "defects", "hookspecs", "search"},
@@ -62,9 +67,12 @@ HEADINGS = [
 HOMES: dict[str, set[str]] = {
     "_pytest": {"plugin"},  # the clock by which pytest counts its own durations
     "anyio": {"clock", "harness", "subjects", "supervisor"},  # a session's caller waits for turns on either loop
+    "argcomplete": {"cli"},
     "argparse": {"cli"},
+    "detect_secrets": {"capture"},
     "freezegun": {"clock"},
     "hypothesis": {"search"},
+    "psutil": {"processes"},
     "outcome": {"clock"},  # comes with trio, and speaks for it
     "pytest": {"hookspecs", "plugin"},  # hooks speak of its config
     "trio": {"clock"},
@@ -107,7 +115,9 @@ def test_an_install_adds_one_top_level_name() -> None:
     wheel = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]["targets"]["wheel"]
     names = {wheel["sources"].get(folder, folder).partition("/")[0] for folder in wheel["only-include"]}
     assert names == {"pytest_agentproc"}
-    assert (ROOT / "pytest_agentproc/fake_agents").resolve() == ROOT / "fake_agents"
+    installed, first = ROOT / "pytest_agentproc/fake_agents", ROOT / "fake_agents"
+    assert not dircmp(first, installed).diff_files  # the same folder, or its copy in a source archive
+    assert installed.is_symlink() or not ROOT.joinpath(".git").exists()
     assert [
         loaded.where for file in find_python_files() for loaded in list_imports(file) if loaded.package == "fake_agents"
     ] == []
@@ -174,7 +184,9 @@ def test_third_party_packages_stay_at_home() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("package", ["freezegun", "hypothesis", "psutil", "trio", "yaml"])
+@pytest.mark.parametrize(
+    "package", ["argcomplete", "detect_secrets", "freezegun", "hypothesis", "psutil", "trio", "yaml"]
+)
 def test_a_package_that_could_be_replaced_has_one_file(package: str) -> None:
     """Its replacement, or a look at our use of it, concerns one file; anyio and pytest are the code's own language."""
     files = {file for file in find_product_files() for loaded in list_imports(file) if loaded.package == package}
@@ -199,3 +211,24 @@ def test_private_files_list_no_names() -> None:
     read_by_star = ROOT / "pytest_agentproc/plugin/_fixtures.py"
     files = [file for file in find_product_files() if re.match(r"_[a-z]", file.name) and file != read_by_star]
     assert [str(file.relative_to(ROOT)) for file in files if "\n__all__ = " in file.read_text("utf-8")] == []
+
+
+_OWN_PROGRAMS = {"pytest_agentproc/harness/fakes/_broker.py", "pytest_agentproc/tree/_keeper_server.py"}
+_MOCKED_NAMES = {"time": {"monotonic", "monotonic_ns", "sleep", "time", "time_ns"}, "subprocess": {"Popen"}}
+_MOCKED_CALLS = {f"{module}.{name}" for module, names in _MOCKED_NAMES.items() for name in names}
+
+
+def test_clocks_and_popen_come_from_before_the_test() -> None:
+    """A user's test may put mocks in their place, and the kit's own waits and starts must not meet these."""
+    wrong = [
+        f"{file.relative_to(ROOT)}:{node.lineno}: {ast.unparse(node)}"
+        for file in find_product_files()
+        if find_package(file) not in {"fake_agents", "originals"} and str(file.relative_to(ROOT)) not in _OWN_PROGRAMS
+        for node in ast.walk(parse_file(file))
+        if (
+            isinstance(node, ast.ImportFrom)
+            and any(alias.name in _MOCKED_NAMES.get(node.module or "", ()) for alias in node.names)
+        )
+        or (isinstance(node, ast.Call) and ast.unparse(node.func) in _MOCKED_CALLS)
+    ]
+    assert wrong == []

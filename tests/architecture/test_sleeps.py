@@ -25,11 +25,12 @@ def _list_sleeps(file: Path) -> list[tuple[str, int]]:
 
 
 def _is_on_the_virtual_clock(file: Path) -> bool:
-    """Say whether a file works with the virtual clock: by fixture, import, or a helper of ours."""
+    """Say whether a file works with the virtual clock: by fixture, marker, import, or a helper of ours."""
     used = [loaded.module for loaded in list_imports(file)]
     helpers = [ROOT.joinpath(*module.split(".")).with_suffix(".py") for module in used if module.startswith("tests.")]
     return (
         any(node.arg == "virtual_clock" for node in ast.walk(parse_file(file)) if isinstance(node, ast.arg))
+        or any(node.attr == "virtual_time" for node in ast.walk(parse_file(file)) if isinstance(node, ast.Attribute))
         or any(module.startswith("pytest_agentproc.clock") for module in used)
         or any(_is_on_the_virtual_clock(helper) for helper in helpers if helper.exists())
     )

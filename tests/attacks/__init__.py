@@ -13,11 +13,14 @@ input, a process, a file or a descriptor that is left. A failure prints the seed
 command; the same seed makes the same inputs again.
 
     test_kills.py        SIGKILL in virtual time, at any instant, of any process
+    test_two_faults.py   one process of the kit stopped, and another one killed, for each pair
+    test_page.py         any number in the page that virtual time shares with the programs below it
     test_faults.py       signals, closed streams, full disks and odd environments, over every command
     test_files.py        spoiled files of every kind that a user hands in
     test_agents.py       agents that flood, stop within a line, close their streams, fork and leave the tree
     test_secrets.py      secrets in every escape, through `record`
     test_descriptors.py  supervision while only a few descriptors are free
+    test_soak.py         random scenarios, supervisors and faults in one process; `soak.py` does so for hours
 """
 
 from __future__ import annotations

@@ -56,13 +56,13 @@ async def _supervise_agent(kind: str, containment: str) -> tuple[str, str]:
 
 
 @contextmanager
-def leave_descriptors_free(count: int) -> Iterator[None]:
-    """Leave this number of descriptors free while the block runs."""
+def leave_descriptors_free(count: int, limit: int = _LIMIT) -> Iterator[None]:
+    """Leave this number of descriptors free, of so many that the process may open, while the block runs."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (_LIMIT, before[1]))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, before[1]))
     taken: list[int] = []
     try:
-        while len(taken) < _LIMIT:
+        while len(taken) < limit:
             taken.append(os.open("/dev/null", os.O_RDONLY))
     except OSError:
         pass

@@ -45,6 +45,6 @@ def test_a_hostile_agent_is_recorded_in_bounds(way: str, tmp_path: Path) -> None
     """The recorder runs in its place, and its caller waits for both."""
     program = [sys.executable, str(PROGRAM), way, "agent"]
     quiet = subprocess.DEVNULL
-    trial = Trial(tmp_path, [*AGENTPROC, "record", "--out", "x.scenario.yaml", "--", *program], stdout=quiet)
+    trial = Trial(tmp_path, [*AGENTPROC, "record", "--yes", "--out", "x.scenario.yaml", "--", *program], stdout=quiet)
     found = run_trial(trial, [0], lambda _trial: False)
     assert not found, "\n".join(found)

@@ -33,6 +33,7 @@ COMMANDS: dict[str, list[str]] = {
     "record": [
         *AGENTPROC,
         "record",
+        "--yes",
         "--out",
         "x.scenario.yaml",
         "--",

@@ -72,7 +72,7 @@ def record_pieces(folder: Path, pieces: list[str], env: dict[str, str]) -> str:
     folder.mkdir()
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **env, "PRINTED": json.dumps(pieces)}
     program = [sys.executable, "-S", "-c", PROGRAM]
-    line = [*AGENTPROC, "record", "--out", "x.scenario.yaml", "--", *program]
+    line = [*AGENTPROC, "record", "--yes", "--out", "x.scenario.yaml", "--", *program]
     completed = subprocess.run(line, cwd=folder, env=environment, capture_output=True, check=False, timeout=60)
     assert completed.returncode == 0, completed.stderr.decode()
     files = "".join(file.read_bytes().decode("utf-8", "replace") for file in sorted(folder.iterdir()))

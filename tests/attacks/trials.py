@@ -13,6 +13,9 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import psutil
+
+from pytest_agentproc.harness._unrelated_processes import FAKE_INTERPRETER_OPTION
 from tests.attacks import MAX_MEGABYTES
 
 if TYPE_CHECKING:
@@ -62,11 +65,36 @@ class Trial:
                 if entry.name.isdecimal() and self._word.encode() in (entry / "environ").read_bytes():
                     yield int(entry.name), (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
 
+    def find_roles(self) -> dict[str, int]:
+        """Find the processes of a play by their roles; those that are not there yet are left out."""
+        found: dict[str, int] = {"pytest": self.process.pid}
+        for process in psutil.Process(self.process.pid).children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                words, parent = process.cmdline(), process.ppid()
+                if process.name() == "coordinator":
+                    found["watcher" if parent == self.process.pid else "coordinator"] = process.pid
+                elif process.name() == "lifeline-broker":
+                    found["broker"] = process.pid
+                elif parent == found.get("coordinator"):
+                    found["play server"] = process.pid
+                elif words[:2] == ["bash", "supervisor.sh"]:
+                    found["supervisor"] = process.pid
+                elif parent == found.get("supervisor"):
+                    found["agent"] = process.pid
+                elif words[1:] and words[1].startswith(FAKE_INTERPRETER_OPTION):
+                    found["fake"] = process.pid
+        return found
+
     def has_ended_after(self, seconds: float) -> bool:
         """Let it run for a time; say whether it has ended."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(seconds)
         return self.process.returncode is not None
+
+    def await_end_of_others(self) -> list[str]:
+        """Wait for the end of all but the command itself; give the commands of those that live on."""
+        _wait_until(lambda: not any(pid != self.process.pid for pid in self.list_living_processes()), 15)
+        return [command for pid, command in self._iterate_living_processes() if pid != self.process.pid]
 
     def find_faults_at_end(self, codes: Sequence[int], *, was_killed: bool) -> list[str]:
         """Wait for its end, and say what is wrong: nothing, as a rule."""
@@ -75,8 +103,8 @@ class Trial:
             self.process.wait(self._limit)
         except subprocess.TimeoutExpired:
             found.append(f"it did not end in {self._limit} s")
-        _wait_until(lambda: not any(pid != self.process.pid for pid in self.list_living_processes()), 15)
-        left = [command for pid, command in self._iterate_living_processes()]
+        left = self.await_end_of_others()
+        left += [command for pid, command in self._iterate_living_processes() if pid == self.process.pid]
         for pid in self.list_living_processes():
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)

@@ -12,13 +12,14 @@ from pytest_agentproc.record import compute_normal_form
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import reference_supervisor
 from tests.benchmarks._together import bind_all, play_together, play_together_in_model
-from tests.bundled import load_all_bundled
+from tests.bundled import load_all_for_functions
 from tests.parity.kinds import ENDS, KINDS, load_kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pytest_agentproc.harness import PlayResult, ScenarioRunner
+    from pytest_agentproc.harness import ScenarioRunner
+    from pytest_agentproc.plays import PlayResult
     from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import RunReport
@@ -55,7 +56,7 @@ script:
   - spawn: {id: kid, how: same_group, inherits: [stdout], ignores_signals: true}
   - say: begin
   - drip: {stdout: ".", every: inactivity_timeout / 2, for: inactivity_timeout * 3 / 2}
-  - linger: for ever
+  - silence: for ever
 expect: {outcome: inactive}
 """
 
@@ -67,7 +68,7 @@ script:
     do: []
   - meanwhile: [{drip: {stderr: "!", every: inactivity_timeout / 2, for: inactivity_timeout * 3 / 2}}]
   - drip: {stdout: ".\\n", every: inactivity_timeout / 4, for: inactivity_timeout * 3 / 2}
-  - linger: for ever
+  - silence: for ever
 expect: {outcome: inactive}
 """
 
@@ -77,7 +78,7 @@ agent: pi
 script:
   - silence: inactivity_timeout
   - answer: done
-  - linger: linger_grace
+  - silence: linger_grace
   - exit: 0
 expect: {outcome: completed}
 """
@@ -160,7 +161,7 @@ def list_cases(pattern: str = "*") -> list[Case]:
     Args:
         pattern: only those whose id contains it; `*` and `?` stand for anything.
     """
-    corpus = list(load_all_bundled())
+    corpus = list(load_all_for_functions())
     found = [Case(scenario.id, (scenario,)) for scenario in corpus]
     found.append(Case("256-KiB-flood", (loads(FLOOD, "flood"),)))
     found.append(Case("two-agents", (loads(FIRST, "first"), loads(SECOND, "second"))))

@@ -1,55 +1,92 @@
-"""Summaries of repeated numbers: median, spread, ratios round by round. Values only; measures nothing."""
+"""What every part of the cost benchmark is made of: CPU time, its medians and ratios. Knows nothing of the kit.
+
+CPU time is that of this process and of the children that it has waited for. Other load on the machine hardly changes
+it, and no virtual clock does.
+"""
 
 from __future__ import annotations
 
+import resource
 import statistics
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
-__all__ = ["Part", "Samples", "compute_ratios", "summarize_values"]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
 
-
-class Samples:
-    """The cost of one thing, round by round: in each round the median of its repetitions counts."""
-
-    def __init__(self) -> None:
-        self.rounds: list[float] = []
-
-    def add(self, repetitions: list[float]) -> None:
-        """Take one round."""
-        self.rounds.append(statistics.median(repetitions))
+__all__ = ["Part", "Ratio", "measure_each", "measure_mean"]
 
 
-def compute_ratios(above: Samples, below: Samples) -> list[float]:
-    """Divide round by round: a slowdown of the whole machine slows both."""
-    return [upper / lower for upper, lower in zip(above.rounds, below.rounds, strict=True)]
+def measure_mean(work: Callable[[], object], times: int) -> float:
+    """Give the CPU seconds of one call, over so many calls."""
+    begin = _read_cpu_seconds()
+    for _ in range(times):
+        work()
+    return (_read_cpu_seconds() - begin) / times
 
 
-def summarize_values(values: list[float]) -> dict[str, Any]:
-    """Sum values up as median, p10, p90 and their count."""
-    ordered = sorted(values)
-    last = len(ordered) - 1
-    return {
-        "median": _round_to_four_digits(statistics.median(ordered)),
-        "p10": _round_to_four_digits(ordered[round(last * 0.1)]),
-        "p90": _round_to_four_digits(ordered[round(last * 0.9)]),
-        "rounds": len(ordered),
-    }
+def measure_each(work: Callable[[int], object], count: int) -> float:
+    """Give the CPU seconds of one of `count` equal steps, without the start and the end of the work that takes them.
+
+    Args:
+        work: takes a number of steps.
+        count: how many are measured.
+    """
+    least = measure_mean(lambda: work(1), 1)
+    return (measure_mean(lambda: work(1 + count), 1) - least) / count
 
 
-def _round_to_four_digits(value: float) -> float:
-    return float(f"{value:.4g}")
+def _read_cpu_seconds() -> float:
+    usages = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
-class Part(Protocol):
-    """One part of the cost benchmark."""
+class Ratio(NamedTuple):
+    """What one thing costs over another.
 
-    name: str
+    Args:
+        above: the name of the first.
+        below: the name of the second.
+        limit: the largest ratio that is in order; None: there is none.
+    """
 
-    def sample(self) -> None:
-        """Measure everything of this part once, its two sides in turn."""
+    above: str
+    below: str
+    limit: float | None = None
 
-    def report(self) -> dict[str, Any]:
-        """Give the figures by their names in the JSON."""
 
-    def close(self) -> None:
-        """End all started processes and remove all written files."""
+@dataclass
+class Part:
+    """One part of the cost benchmark: things that are measured in turn, and ratios between them.
+
+    Both sides of a ratio see the same machine, because it is computed in each round.
+
+    Args:
+        measures: gives the CPU seconds of each thing.
+        ratios: by the names of their figures.
+        count_facts: gives the other figures, by their names, at the end.
+    """
+
+    measures: Mapping[str, Callable[[], float]]
+    ratios: Mapping[str, Ratio]
+    count_facts: Callable[[], Mapping[str, float]] = dict
+
+    def __post_init__(self) -> None:
+        self._rounds: dict[str, list[float]] = {name: [] for name in self.measures}
+
+    def run_round(self) -> None:
+        """Measure each thing once. Every second round goes backwards."""
+        names = [*self.measures]
+        for name in names[:: -1 if len(self._rounds[names[0]]) % 2 else 1]:
+            self._rounds[name].append(self.measures[name]())
+
+    def get_median_seconds(self) -> Iterator[tuple[str, float]]:
+        """Give the CPU seconds of each thing."""
+        for name, values in self._rounds.items():
+            yield name, statistics.median(values)
+
+    def get_median_ratios(self) -> Iterator[tuple[str, float, float | None]]:
+        """Give each ratio with its limit."""
+        for name, ratio in self.ratios.items():
+            pairs = zip(self._rounds[ratio.above], self._rounds[ratio.below], strict=True)
+            yield name, statistics.median(above / below for above, below in pairs), ratio.limit

@@ -16,7 +16,7 @@ from pytest_agentproc import subjects
 from pytest_agentproc.harness import NotForRealTime, ScenarioRunner
 from pytest_agentproc.verdict import Verdict, choose_overall_verdict, explain_play, judge_all_expectations
 from tests.benchmarks._burners import burn_all_cores
-from tests.bundled import load_all_bundled
+from tests.bundled import load_all_for_functions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--idle", action="store_true", help="burn no core")
     parser.add_argument("--backend", choices=("asyncio", "trio"), default="asyncio")
     options = parser.parse_args(arguments)
-    scenarios = [scenario for scenario in load_all_bundled() if not scenario.openings]
+    scenarios = [scenario for scenario in load_all_for_functions() if not scenario.openings]
     bad = 0
     with contextlib.nullcontext() if options.idle else burn_all_cores(_LONGEST), ScenarioRunner() as runner:
         for run in range(1, options.runs + 1):

@@ -11,6 +11,7 @@ import pytest
 
 from pytest_agentproc.cli import main
 from pytest_agentproc.cli._commands import MODULE_AND_PURPOSE_BY_COMMAND
+from pytest_agentproc.defects import DEFECTS
 from tests.architecture.sources import ROOT
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def test_list_filters_by_what_it_groups_by(capsys: pytest.CaptureFixture[str]) -
 @pytest.mark.parametrize(
     ("word", "first"),
     [
-        ("partial", "claude-half-a-line"),
+        ("partial", "half-a-line-without-a-result[claude]"),
         ("zombie", "zombie-of-the-agents"),
         ("zombies", "zombie-of-the-agents"),
         ("orphan", "daemon-below-a-nested-subreaper"),
@@ -97,6 +98,10 @@ def test_list_filters_by_what_it_groups_by(capsys: pytest.CaptureFixture[str]) -
         ("open handles", "grandchild-inherits-stdout-and-ignores-term"),
         ("never exits", "closes-both-and-lingers"),
         ("hangs", "closes-both-and-lingers"),
+        ("docker", "daemon-below-a-nested-subreaper"),
+        ("oom", "claude-killed"),
+        ("429", "codex-session-overloaded"),
+        ("ctrl-c", "codex-session-interrupt-before-the-turn-has-a-name"),
     ],
 )
 def test_list_finds_by_the_word_that_people_type(word: str, first: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -104,6 +109,39 @@ def test_list_finds_by_the_word_that_people_type(word: str, first: str, capsys: 
     for words in ([word], word.split()):
         assert main(["list", *words]) == 0
         assert capsys.readouterr().out.startswith(f"{first} ")
+
+
+@pytest.mark.parametrize(
+    ("report", "defect"),
+    [
+        ("never sends cancel", "cancel-is-not-sent"),
+        ("stderr pipe is full and blocks the agent", "stderr-unread"),
+        ("Killed while a tool was running", "internal-tools-ignored"),
+        ("the prompt is sent again after a crash", "crash-repeats-the-prompt"),
+        ("a zombie", "leaves-zombie"),
+        ("only the tail of the answer", "answer-is-its-tail"),
+    ],
+)
+def test_list_finds_the_defect_that_is_like_a_report(
+    report: str, defect: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A tester has words of a user, and not the name that the kit gave to the fault."""
+    assert main(["list", "--defects", *report.split()]) == 0
+    assert capsys.readouterr().out.split()[0] == defect
+    assert main(["list", "--defects", "--json", *report.split()]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["name"] == defect
+
+
+def test_list_of_defects_refuses_what_is_about_scenarios(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without words it lists all defects, and words that fit nothing are a failure."""
+    assert main(["list", "--defects"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == len(DEFECTS)
+    assert main(["list", "--defects", "xyzzy"]) == 1
+    assert capsys.readouterr().out == "no defect has such words: `agentproc list --defects` shows them all\n"
+    assert main(["list", "--defects", "--rule", "C1"]) == 2
+    assert capsys.readouterr().err == (
+        "agentproc list: --rule is about scenarios, and --defects lists none\nleave --rule out\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -165,8 +203,17 @@ def test_a_reader_that_has_gone_is_no_failure() -> None:
     assert (completed.stdout, completed.stderr) == ("[\n", "")
 
 
-def test_the_pre_commit_hook_is_a_command() -> None:
-    """pre-commit's users get what is checked here."""
-    hook = (ROOT / ".pre-commit-hooks.yaml").read_text("utf-8")
-    assert "  entry: agentproc check\n" in hook
-    assert "check" in MODULE_AND_PURPOSE_BY_COMMAND
+@pytest.mark.parametrize(
+    ("name", "called"), [("hang.yaml", "hang"), ("hang.yml", "hang"), ("hang.scenario.yml", "hang")]
+)
+def test_a_file_that_pytest_would_not_collect_is_named(
+    name: str, called: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The commands take any name, and pytest says only that it found nothing."""
+    monkeypatch.chdir(tmp_path)
+    hint = f"{name}: pytest collects only *.scenario.yaml: call the file {called}.scenario.yaml\n"
+    tmp_path.joinpath(name).write_text("scenario: a\nagent: raw\nscript: [{answer: hi}]\n", "utf-8")
+    assert main(["check", name]) == 0
+    assert capsys.readouterr().err == f"agentproc check: {hint}"
+    assert main(["run", name, "--clock", "model"]) == 0
+    assert capsys.readouterr().err == f"agentproc run: {hint}"

@@ -35,7 +35,7 @@ what went wrong (must, should: scenarios)                                       
 not exercised: outcome: no agent was started; completed                                   1       -
   agentproc run one-number-is-silence --subject mine
 
-agentproc: mine is not conformant: must: 0 failed, should: 1 failed, undecided: 1; 0 passed, ...
+agentproc: mine is undecided: must: 0 failed, should: 1 failed, undecided: 1; 0 passed, ...
 
 rule (must, should: failed)                                    must  should  undecided  passed  n/a
 A9  the one-number form of a limit means silence, never           -       -          -       1    -
@@ -73,11 +73,11 @@ def test_conform_sums_up_each_supervisor_without_pytests_words(capsys: pytest.Ca
 
 
 @pytest.mark.slow
-def test_a_program_to_which_nothing_applies_is_not_conformant(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_program_that_starts_no_agent_has_no_verdict(capsys: pytest.CaptureFixture[str]) -> None:
     """Green for nothing is the worst verdict: `cat` starts no agent."""
     assert main(["conform", "--command", "cat {agent}", "--clock", "virtual", "-k", "lingers", "--json"]) == 1
     [subject] = json.loads(capsys.readouterr().out)["subjects"]
-    assert (subject["name"], subject["conformant"]) == ("cat", False)
+    assert (subject["name"], subject["conformant"], subject["conformance"]) == ("cat", False, "has no verdict")
 
 
 @pytest.mark.parametrize(
@@ -165,5 +165,5 @@ def test_a_judgement_leaves_no_folder_that_it_does_not_name(
     monkeypatch.setenv("TMPDIR", str(elsewhere))
     monkeypatch.setattr("tempfile.tempdir", None)
     assert main(["conform", "null", "--rule", "A9"]) == 1
-    assert "not conformant" in capsys.readouterr().out
+    assert "is undecided" in capsys.readouterr().out
     assert [*elsewhere.iterdir()] == []

@@ -34,7 +34,7 @@ def test_a_word_is_shown_with_its_facts_and_an_example(
         "\n"
         "What to do: Have the supervisor report the value that the message names.\n"
         "\n"
-        "  $ agentproc run exits-3-after-a-good-result --command '{agent}'\n"
+        "  $ agentproc run claude-exits-1-after-a-good-result --command '{agent}'\n"
     )
 
 
@@ -53,14 +53,37 @@ def test_a_key_that_stands_at_several_places_is_explained_at_each(capsys: pytest
     ("word", "hint"),
     [
         ("t11", "did you mean T1, K11?"),
-        ("timeout", "did you mean inactivity_timeout, internal_tool_timeout, progress_timeout,"),
+        ("zombi", "did you mean spawn: zombie?"),
         ("qqq", "agentproc explain lists all words"),
+        ("ignore", 'as a step: write "- when: {signal: TERM}", and below it "do: []", which ignores the signal\n'),
+        ("hang", "as a step: write silence: for ever\nas an outcome: write inactive\n"),
+        (
+            "timeout",
+            "as a step: write silence\nas a limit: inactivity_timeout limits silence, max_runtime a whole run,",
+        ),
+        ("n/a", "as a verdict: not applicable\n"),
+        ("macos", "fakes run on Linux only. check, explain, import, list, new and schema run on any platform\n"),
+        ("T5", "T5 would say that the agents go when the supervisor is killed."),
     ],
 )
-def test_an_unknown_word_gets_the_nearest_ones(word: str, hint: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_word_gets_what_it_means_or_the_nearest_ones(
+    word: str, hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Nobody knows all words."""
     assert main(["explain", word]) == 2
     assert capsys.readouterr().err.startswith(f"agentproc explain: there is no word '{word}'\n{hint}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("word", ["TERM", "SIGTERM", "sigterm"])
+def test_a_signal_is_explained_by_its_name(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Scenarios write TERM, all other tools SIGTERM."""
+    assert main(["explain", word]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("TERM (signal)\nThe process is asked to end.")
+    assert (
+        f'{word} as a step: write die: TERM for its own death, or to ignore it "- when: {{signal: TERM}}",' in printed
+    )
 
 
 @pytest.mark.slow
@@ -70,3 +93,21 @@ def test_without_a_word_all_are_listed(capsys: pytest.CaptureFixture[str]) -> No
     printed = capsys.readouterr().out
     assert printed.startswith("rule: A1, A2,")
     assert "\nverdict: kit error, adapter error, crashed, failed," in printed
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (["P5", "P6"], ["P5 (rule)", "P6 (rule)"]),
+        (["how"], ["new_session: the leader of a session; found by a walk"]),
+        (["leaks"], ["containment subreaper or keeper only"]),
+        (["containment"], ["does not find a child in a session of its own"]),
+    ],
+)
+def test_several_words_and_the_values_of_a_key_are_explained(
+    words: list[str], shown: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A user gives the words that a failure names."""
+    assert main(["explain", *words]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert [part for part in shown if part not in printed] == []

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.cli import main
-from pytest_agentproc.cli._shapes import SCENARIO_TEMPLATE_BY_SHAPE
+from pytest_agentproc.cli._new_command import SCENARIO_TEMPLATE_BY_SHAPE
+from pytest_agentproc.cli._run_command import format_defect_table, play_all_defects
 from pytest_agentproc.vocabulary import DIALECTS
-from tests.bundled import find_bundled_path
+from tests.bundled import find_bundled_path, load_bundled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,8 +98,8 @@ def test_new_writes_what_an_editor_helps_with_and_over_nothing(capsys: pytest.Ca
     assert capsys.readouterr().err == (
         "agentproc new: raw.scenario.yaml is there already\nchoose another name, or remove it\n"
     )
-    assert main(["new", "--claim", "yes: 'it' # holds", "--agent", "pi"]) == 0
-    assert "scenario: \"yes: 'it' # holds\"\nagent: pi\n" in capsys.readouterr().out
+    assert main(["new", "--claim", "yes: 'it' # \u2028holds", "--agent", "pi"]) == 0
+    assert "scenario: \"yes: 'it' # \\u2028holds\"\nagent: pi\n" in capsys.readouterr().out
 
 
 _SESSIONS = "it can be for claude, pi, codex, acp"
@@ -256,7 +257,7 @@ def test_a_program_is_run_in_virtual_time(capsys: pytest.CaptureFixture[str]) ->
             ["raw.scenario.yaml", "--subject", "null", "--clock", "model"],
             "agentproc run: --clock model: it plays the reference supervisor only, and null is another\nleave it out\n",
         ),
-        (["raw.scenario.yaml", "--command", "x"], "agentproc run: the command ['x'] must be a list of words with"),
+        (["raw.scenario.yaml", "--command", "x"], "agentproc run: the command 'x' has no {agent} in it\nwrite 'my-"),
         (["raw.scenario.yaml", "--command", "'x"], 'agentproc run: the command "\'x" cannot be split: no closing'),
     ],
 )
@@ -276,3 +277,35 @@ def test_checks_that_need_an_unstated_limit_are_counted(capsys: pytest.CaptureFi
     Path("closing_pipes.py").write_text(CLOSES_A_PIPE)
     assert main(["run", "grace.scenario.yaml", "--subject", "closing_pipes:supervise"]) == 0
     assert capsys.readouterr().out.splitlines()[-3:-1] == ["state linger_grace to have 2 more checks judged", ""]
+
+
+def test_run_shows_which_defects_a_scenario_catches(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each is listed with the check that fails, the harmful ones first; the last line counts the others."""
+    assert main(["run", "lingers-and-ignores-term", "--all-defects"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2].split() == ["level", "defect", "first", "check", "that", "fails", "what", "it", "does"]
+    rows = [line.split()[:3] for line in lines[3:-2]]
+    assert ["must", "waits-for-exit", "outcome"] in rows
+    assert ["should", "one-grace", "returned"] in rows
+    assert [row[0] for row in rows] == sorted(row[0] for row in rows)
+    assert re.fullmatch(r"\d+ of \d+ defects are caught; \d+ more cannot matter here", lines[-1])
+    assert main(["run", "lingers-and-ignores-term", "--all-defects", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {"defect": "waits-for-exit", "level": "must", "key": "outcome"} in found
+
+
+def test_a_table_of_defects_names_what_it_had_no_time_for() -> None:
+    """A slow scenario must not keep its author waiting for minutes."""
+    seconds = iter(range(0, 10_000, 3))
+    table = play_all_defects(load_bundled("lingers-and-ignores-term"), clock=lambda: float(next(seconds)))
+    assert len(table.caught) + len(table.passed) == 2
+    assert f"{len(table.unplayed)} were not played, as 8 s were over: " in "\n".join(format_defect_table(table))
+
+
+def test_a_table_of_defects_leaves_out_what_the_reference_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    """A check that is red without a defect shows nothing of one; and other supervisors have no defects built in."""
+    Path("odd.scenario.yaml").write_text("scenario: a lie\nagent: raw\nscript: [{answer: a}]\nexpect: {text: b}\n")
+    assert main(["run", "odd.scenario.yaml", "--all-defects"]) == 0
+    assert "the reference supervisor itself fails: text; these keys are left out" in capsys.readouterr().out
+    assert main(["run", "odd.scenario.yaml", "--all-defects", "--clock", "real"]) == 2
+    assert "leave --clock out" in capsys.readouterr().err

@@ -55,7 +55,15 @@ def test_a_fake_of_a_test_may_be_silent_for_hours(tmp_path: Path) -> None:
         "utf-8",
     )
     completed = _run_time_command(
-        sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, str(tmp_path)
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-pno:cacheprovider",
+        "-pno:hypothesispytest",
+        "-c",
+        os.devnull,
+        str(tmp_path),
     )
     assert completed.returncode == 0, completed.stdout
 

@@ -18,7 +18,7 @@ from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.subjects import reference_supervisor
 from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations, list_unmet_checks
 from pytest_agentproc.vocabulary import RULES
-from tests.bundled import load_all_bundled
+from tests.bundled import load_all_for_functions
 from tests.clients import codex_subject
 from tests.clients.packages import NPM, PYPI, install_from_pypi
 
@@ -104,7 +104,7 @@ def _list_clients() -> list[_ComparedClient]:
 
 
 def _judge_client(runner: ScenarioRunner, client: _ComparedClient) -> Iterator[_ScenarioResult]:
-    for scenario in load_all_bundled():
+    for scenario in load_all_for_functions():
         if scenario.parts or (scenario.dialect, scenario.mode) != client.agent or scenario.level == "info":
             continue
         verdict, failed = _judge_scenario(runner, scenario, client)

@@ -12,7 +12,7 @@ __all__ = ["COOPERATES", "IGNORES_ALL", "IGNORES_EOF", "list_end_events", "read_
 COOPERATES = "- wait_for: prompt 1"
 """The script of an agent that exits at the end of its stdin."""
 
-IGNORES_EOF = "- when: eof\n  do: []\n- linger: for ever"
+IGNORES_EOF = "- when: eof\n  do: []\n- silence: for ever"
 """The script of an agent that only a signal ends."""
 
 IGNORES_ALL = "- when: {signal: TERM}\n  do: []\n" + IGNORES_EOF

@@ -149,7 +149,7 @@ def fill_cached_folder(name: str, pins: list[str], command: Callable[[Path], lis
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pytest-agentproc-clients"
     base.mkdir(parents=True, exist_ok=True)
     folder = base / f"{name}-{hashlib.sha256(repr(pins).encode()).hexdigest()[:12]}"
-    with base.joinpath("lock").open("w") as lock:
+    with base.joinpath(f"{folder.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.exists():
             made = Path(tempfile.mkdtemp(prefix="new-", dir=base))

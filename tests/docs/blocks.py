@@ -39,13 +39,15 @@ _LONGEST = 60  # seconds for one command, on a machine under load
 _VARIES = (
     (re.compile(r"\bpid \d+"), "pid N"),
     (re.compile(r"\bin \d+\.\d+s\b.*"), "in Ns"),
+    (re.compile(r"\b\d+\.\d (?=s old|MiB\b)"), "N "),
+    (re.compile(r"\b127\.0\.0\.1:\d+"), "127.0.0.1:PORT"),
     (re.compile(r"\b\d+ deselected"), "N deselected"),
     (re.compile(r"\b[0-9a-f]{12}\b"), "HASH"),
     (re.compile(r"={3,}"), "==="),
     (re.compile(r"[ \t]+$", re.MULTILINE), ""),
     (re.compile(r"[\w./-]*/(?:scenarios|_corpus)/(?=(?:[\w-]+/)+[\w-]+\.scenario\.yaml)"), "CORPUS/"),
 )
-_NEIGHBOURS = ("asyncio", "trio", "random_order", "rerunfailures", "timeout")
+_NEIGHBOURS = ("asyncio", "hypothesispytest", "random_order", "rerunfailures", "timeout", "trio")
 """Plugins that are installed to be tested beside ours; a reader has none of them."""
 
 

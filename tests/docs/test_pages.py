@@ -121,6 +121,15 @@ def test_every_link_leads_somewhere() -> None:
     assert broken == []
 
 
+def test_each_shown_duration_is_half_a_second() -> None:
+    """It is masked, so it would stay what a loaded machine once took."""
+    shown = [
+        (page.name, time) for page in PAGES for time in re.findall(r"\bin (\d+\.\d\d)s\b", page.read_text("utf-8"))
+    ]
+    assert len(shown) > 30
+    assert [(page, time) for page, time in shown if time != "0.50"] == []
+
+
 def test_every_path_that_a_page_cites_exists() -> None:
     """A reader opens what a page names; CONTRIBUTING.md names files that its reader is to write."""
     cited = re.compile(r"`((?:pytest_agentproc|fake_agents|tests|scenarios|docs|\.ci)/[\w./-]+)`")

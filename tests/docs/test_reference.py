@@ -5,26 +5,32 @@ from __future__ import annotations
 import dataclasses
 import re
 import shlex
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_agentproc import hookspecs
 from pytest_agentproc.cli._commands import MODULE_AND_PURPOSE_BY_COMMAND
+from pytest_agentproc.corpus import split_agent
 from pytest_agentproc.defects import DEFECT_NAMES
 from pytest_agentproc.plugin import _fixtures as plugin_fixtures
 from pytest_agentproc.plugin._options import _PLUGIN_OPTIONS
 from pytest_agentproc.reference import (
+    DANGERS,
     find_page,
+    find_reason,
+    find_trials,
     format_as_markdown,
+    list_agents,
     list_entries,
     make_heading_anchor,
     read_bundled_scenarios,
 )
-from pytest_agentproc.scenario import list_key_tables
+from pytest_agentproc.scenario import format_schema, list_key_tables
 from pytest_agentproc.subjects._program_file import _CHECKS_BY_TOML_KEY
 from pytest_agentproc.verdict import VERDICT_TEXTS, JudgedCheck, JudgedScenario, Verdict
-from pytest_agentproc.vocabulary import BUG_FAMILIES, LEVELS, RULES, Outcome
+from pytest_agentproc.vocabulary import BUG_FAMILIES, LEVELS, RULES, SIGNAL_TEXTS, Outcome
 from tests.architecture.sources import ROOT
 from tests.docs.blocks import run_command
 from tests.docs.reference import list_anchors, load_page_writer, make_pages
@@ -47,8 +53,23 @@ def test_every_word_of_the_tables_has_an_entry() -> None:
         for key in table.keys
     }
     words: dict[str, Iterable[str]] = {"rule": RULES, "outcome": Outcome, "verdict": Verdict, "level": LEVELS}
-    words |= {"defect": DEFECT_NAMES, "bug family": BUG_FAMILIES}
+    words |= {"defect": DEFECT_NAMES, "bug family": BUG_FAMILIES, "signal": SIGNAL_TEXTS}
     assert names == keys | {(kind, str(name)) for kind, those in words.items() for name in those}
+
+
+def test_a_danger_is_tried_with_each_agent_or_it_is_said_why_not() -> None:
+    """A danger that one dialect alone is tried with lets a supervisor of another one pass with the fault."""
+    unclear = [
+        (danger.name, agent)
+        for danger, trials in ((danger, find_trials(danger)) for danger in DANGERS)
+        for agent in list_agents()
+        if (agent in trials) == bool(find_reason(danger, agent))
+    ]
+    assert unclear == []
+    known = {split_agent(scenario.id)[0]: scenario.covers for scenario in read_bundled_scenarios()}
+    assert [file for danger in DANGERS for file in danger.files if file not in known] == []
+    assert {danger.name for danger in DANGERS if not any(danger.rule in known[file] for file in danger.files)} == set()
+    assert {agent for danger in DANGERS for agent in danger.reasons} <= {*list_agents(), "runs"}
 
 
 def test_each_entry_has_a_sentence_an_anchor_and_an_example() -> None:
@@ -62,6 +83,16 @@ def test_each_entry_has_a_sentence_an_anchor_and_an_example() -> None:
         assert make_heading_anchor(entry.name) in known, where
         assert format_as_markdown(entry).partition("\n")[2].strip() in text, where
         assert load_page_writer().is_made(f"{find_page(entry)}.md"), where
+
+
+def test_the_site_has_the_schema(tmp_path: Path) -> None:
+    """An editor reads the file of a version from the site, too."""
+    connected: dict[str, Any] = {}
+    builder = SimpleNamespace(format="html")
+    app = SimpleNamespace(outdir=tmp_path, builder=builder, connect=connected.__setitem__)
+    load_page_writer().setup(app)
+    connected["build-finished"](app, None)
+    assert (tmp_path / "agentproc.schema.json").read_text("utf-8") == format_schema()
 
 
 def test_no_two_headings_of_a_page_have_one_anchor() -> None:

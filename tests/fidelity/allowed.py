@@ -26,11 +26,6 @@ ALLOWED = [
         "The server of the recordings names its model last, this one names it first.",
     ),
     (
-        "codex: *",
-        "first line of stderr: 'Reading additional input from stdin...', the fake has ''",
-        "A fake reads stdin only where its script says so, or where its arguments have no prompt.",
-    ),
-    (
         "codex: app-server: *",
         "first line of stderr: *bubblewrap*",
         "The line depends on the machine.",

@@ -332,7 +332,7 @@ _GEMINI = [
         name="an API error",
         argv=(*_FLASH, "-o", "stream-json", "-p", "hi"),
         replies=FAILS,
-        script="[{result: {text: refused, is_error: true}}, {exit: 144}]",
+        script="[{result: {text: refused, is_error: true}}]",
     ),
     Conversation(
         cli="gemini",

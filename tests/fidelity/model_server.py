@@ -36,6 +36,7 @@ class Reply:
         to: words of the first prompt of the conversation that this answers, where a CLI holds several; "" is any.
         after: real seconds until it comes.
         thought: what the model thinks before it (opencode, pi).
+        pause: real seconds between the two halves of the stream.
     """
 
     text: str = ""
@@ -44,6 +45,7 @@ class Reply:
     to: str = ""
     after: float = 0
     thought: str = ""
+    pause: float = 0
 
 
 @dataclass
@@ -51,6 +53,7 @@ class _Script:
     replies: Sequence[Reply] = (Reply("hello"),)
     taken: Counter[str] = field(default_factory=Counter)
     lock: threading.Lock = field(default_factory=threading.Lock)
+    half_sent: threading.Event = field(default_factory=threading.Event)
 
     def reply_to(self, request: dict[str, Any]) -> tuple[int, Reply]:
         """Give the number of the answer, and the answer."""
@@ -134,6 +137,13 @@ class _Handler(BaseHTTPRequestHandler):
         for event, data in form(number, reply):
             head = f"event: {event}\n" if event else ""
             parts.append(f"{head}data: {data if isinstance(data, str) else json.dumps(data)}\n\n".encode())
+        if reply.pause:
+            half = (len(parts) + 1) // 2
+            self.wfile.write(b"".join(parts[:half]))
+            self.wfile.flush()
+            self.server_script.half_sent.set()
+            threading.Event().wait(reply.pause)
+            parts = parts[half:]
         for part in parts if form is _stream_openai_completions else [b"".join(parts)]:
             self.wfile.write(part)
             self.wfile.flush()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["PACKAGES", "CliRun", "RealCLI", "run_program"]
+__all__ = ["PACKAGES", "CliRun", "RealCLI", "insert_ids", "run_program"]
 
 PACKAGES = {"claude": "claude", "codex": "codex", "gemini": "gemini", "opencode": "opencode", "pi": "pi-coding-agent"}
 """The keys of `packages.NPM`, by CLI."""
@@ -88,14 +88,14 @@ def _talk(program: subprocess.Popen[str], talk: Sequence[tuple[str, str]]) -> Cl
             lines.append(program.stdout.readline())
             assert lines[-1], f"it ended before it printed {words}: {''.join(lines)}{program.stderr.read()}"
         if line:
-            program.stdin.write(f"{_insert_ids(line, lines)}\n")
+            program.stdin.write(f"{insert_ids(line, lines)}\n")
             program.stdin.flush()
     program.stdin.close()
     rest = program.stdout.read()
     return CliRun(program.wait(), "".join(lines) + rest, program.stderr.read())
 
 
-def _insert_ids(line: str, printed: list[str]) -> str:
+def insert_ids(line: str, printed: list[str]) -> str:
     """Write the last id of a thread, a turn and a session that was printed in the place of its name."""
     text = "".join(printed)
     for name, reported in _IDS.items():

@@ -22,6 +22,7 @@ from tests.fidelity.comparing import list_differences, list_kinds
 from tests.fidelity.conversations import CONVERSATIONS
 from tests.fidelity.model_server import ModelServer
 from tests.fidelity.running import PACKAGES, RealCLI, run_program
+from tests.fidelity.signals import read_measured
 
 if TYPE_CHECKING:
     from tests.fidelity.conversation import Conversation
@@ -39,6 +40,16 @@ page is made by `python -m tests.fidelity.table`.
 
 | CLI | release | conversation | events | differences |
 | --- | --- | --- | --- | --- |
+"""
+_SIGNALS = """
+## Signals
+
+`python -m tests.fidelity.signals` brings each CLI into a state, and sends it a signal. A dash as exit code means that
+it lives on. A second signal changes nothing. The fakes do the same, except for that of ACP, which does what
+`opencode acp` does; `claude-agent-acp` (here `claude acp`) exits by itself.
+
+| CLI | mode | state | signal | exit code | the tool | what it still prints |
+| --- | --- | --- | --- | --- | --- | --- |
 """
 _LIST = """
 ## Allowed differences
@@ -124,7 +135,17 @@ def write_page_text() -> str:
             f"| {conversation.cli} | {version} | {conversation.name} | {len(result.events) or 'text'} | {text} |"
         )
     allowed = [f"| {number} | {where} | `{form}` | {why} |" for number, (where, form, why) in enumerate(ALLOWED, 1)]
-    return "\n".join([_HEAD + "\n".join(lines), _LIST + "\n".join(allowed), ""])
+    return "\n".join([_HEAD + "\n".join(lines), write_signal_table() + _LIST + "\n".join(allowed), ""])
+
+
+def write_signal_table() -> str:
+    """Make the section about signals from the measured facts."""
+    rows = []
+    for key, seen in read_measured().items():
+        code, fate, *kinds = seen.split(" ")
+        if "+" not in key[3]:
+            rows.append(f"| {' | '.join(key)} | {code} | {fate} | {', '.join(kinds) or '-'} |")
+    return _SIGNALS + "\n".join(rows) + "\n"
 
 
 if __name__ == "__main__":

@@ -50,12 +50,16 @@ class _Replay:
 
     async def replay_moments(self, moments: tuple[Moment, ...]) -> ObservedFake:
         """Go through the moments; a moment without a method here needs none."""
+        is_closed = not any(moment.kind in ("in", "eof") for moment in moments)
+        if is_closed:  # the recorded CLI had no stdin
+            await self._on_eof(None)
         for moment in moments:
             does = getattr(self, f"_on_{moment.kind}", None)
             if does is not None:
                 await does(moment.value)
         if not any(moment.kind == "end" for moment in moments):
-            await self._on_eof(None)
+            if not is_closed:
+                await self._on_eof(None)
             with anyio.move_on_after(_PATIENCE):
                 await self._on_end(None)
         return self.seen

@@ -18,7 +18,7 @@ script:
   - spawn: {id: b, how: same_group, inherits: [stdout]}
   - spawn: {id: c, how: same_group, script: [{spawn: {id: d, how: same_group, ignores_signals: true}}, {silence: for
   ever}]}
-  - linger: for ever
+  - silence: for ever
 """,
     "a flood that ends in an exit at the deadline": """
 script:
@@ -60,7 +60,7 @@ script:
       script:
         - when: {signal: TERM}
           do: [{say: saved}, {silence: kill_grace}, {exit: 3}]
-        - linger: for ever
+        - silence: for ever
   - spawn: {id: soft, how: same_group}
   - silence: for ever
 """,
@@ -127,7 +127,7 @@ script:
       script:
         - when: {signal: TERM}
           do: [{say: saved}, {kill: group}, {silence: 500ms}, {exit: 7}]
-        - spawn: {id: group, how: new_session, script: [{spawn: {id: a, ignores_signals: true}}, {spawn: b}, {linger:
+        - spawn: {id: group, how: new_session, script: [{spawn: {id: a, ignores_signals: true}}, {spawn: b}, {silence:
         for ever}]}
         - spawn:
             id: deaf
@@ -140,7 +140,7 @@ script:
         - kill: {id: short, signal: TERM}
         - kill: {id: deaf, signal: HUP}
         - say: no tool
-        - linger: for ever
+        - silence: for ever
   - wait_for: {exit: node}
   - say: followed
   - exit: 3
@@ -171,7 +171,7 @@ script:
   - meanwhile: [{drip: {stderr: "m", every: 1s, for: 10s}}]
   - when: {signal: TERM}
     do: [{say: one}, {silence: 1s}, {say: two}, {silence: 1s}, {exit: 5}]
-  - linger: for ever
+  - silence: for ever
 """,
 }
 

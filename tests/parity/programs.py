@@ -93,7 +93,7 @@ class _StepDrawer:
         return {"stdin": self.random.choice(("stop", "read"))}
 
     def _draw_eof(self, depth: int) -> Any:
-        return self.random.choice(({"wait_for": "eof"}, {"linger": "until signal"}, {"linger": "2s"}))
+        return self.random.choice(({"wait_for": "eof"}, {"wait_for": "signal"}, {"silence": "2s"}))
 
     def _draw_when(self, depth: int) -> Any:
         steps = [] if self.random.random() < 0.3 else self.steps(depth + 1, 3)
@@ -131,7 +131,7 @@ class _StepDrawer:
     def draw_ending(self) -> Any:
         """Draw how the script ends."""
         return self.random.choice(
-            ({"exit": 0}, {"exit": 3}, {"die": "KILL"}, {"linger": "for ever"}, {"silence": "inactivity_timeout"})
+            ({"exit": 0}, {"exit": 3}, {"die": "KILL"}, {"silence": "for ever"}, {"silence": "inactivity_timeout"})
         )
 
 

@@ -12,7 +12,7 @@ from pytest_agentproc.record import compute_normal_form
 from pytest_agentproc.scenario import Scenario, loads
 from pytest_agentproc.subjects import reference_supervisor
 from tests.benchmarks._together import bind_all, play_together, play_together_in_model
-from tests.bundled import load_all_bundled
+from tests.bundled import load_all_bundled, load_all_for_functions
 from tests.parity.cases import CASES, load_case, load_pairs
 from tests.parity.kinds import ENDS, KINDS, load_kind
 from tests.parity.programs import draw_program
@@ -50,7 +50,7 @@ def _find_difference(runner: ScenarioRunner, scenario: Scenario, backend: str) -
     return ""
 
 
-@pytest.mark.parametrize("scenario", load_all_bundled(), ids=lambda scenario: scenario.id)
+@pytest.mark.parametrize("scenario", load_all_for_functions(), ids=lambda scenario: scenario.id)
 def test_the_model_predicts_the_corpus(runner: ScenarioRunner, backend: str, scenario: Scenario) -> None:
     """A verdict is only as true as the order of the events that it is drawn from."""
     assert _find_difference(runner, scenario, backend) == ""

@@ -12,7 +12,7 @@ from pytest_agentproc.harness import InMemoryModel, run_in_model
 from pytest_agentproc.record import compute_normal_form
 from pytest_agentproc.subjects import reference_supervisor
 from tests.benchmarks._together import bind_all, play_together_in_model
-from tests.bundled import load_all_bundled
+from tests.bundled import load_all_for_functions
 from tests.parity.broken import BROKEN, UNSEEN
 from tests.parity.cases import CASES, load_case, load_pairs
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.once
 
 @cache
 def _load_scenarios() -> tuple[Scenario, ...]:
-    corpus = load_all_bundled()
+    corpus = load_all_for_functions()
     return (*(load_case(claim) for claim in CASES), *corpus)
 
 

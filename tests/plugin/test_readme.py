@@ -1,4 +1,4 @@
-"""The README is short, and begins with the project's commands; tests/docs runs its blocks."""
+"""The README is short, and has the project's commands; tests/docs runs its blocks."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def _find_blocks(language: str) -> list[str]:
     return [block.text for block in find_blocks(README) if block.language == language]
 
 
-def test_the_first_screen_has_the_two_commands() -> None:
-    """A user who clones the project pastes these; .ci/run does the same."""
-    assert _find_blocks("sh") == COMMANDS
+def test_it_has_the_install_line_and_the_two_commands() -> None:
+    """A user installs by the first, and who clones the project pastes the others; .ci/run does the same."""
+    assert _find_blocks("sh") == ["pip install pytest-agentproc\n", *COMMANDS]
 
 
 def test_the_scenario_fits_on_a_postcard() -> None:

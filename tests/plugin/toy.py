@@ -43,7 +43,7 @@ def pytest_agentproc_defects(config):
     from pytest_agentproc.supervisor import Deciders
     from toy_agent.wrong import DeafWatchdog
 
-    return [Defect("beats-are-noise", "A8", "takes a beat for no progress", Deciders(watchdog=DeafWatchdog))]
+    return [Defect("beats-are-noise", "A8", "takes a beat for no progress", deciders=Deciders(watchdog=DeafWatchdog))]
 """,
     "toy_agent/marks.py": """\
 BEAT, SAID, DONE, FAILED = b"~", b">", b"=", b"!"

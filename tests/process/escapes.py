@@ -106,7 +106,7 @@ def read_line(child: AgentChild) -> bytes:
     return data
 
 
-def await_exit(child: AgentChild) -> int:
+def await_exit(child: AgentChild) -> int | None:
     """Wait for a child's end."""
     while "exit" not in child.poll():
         _wait(child)

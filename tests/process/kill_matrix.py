@@ -16,7 +16,7 @@ from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.subjects import ReferenceSupervisor
 from pytest_agentproc.supervisor import Deciders, SessionDeciders
 from pytest_agentproc.verdict import Verdict, judge_all_expectations
-from tests.bundled import load_all_bundled
+from tests.bundled import load_all_for_functions
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
@@ -41,9 +41,9 @@ def list_failed_keys(scenario: Scenario, name: str) -> list[str]:
 def _format_defect(name: str) -> str:
     """Write what one defect turns red."""
     defect = defects.find_defect(name)
-    width = max(len(scenario.id) for scenario in load_all_bundled())
+    width = max(len(scenario.id) for scenario in load_all_for_functions())
     lines = [f"\n{defect.name} ({defect.breaks}): {defect.story}\n"]
-    for scenario in load_all_bundled():
+    for scenario in load_all_for_functions():
         claim = scenario.catches.get(name)
         keys = [f"{key}*" if key == claim else key for key in list_failed_keys(scenario, name)]
         if keys:
@@ -55,7 +55,9 @@ def format_matrix() -> str:
     """Write the whole matrix, on every core."""
     with ProcessPoolExecutor() as workers:
         blocks = list(workers.map(_format_defect, defects.DEFECT_NAMES))
-    return "".join([_HEAD, f"{len(defects.DEFECT_NAMES)} defects, {len(load_all_bundled())} scenarios\n", *blocks])
+    return "".join(
+        [_HEAD, f"{len(defects.DEFECT_NAMES)} defects, {len(load_all_for_functions())} scenarios\n", *blocks]
+    )
 
 
 def main() -> int:

@@ -19,7 +19,8 @@ from pytest_agentproc.supervisor import Policy, run_once
 COMMANDS = ("sleep 0.1; exit 3", "sleep 50 & sleep 51 & sleep 52")
 
 
-def _reap_all(*_: object) -> None:
+def reap_all(*_: object) -> None:
+    """Reap every child that has ended."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -30,7 +31,8 @@ def _reap_all(*_: object) -> None:
 async def _supervise_command(command: str, containment: str) -> list[object]:
     policy = Policy(inactivity_timeout=0.5, kill_grace=0.3, containment=containment)
     result = await run_once(["bash", "-c", command], policy=policy)
-    return [result.outcome.value, result.exit_code, result.agent_status]
+    words = result.error.partition(" for ")[0].partition(",")[0]
+    return [result.outcome.value, result.exit_code, result.agent_status, words, *result.warnings]
 
 
 def _count_zombies() -> int:
@@ -49,7 +51,7 @@ def main() -> None:
     """Make the runs."""
     how, containment = sys.argv[1:]
     if how != "nobody":
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN if how == "ignored" else _reap_all)
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN if how == "ignored" else reap_all)
     found = [anyio.run(_supervise_command, command, containment) for command in (*COMMANDS, *COMMANDS)]
     before = len(list(Path("/proc/self/fd").iterdir()))
     anyio.run(_supervise_command, COMMANDS[0], containment)

@@ -93,7 +93,7 @@ KINDS = {
     "short-lived": Escape("{id: x, how: daemon, for: 100ms}", ()),
     "zombie": Escape("{id: x, zombie: true, for: 100ms}", ()),
     "nested subreaper": Escape(
-        "{id: x, subreaper: true, script: [{spawn: {id: y, how: daemon}}, {linger: for ever}]}", ("x", "y")
+        "{id: x, subreaper: true, script: [{spawn: {id: y, how: daemon}}, {silence: for ever}]}", ("x", "y")
     ),
     "holds stdout": Escape("{id: x, inherits: [stdout]}"),
     "holds stderr in a session of its own": Escape(

@@ -40,7 +40,7 @@ def _write_test_file() -> str:
 
 def _run_tests(folder: Path) -> Counter[str]:
     report = folder / "report.xml"
-    options = ["-q", "-n", "2", "-p", "no:cacheprovider", "-p", "no:asyncio", f"--junitxml={report}"]
+    options = ["-q", "-n", "2", "-pno:cacheprovider", "-pno:asyncio", "-pno:hypothesispytest", f"--junitxml={report}"]
     command = [sys.executable, "-m", "pytest", *options, str(folder)]
     subprocess.run(command, check=False, stdout=subprocess.DEVNULL, cwd=folder, timeout=_LIMIT)
     found: Counter[str] = Counter()

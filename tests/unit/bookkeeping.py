@@ -63,6 +63,10 @@ class RecordingStage:
         """Have none."""
         return False
 
+    def write_file(self, path: str, data: bytes) -> None:
+        """Keep it."""
+        self.done.append(("write_file", path, data))
+
     def read_stdin(self, size: int) -> bytes | None:
         """Give the next read."""
         return self.stdin.pop(0) if self.stdin else None
@@ -71,7 +75,7 @@ class RecordingStage:
         """Keep it."""
         self.done.append(("close", stream))
 
-    def catch_signal(self, signum: int) -> None:
+    def catch_signal(self, signum: int, exit_code: int | None = None) -> None:
         """Keep it."""
         self.done.append(("catch", signum))
 

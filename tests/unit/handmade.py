@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.plays import PlayResult, RealTimePace
 from pytest_agentproc.record import Record
 from pytest_agentproc.verdict import CheckRow, judge_all_expectations
 from pytest_agentproc.vocabulary import Policy, RunReport
@@ -12,7 +13,7 @@ from pytest_agentproc.vocabulary import Policy, RunReport
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["SECOND", "BoundScenario", "Events", "Expected", "PlayResult", "Script", "judge_events", "judge_one_key"]
+__all__ = ["SECOND", "BoundScenario", "Events", "Expected", "Script", "judge_events", "judge_one_key", "play_by_hand"]
 
 SECOND = 1_000_000_000
 Events = list[tuple[int, str, dict[str, Any]]]
@@ -38,6 +39,7 @@ class Script:
     claim: str = "one"
     text: str = ""
     cannot_spawn: str | None = None
+    expected: tuple[Expected, ...] = ()
     catches: Mapping[str, str] = field(default_factory=dict)
     covers: tuple[str, ...] = ()
     level: str = "must"
@@ -45,6 +47,7 @@ class Script:
     mode: str = "json"
     is_session: bool = False
     prints_events: bool = False
+    scripts: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -56,26 +59,7 @@ class BoundScenario:
     scenario: Script = field(default_factory=Script)
     parts: Mapping[str, BoundScenario] = field(default_factory=dict)
     first_signal: str = "TERM"
-
-
-@dataclass(frozen=True)
-class PlayResult:
-    """A run, written by hand."""
-
-    bound: Any  # a `BoundScenario` that stands for one of a file
-    record: Record
-    answer: RunReport | None
-    fault: Exception | None = None
-    tolerance: int = 0
-    artifacts: Mapping[str, bytes] | None = None
-    undecided: str = ""
-    reference: Reference | None = None
-    unstated: Unstated | None = None
-    pipes_left: int | None = None
-
-    def compute_allowed_delay(self, at: int) -> int:
-        """Give the same at every instant."""
-        return self.tolerance if at >= 0 else 0
+    drive: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -93,6 +77,21 @@ class Unstated:
     names: tuple[str, ...]
     default_result: PlayResult
     varied_results: Mapping[str, tuple[PlayResult, ...]]
+    endless_results: Mapping[str, PlayResult] = field(default_factory=dict)
+
+
+def play_by_hand(
+    bound: Any,  # a `BoundScenario` that stands for one of a file
+    record: Record,
+    answer: RunReport | None,
+    fault: Any = None,
+    tolerance: int = 0,
+    artifacts: Mapping[str, bytes] | None = None,
+    **rest: Any,
+) -> PlayResult:
+    """Make the result of a play that nobody played; a tolerance makes it one in real time."""
+    pace = RealTimePace(1, None, tolerance, 0) if tolerance else None
+    return PlayResult(bound, record, answer, fault, artifacts, pace, **rest)
 
 
 def judge_events(
@@ -108,7 +107,7 @@ def judge_events(
     for at, code, data in events:
         record.add(at, code, {"process": "agent", **data})
     return judge_all_expectations(
-        PlayResult(BoundScenario(expected), record, None if fault else RunReport(**answer), fault, tolerance)
+        play_by_hand(BoundScenario(expected), record, None if fault else RunReport(**answer), fault, tolerance)
     )
 
 

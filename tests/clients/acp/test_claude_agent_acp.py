@@ -19,7 +19,8 @@ from tests.clients.running import IGNORES_EOF
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.harness import PlayResult, ScenarioRunner
+    from pytest_agentproc.harness import ScenarioRunner
+    from pytest_agentproc.plays import PlayResult
 
     Hold = Callable[..., PlayResult]
 
@@ -268,6 +269,6 @@ def test_the_end_of_stdin_is_not_noticed(hold: Hold, version: str) -> None:
 )
 def test_an_agent_that_is_terminated_leaves_its_claude(hold: Hold, version: str) -> None:
     """It has no handler, and a signal does not run the steps that its SDK does at an exit."""
-    held = hold(version, f"{IGNORES_EOF}\n- wait_for: prompt 1\n- answer: done\n- linger: for ever")
+    held = hold(version, f"{IGNORES_EOF}\n- wait_for: prompt 1\n- answer: done\n- silence: for ever")
     assert [event for event in held.record.events if event.code == "s"] == []
     assert [event.data["leaked"] for event in held.record.events if "leaked" in event.data] == ["alive"]

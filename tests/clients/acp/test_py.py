@@ -150,7 +150,7 @@ def test_a_cancelled_turn_ends_when_the_agent_says_so(acp_client: AcpPy) -> None
 @mark_finding("agent-client-protocol", "never acknowledges a cancel", "waits for the turn's end for ever")
 def test_a_cancel_that_is_not_acknowledged_is_waited_for(acp_client: AcpPy) -> None:
     """No timer runs."""
-    acp_client.play_script("- wait_for: prompt 1\n- linger: for ever")
+    acp_client.play_script("- wait_for: prompt 1\n- silence: for ever")
 
     async def caller(connection: Any, session: str) -> None:
         async with anyio.create_task_group() as group:

@@ -168,7 +168,7 @@ def test_an_agent_that_lingers_is_left(client: Client) -> None:
         {IGNORES_EOF}
         - wait_for: prompt 1
         - answer: done
-        - linger: for ever
+        - silence: for ever
     """
     run = client("leaves", script, leaves=("agent",))
     assert run["left"]["exit"] is None

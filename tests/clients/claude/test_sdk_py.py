@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-import signal
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -46,7 +45,7 @@ def test_an_answer_is_waited_for(claude: ClaudePy, backend: str) -> None:
 )
 def test_an_agent_that_lingers_is_waited_for_a_day(claude: ClaudePy) -> None:
     """The messages end with stdout and nothing else; a caller that gives up waits 5 s more, until TERM."""
-    claude.play_script("- wait_for: prompt 1\n- answer: done\n- linger: for ever")
+    claude.play_script("- wait_for: prompt 1\n- answer: done\n- silence: for ever")
 
     async def host() -> None:
         with anyio.move_on_after(DAY):
@@ -55,7 +54,11 @@ def test_an_agent_that_lingers_is_waited_for_a_day(claude: ClaudePy) -> None:
 
     claude.clock.run(host)
     assert claude.given == ["0 s: init", "0 s: says done", "0 s: result done"]
-    assert list_end_events(claude.record) == [(0, "EOF"), ((DAY + 5) * SECOND, "dies of TERM")]
+    assert list_end_events(claude.record) == [
+        (0, "EOF"),
+        ((DAY + 5) * SECOND, "TERM"),
+        ((DAY + 5) * SECOND, "exits 143"),
+    ]
 
 
 @mark_finding(
@@ -63,7 +66,7 @@ def test_an_agent_that_lingers_is_waited_for_a_day(claude: ClaudePy) -> None:
 )
 def test_an_agent_that_lingers_is_a_deadlock(claude: ClaudePy) -> None:
     """Without a limit of the caller's own, virtual time has nowhere to go, and names each process and its wait."""
-    claude.play_script("- wait_for: prompt 1\n- answer: done\n- linger: for ever")
+    claude.play_script("- wait_for: prompt 1\n- answer: done\n- silence: for ever")
     with pytest.raises(Deadlock, match=r"the supervising program waits, and no timer of it runs; agent .* last at"):
         claude.run_query()
     assert claude.given[-1] == "0 s: result done"
@@ -76,7 +79,7 @@ def test_an_agent_that_lingers_is_a_deadlock(claude: ClaudePy) -> None:
 )
 def test_a_caller_that_breaks_at_the_result_does_not_wait(claude: ClaudePy) -> None:
     """The closed generator is not the one with the agent: that one is closed when it is collected."""
-    claude.play_script("- wait_for: prompt 1\n- answer: done\n- linger: for ever")
+    claude.play_script("- wait_for: prompt 1\n- answer: done\n- silence: for ever")
 
     async def host() -> None:
         await read_until_result(claude)
@@ -84,7 +87,7 @@ def test_a_caller_that_breaks_at_the_result_does_not_wait(claude: ClaudePy) -> N
         await anyio.sleep(60)
 
     claude.clock.run(host)
-    assert list_end_events(claude.record) == [(0, "EOF"), (5 * SECOND, "dies of TERM")]
+    assert list_end_events(claude.record) == [(0, "EOF"), (5 * SECOND, "TERM"), (5 * SECOND, "exits 143")]
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # asyncio's, of what outlives its loop
@@ -95,15 +98,16 @@ def test_a_caller_that_breaks_at_the_result_does_not_wait(claude: ClaudePy) -> N
 )
 def test_a_caller_that_ends_at_the_result_leaves_its_agent(claude: ClaudePy) -> None:
     """The loop cancels what would have closed it, unless the interpreter collects the generator before."""
-    claude.play_script("- wait_for: prompt 1\n- answer: done\n- linger: for ever")
+    claude.play_script("- wait_for: prompt 1\n- answer: done\n- silence: for ever")
     claude.clock.run(read_until_result, claude)
     if sys.version_info >= (3, 13):
-        assert list_end_events(claude.record) == [(0, "EOF"), (5 * SECOND, "dies of TERM")]
+        assert list_end_events(claude.record) == [(0, "EOF"), (5 * SECOND, "TERM"), (5 * SECOND, "exits 143")]
         return
     assert list_end_events(claude.record) == []
     (pid,) = [event.data["pid"] for event in claude.record.events if "pid" in event.data]
     import_module(AT_EXIT)._kill_active_children()  # noqa: SLF001  # the SDK registered it with atexit
-    assert os.waitpid(pid, 0) == (pid, signal.SIGTERM)
+    claude.clock.run(anyio.sleep, 1)  # the clock had ended, and its agents exit on it
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 143
     gc.collect()
 
 
@@ -232,7 +236,7 @@ def test_a_prompt_that_is_not_read_waits_for_room(claude: ClaudePy) -> None:
 )
 def test_with_hooks_the_end_of_stdin_waits_for_idle(claude: ClaudePy) -> None:
     """Hooks need stdin: it stays open until the CLI is idle, for ten minutes at most."""
-    claude.play_script(f"- wait_for: prompt 1\n- event: {RESULT}\n- linger: until eof")
+    claude.play_script(f"- wait_for: prompt 1\n- event: {RESULT}\n- wait_for: eof")
 
     async def hook(*_: Any) -> dict[str, Any]:
         return {}

@@ -155,7 +155,7 @@ def test_an_stderr_with_a_callback_is_read(claude: ClaudePy) -> None:
 )
 def test_an_interrupt_that_ends_nothing(claude: ClaudePy) -> None:
     """Only the request itself has a limit."""
-    claude.play_script("- wait_for: prompt 1\n- wait_for: cancel\n- linger: for ever")
+    claude.play_script("- wait_for: prompt 1\n- wait_for: cancel\n- silence: for ever")
 
     async def caller(client: Any) -> None:
         await client.query("work")
@@ -264,7 +264,8 @@ def test_close_terminates_after_five_seconds(claude: ClaudePy, backend: str) -> 
     """To the nanosecond."""
     assert claude.close_after(IGNORES_EOF, backend) == [
         (0, "EOF"),
-        (5 * SECOND, "dies of TERM"),
+        (5 * SECOND, "TERM"),
+        (5 * SECOND, "exits 143"),
         (5 * SECOND, "returns"),
     ]
 

@@ -123,7 +123,7 @@ def test_a_drain_waits_for_an_agent_that_lingers(client: Client) -> None:
         {IGNORES_EOF}
         - wait_for: prompt 1
         - answer: done
-        - linger: 1s
+        - silence: 1s
         - exit: 0
     """
     run = client("drain", script)
@@ -161,10 +161,10 @@ def test_a_break_ends_an_agent_that_lingers(client: Client) -> None:
         {IGNORES_EOF}
         - wait_for: prompt 1
         - answer: done
-        - linger: for ever
+        - silence: for ever
     """
     run = client("break", script)
-    assert run.ends == [{"signal": "TERM"}]
+    assert run.ends == [{"code": 143}]
     assert run["returned"]["at"] - run.told[-2]["at"] >= 2 - TICK
 
 
@@ -180,7 +180,7 @@ def test_a_break_kills_an_agent_that_ignores_term(client: Client) -> None:
         {IGNORES_TERM}
         - wait_for: prompt 1
         - answer: done
-        - linger: for ever
+        - silence: for ever
     """
     run = client("break", script)
     result = run.told[-2]["at"]
@@ -202,10 +202,10 @@ def test_close_ends_an_agent_that_lingers(client: Client) -> None:
         {IGNORES_EOF}
         - wait_for: prompt 1
         - answer: done
-        - linger: for ever
+        - silence: for ever
     """
     run = client("close", script)
-    assert run.ends == [{"signal": "TERM"}]
+    assert run.ends == [{"code": 143}]
     assert run.find_instant("x") - run["closes"]["at"] >= 2 - TICK
     assert run["returned"]["at"] < run.find_instant("x")
 
@@ -222,7 +222,7 @@ def test_an_exit_after_close_leaves_an_agent_that_ignores_term(client: Client) -
         {IGNORES_TERM}
         - wait_for: prompt 1
         - answer: done
-        - linger: for ever
+        - silence: for ever
     """
     run = client("leave", script, leaves=("agent",))
     assert [name for name, _ in run.signals] == ["TERM"]
@@ -239,12 +239,12 @@ def test_an_abort_waits_for_term(client: Client) -> None:
         {IGNORES_EOF}
         - wait_for: prompt 1
         - say: well
-        - linger: for ever
+        - silence: for ever
     """
     run = client("abort", script)
     assert run["threw"]["message"] == "Claude Code process aborted by user"
     assert run["threw"]["at"] - run["message"]["at"] >= 2 - TICK
-    assert run.ends == [{"signal": "TERM"}]
+    assert run.ends == [{"code": 143}]
 
 
 @mark_finding(

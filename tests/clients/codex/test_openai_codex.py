@@ -120,7 +120,7 @@ def test_a_lost_end_is_waited_for(client: Client) -> None:
         - wait_for: prompt 1
         - event: {method: item/started, params: {item: {type: contextCompaction, id: c}}}
         - event: {method: item/completed, params: {item: {type: contextCompaction, id: c}}}
-        - linger: 2s
+        - silence: 2s
         - exit: 1
     """
     run = client("run", script)

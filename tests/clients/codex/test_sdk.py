@@ -68,7 +68,7 @@ def test_a_second_turn_resumes_the_thread(client: Client) -> None:
 @mark_finding("@openai/codex-sdk, run()", "reports turn.failed and lingers", "throws its text at once, and sends TERM")
 def test_a_failed_turn_is_thrown_at_once(client: Client) -> None:
     """It ends the process after a failed turn, but not after a good one."""
-    run = client("run", "- say: hm\n- result: {text: no credit, is_error: true}\n- linger: for ever")
+    run = client("run", "- say: hm\n- result: {text: no credit, is_error: true}\n- silence: for ever")
     assert run["threw"]["message"] == "no credit"
     assert run.ends == [{"signal": "TERM"}]
 
@@ -77,7 +77,7 @@ def test_a_failed_turn_is_thrown_at_once(client: Client) -> None:
 def test_an_exit_code_after_the_answer_loses_it(client: Client) -> None:
     """A later act of the process turns a success into a failure."""
     run = client("run", "- answer: done\n- raw: {text: boom, to: stderr}\n- exit: 3")
-    assert run["threw"]["message"] == "Codex Exec exited with code 3: boom"
+    assert run["threw"]["message"] == "Codex Exec exited with code 3: Reading prompt from stdin...\nboom"
     assert run.list_values("turn", "text") == []
 
 
@@ -85,7 +85,7 @@ def test_an_exit_code_after_the_answer_loses_it(client: Client) -> None:
 @mark_finding("@openai/codex-sdk, run()", "prints a line that is no JSON, a blank one too", "throws, and sends TERM")
 def test_noise_ends_the_run(client: Client, noise: str) -> None:
     """One stray line costs the turn."""
-    run = client("run", f'- say: well\n- raw: "{noise}\\n"\n- linger: for ever')
+    run = client("run", f'- say: well\n- raw: "{noise}\\n"\n- silence: for ever')
     assert run["threw"]["message"] == f"Failed to parse item: {noise}"
     assert run.ends == [{"signal": "TERM"}]
 
@@ -95,7 +95,7 @@ def test_noise_ends_the_run(client: Client, noise: str) -> None:
 )
 def test_a_completion_without_usage_is_a_type_error(client: Client) -> None:
     """An older CLI than the SDK knows is no agent for it."""
-    run = client("run", "- say: done\n- event: {type: turn.completed}\n- linger: for ever")
+    run = client("run", "- say: done\n- event: {type: turn.completed}\n- silence: for ever")
     assert run["threw"]["name"] == "TypeError"
     assert "cache_write_input_tokens" in run["threw"]["message"]
     assert run.ends == [{"signal": "TERM"}]
@@ -104,7 +104,7 @@ def test_a_completion_without_usage_is_a_type_error(client: Client) -> None:
 @mark_finding("@openai/codex-sdk, run()", "lingers after turn.completed", "waits for its end, and sends it no signal")
 def test_a_run_waits_for_an_agent_that_lingers(client: Client) -> None:
     """The answer is there, and its caller has not got it."""
-    run = client("run", "- answer: done\n- linger: 1s")
+    run = client("run", "- answer: done\n- silence: 1s")
     assert run["turn"]["at"] >= 1
     assert run.signals == []
     assert run.ends == [{"code": 0}]
@@ -123,7 +123,7 @@ def test_a_run_waits_for_a_grandchild_that_holds_stdout(client: Client) -> None:
 @mark_finding("@openai/codex-sdk, abort signal", "works on", "sends TERM, and throws an AbortError when it is gone")
 def test_an_abort_ends_the_agent(client: Client) -> None:
     """There is no other way to cancel a turn."""
-    run = client("abort", "- say: well\n- linger: for ever")
+    run = client("abort", "- say: well\n- silence: for ever")
     assert run["threw"]["name"] == "AbortError"
     assert run.ends == [{"signal": "TERM"}]
 
@@ -140,7 +140,7 @@ def test_an_abort_waits_for_an_agent_that_ignores_term(client: Client) -> None:
         - say: well
         - silence: 1s
         - say: and more
-        - linger: 1s
+        - silence: 1s
     """
     run = client("abort", script)
     assert len(run.list_values("aborts", "at")) == 2

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 AT_TERM = "- {when: {signal: TERM}, do: [exit: 143]}"
+DIES_OF_TERM = "- {when: {signal: TERM}, do: [die: TERM]}"
+"""As older versions of pi, and its launcher, do."""
 
 
 @pytest.fixture
@@ -62,7 +64,7 @@ def test_a_shell_gets_the_code_of_a_kill(shell: Client) -> None:
 )
 def test_a_shell_waits_for_an_agent_that_lingers(shell: Client) -> None:
     """The answer is there, and the script has not got it."""
-    run = shell("captures", "- answer: done\n- linger: 1s")
+    run = shell("captures", "- answer: done\n- silence: 1s")
     assert (run["ran"]["code"], run["ran"]["ends"]) == (0, 1)
     assert run.signals == []
     assert run.ends == [{"code": 0}]
@@ -81,9 +83,9 @@ def test_a_shell_waits_for_a_grandchild_that_holds_stdout(shell: Client) -> None
 )
 def test_a_limit_makes_a_failure_of_a_lingering_success(shell: Client) -> None:
     """A limit on the whole run does not know that the work is done."""
-    run = shell("limits", "- answer: done\n- linger: for ever")
+    run = shell("limits", "- answer: done\n- silence: for ever")
     assert (run["ran"]["code"], run["ran"]["ends"]) == (124, 1)
-    assert run.ends == [{"signal": "TERM"}]
+    assert run.ends == [{"code": 143}]
 
 
 @mark_finding(
@@ -96,7 +98,7 @@ def test_a_limit_ends_an_agent_at_work(shell: Client) -> None:
     run = shell("limits", "- drip: {say: step, every: 100ms, for: 10s}\n- answer: done")
     assert (run["ran"]["code"], run["ran"]["ends"]) == (124, 0)
     assert '"step"' in run.stdout
-    assert run.ends == [{"signal": "TERM"}]
+    assert run.ends == [{"code": 143}]
 
 
 @mark_finding("a shell script that runs pi, $(pi | cat)", "exits 3", "has exit code 0: that of the last command")
@@ -115,8 +117,8 @@ def test_a_pipe_hides_the_exit_code(shell: Client) -> None:
 )
 def test_a_shell_cannot_distinguish_a_signal_from_a_code(shell: Client, end: dict[str, int | str]) -> None:
     """A caller that ends the agent must not judge by the code."""
-    steps = [AT_TERM] if "code" in end else []
-    run = shell("stops", "\n".join([*steps, "- answer: done", "- linger: for ever"]))
+    steps = [AT_TERM if "code" in end else DIES_OF_TERM]
+    run = shell("stops", "\n".join([*steps, "- answer: done", "- silence: for ever"]))
     assert (run["ran"]["code"], run["ran"]["ends"]) == (143, 1)
     assert run.ends == [end]
 
@@ -154,7 +156,7 @@ def test_a_script_leaves_a_grandchild(script: Client) -> None:
 )
 def test_the_wrapper_takes_a_death_by_term_for_a_success(script: Client) -> None:
     """A death by a signal has no code in Node, and no code is taken for 0."""
-    run = script("wraps", "- answer: done\n- linger: for ever")
+    run = script("wraps", f"{DIES_OF_TERM}\n- answer: done\n- silence: for ever")
     assert run["verdict"]["success"] is True
     assert (run["ended"]["code"], run["ended"]["signal"]) == (None, "SIGTERM")
     assert run["ended"]["at"] - run["message"]["at"] >= 0.25 - TICK
@@ -167,7 +169,7 @@ def test_the_wrapper_takes_a_death_by_term_for_a_success(script: Client) -> None
 )
 def test_the_wrapper_takes_an_exit_at_term_for_a_failure(script: Client) -> None:
     """The other client's safety is missing here: a handler in the agent, and its success is a success no more."""
-    run = script("wraps", f"{AT_TERM}\n- answer: done\n- linger: for ever")
+    run = script("wraps", f"{AT_TERM}\n- answer: done\n- silence: for ever")
     assert run.list_values("message", "text") == ["done"]
     assert run["ended"]["code"] == 143
     assert run["verdict"]["success"] is False
@@ -180,7 +182,7 @@ def test_the_wrapper_takes_an_exit_at_term_for_a_failure(script: Client) -> None
 )
 def test_the_wrapper_kills_an_agent_that_ignores_term(script: Client) -> None:
     """Both graces pass."""
-    run = script("wraps", f"{IGNORES_TERM}\n- answer: done\n- linger: for ever")
+    run = script("wraps", f"{IGNORES_TERM}\n- answer: done\n- silence: for ever")
     assert run["verdict"]["success"] is True
     assert run["ended"]["signal"] == "SIGKILL"
     assert run["ended"]["at"] - run["message"]["at"] >= 1.25 - 2 * TICK
@@ -193,9 +195,8 @@ def test_the_wrapper_kills_an_agent_that_ignores_term(script: Client) -> None:
 )
 def test_the_wrapper_ends_an_agent_at_work(script: Client) -> None:
     """It reads any stop reason as the end, that of a tool too."""
-    run = script(
-        "wraps", "- tool: {id: a, name: bash}\n- silence: 10s\n- tool_done: {id: a, output: x}\n- answer: done"
-    )
+    work = "- tool: {id: a, name: bash}\n- silence: 10s\n- tool_done: {id: a, output: x}\n- answer: done"
+    run = script("wraps", f"{DIES_OF_TERM}\n{work}")
     assert run.list_values("message", "stop") == ["toolUse"]
     assert run["verdict"]["success"] is True
     assert run.ends == [{"signal": "TERM"}]
@@ -208,6 +209,6 @@ def test_the_wrapper_ends_an_agent_at_work(script: Client) -> None:
 )
 def test_the_wrapper_leaves_a_grandchild(script: Client) -> None:
     """The signal is for one process."""
-    run = script("wraps", "- spawn: helper\n- answer: done\n- linger: for ever", leaves=("helper",))
+    run = script("wraps", f"{DIES_OF_TERM}\n- spawn: helper\n- answer: done\n- silence: for ever", leaves=("helper",))
     assert run["verdict"]["success"] is True
     assert run.ends == [{"signal": "TERM"}]

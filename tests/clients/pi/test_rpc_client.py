@@ -36,7 +36,7 @@ def test_a_prompt_is_answered(client: Client) -> None:
     assert [(row["text"], row["stop"]) for row in run.told if row.get("text")] == [("done", "stop")]
     lines = [row["what"] for row in run.told]
     assert lines.index("tool_execution_start") < lines.index("tool_execution_end") < lines.index("agent_end")
-    assert run.ends == [{"signal": "TERM"}]
+    assert run.ends == [{"code": 143}]
 
 
 @mark_finding("@mariozechner/pi-coding-agent, RpcClient", "is told to abort a tool", "is free for the next prompt then")
@@ -153,7 +153,7 @@ def test_a_prompt_to_a_deaf_agent_waits(client: Client) -> None:
     """The stop is a signal, and no command."""
     run = client("asksTheDeaf", "- stdin: stop\n- silence: for ever")
     assert run["waits"]["open"] is True
-    assert run.ends == [{"signal": "TERM"}]
+    assert run.ends == [{"code": 143}]
 
 
 @mark_finding(
@@ -180,7 +180,7 @@ def test_a_stop_kills_the_launcher_alone(client: Client) -> None:
         {IGNORES_TERM}
         - wait_for: prompt 1
         - answer: done
-        - linger: for ever
+        - silence: for ever
     """
     run = client("leave", script, leaves=("agent",))
     assert [name for name, _ in run.signals] == ["TERM"]

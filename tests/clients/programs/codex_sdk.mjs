@@ -11,22 +11,22 @@ const run = async (thread, prompt, more) => {
 };
 
 const usages = {
-  run: (agent) => run(codex(agent).startThread(), "hi"),
+  run: (agent) => run(codex(agent).startThread({ skipGitRepoCheck: true }), "hi"),
 
   async streamed(agent) {
-    const { events } = await codex(agent).startThread().runStreamed("hi");
+    const { events } = await codex(agent).startThread({ skipGitRepoCheck: true }).runStreamed("hi");
     for await (const event of events) tell("event", { type: event.type, item: event.item?.type });
   },
 
   async resume(agent) {
-    const thread = codex(agent).startThread();
+    const thread = codex(agent).startThread({ skipGitRepoCheck: true });
     await run(thread, "first");
     await run(thread, "second");
   },
 
   async abort(agent) {
     const abort = new AbortController();
-    const { events } = await codex(agent).startThread().runStreamed("hi", { signal: abort.signal });
+    const { events } = await codex(agent).startThread({ skipGitRepoCheck: true }).runStreamed("hi", { signal: abort.signal });
     for await (const event of events) {
       if (event.type !== "item.completed") continue;
       tell("aborts");

@@ -6,7 +6,7 @@ import { Codex } from "@openai/codex-sdk";
 
 const [agent, prompt] = process.argv.slice(2);
 try {
-  const { finalResponse } = await new Codex({ codexPathOverride: agent }).startThread().run(prompt);
+  const { finalResponse } = await new Codex({ codexPathOverride: agent }).startThread({ skipGitRepoCheck: true }).run(prompt);
   process.stdout.write(finalResponse);
 } catch (error) {
   process.stderr.write(`${error.message}\n`);

@@ -11,7 +11,7 @@ const EXIT_GRACE_MS = 500;
 const OWN_TOOLS = new Set(["Read", "Write", "Edit", "Bash", "Grep", "Glob"]);
 
 const [version, command, ...words] = process.argv.slice(2);
-const claude = spawn(command, [...words, "--include-partial-messages"], { stdio: ["pipe", "pipe", "inherit"] });
+const claude = spawn(command, [...words, "--include-partial-messages"], { stdio: ["ignore", "pipe", "inherit"] });
 
 let limit = INACTIVITY_TIMEOUT_MS;
 let timer, code, sawOwnTool, sawInternalTool;

@@ -30,7 +30,7 @@ STEPS: list[dict[str, Any]] = [
     {"raw": "\x1b]0;my agent\x07\x1b[1mContinue?\x1b[0m [y/N] "},
     {"wait_for": {"stdin": "y"}},
     {"raw": "going on\n"},
-    {"linger": "for ever"},
+    {"silence": "for ever"},
 ]
 QUESTION = b"\x1b]0;my agent\x07\x1b[1mContinue?\x1b[0m "
 """What the terminal shows before the choices: the title of the window, and bold words."""

@@ -25,7 +25,6 @@ LIMIT = 60
 pytestmark = pytest.mark.slow
 
 SCENARIO = "scenario: a\nagent: claude\nscript:\n  - answer: done\n  - \nexpect:\n  outcome: completed\n  \n"
-WRONG = "scenario: a\nagent: claude\nscript:\n  - sya: done\n"
 
 
 class Server:
@@ -118,7 +117,30 @@ def test_an_editor_offers_the_steps_with_their_words(server: Server) -> None:
     assert {"agent_status", "elapsed", "text"} <= set(server.complete_at(uri, 8, 2))
 
 
-def test_an_editor_says_what_is_no_step(server: Server) -> None:
-    """A word that is misspelt is underlined while it is written."""
-    server.open(WRONG)
-    assert server.await_diagnostics() == ["Property sya is not allowed."]
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("script:\n  - sya: done\n", "Property sya is not allowed."),
+        ("script:\n  - silence: 5\n", "a number has no unit: write 10s, not 10"),
+        ("script:\n  - silence: 1.5\n", "a number has no unit: write 10s, not 10"),
+        (
+            "script:\n  - silence: 5 parsecs\n",
+            "write a time with its unit, such as 10s, or with limits, such as inactivity_timeout + 1s",
+        ),
+        ("script:\n  - say: null\n", 'this must be text: write "" for empty text'),
+        ("script:\n  - spawn: 5\n", 'write a name of letters, digits, "-" and "_"'),
+        ("policy: {max_line_bytes: 5}\nscript:\n  - answer: a\n", "a number has no unit: write 64 KiB, not 64"),
+        ("policy: {kill_grace: 5}\nscript:\n  - answer: a\n", "a number has no unit: write 10s, not 10"),
+        ("script:\n  - answer: a\nexpect: {elapsed: 5}\n", "a number has no unit: write 10s, not 10"),
+    ],
+)
+def test_an_editor_says_what_is_wrong_and_what_to_write(server: Server, lines: str, message: str) -> None:
+    """A mistake is underlined while it is written, with the remedy that `check` gives."""
+    server.open(f"scenario: a\nagent: claude\n{lines}")
+    assert server.await_diagnostics() == [message]
+
+
+def test_an_editor_knows_the_modes_of_each_dialect(server: Server) -> None:
+    """A mode is one of its dialect's: the editor lists them."""
+    server.open("scenario: a\nagent: {dialect: pi, mode: session}\nscript:\n  - answer: a\n")
+    assert server.await_diagnostics() == ['Value is not accepted. Valid values: "json", "rpc".']

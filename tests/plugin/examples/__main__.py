@@ -37,7 +37,7 @@ def verdicts(folder: str, place: Path | None = None) -> tuple[str, str]:
         the command and the table by rule, as they are kept, without what varies; and all that was printed.
     """
     words = command(folder)
-    quiet = ["-p", "no:cacheprovider", "-p", "no:asyncio", "-c", _ini(HERE / folder), "--rootdir=."]
+    quiet = ["-pno:cacheprovider", "-pno:asyncio", "-pno:hypothesispytest", "-c", _ini(HERE / folder), "--rootdir=."]
     env = {**os.environ, "COLUMNS": "80", "PYTHONDONTWRITEBYTECODE": "1", "PYTEST_ADDOPTS": ""}
     for name in ("CI", "BUILD_NUMBER"):
         env.pop(name, None)

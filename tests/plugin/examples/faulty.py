@@ -175,7 +175,9 @@ class DoesNotReadStderr(Run):
 class StderrIsText(Run):
     def start(self, argv: Any, **how: Any) -> Any:
         agent = super().start(argv, **how, stderr=subprocess.STDOUT)
-        agent.stderr = os.fdopen(os.pipe()[0], "rb", buffering=0)
+        reading, writing = os.pipe()
+        os.close(writing)
+        agent.stderr = os.fdopen(reading, "rb", buffering=0)
         return agent
 
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 TEST = """
     import asyncio, subprocess, trio
 
-    STOPPABLE = [{{"when": {{"signal": "TERM"}}, "do": [{{"exit": 0}}]}}, {{"say": "hi"}}, {{"linger": "until signal"}}]
+    STOPPABLE = [{{"when": {{"signal": "TERM"}}, "do": [{{"exit": 0}}]}}, {{"say": "hi"}}, {{"wait_for": "signal"}}]
 
     async def in_asyncio(argv):
         process = await asyncio.create_subprocess_exec(*argv, stdout=subprocess.PIPE)

@@ -50,7 +50,7 @@ def test_a_real_child_is_not_waited_for_in_virtual_time(pytester: pytest.Pyteste
         import asyncio, subprocess
 
         def test_mixed(fake_agent, virtual_clock):
-            agent = fake_agent("- say: hi\\n- linger: until eof")
+            agent = fake_agent("- say: hi\\n- wait_for: eof")
             with subprocess.Popen(agent.argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
                 assert process.stdout.readline() == b"hi\\n"
                 virtual_clock.run(asyncio.sleep, 1)

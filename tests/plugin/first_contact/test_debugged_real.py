@@ -22,7 +22,7 @@ from pytest_agentproc.plugin import FakeAgents
 def test_it():
     {before}
     with FakeAgents() as agents:
-        agents.on_path(claude={{"agent": "raw", "script": [{{"say": "hi"}}, {{"linger": "until eof"}}]}})
+        agents.on_path(claude={{"agent": "raw", "script": [{{"say": "hi"}}, {{"wait_for": "eof"}}]}})
         with subprocess.Popen(["claude"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
             {debugger}
             assert process.stdout.readline() == b"hi\\n"

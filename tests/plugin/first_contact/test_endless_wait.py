@@ -32,11 +32,11 @@ TEST = '''
 NOTICE = """
 agentproc: test_endless.py::test_silence: a fake agent waits at test_endless.py:6 in real time, and nothing comes; \
 it is ended after {lifetime} s
-give the code that waits for it a limit (timeout=10), or run that code in virtual time (virtual_clock.run)
+give the code that waits for it a limit (timeout=10), or put the test in virtual time: @pytest.mark.virtual_time
 """
 ENDED = """\
 test_endless.py:6: agent was ended after 0.3 s of real time: - silence: for ever
-give the code that waits for it a limit (timeout=10), or run that code in virtual time (virtual_clock.run)
+give the code that waits for it a limit (timeout=10), or put the test in virtual time: @pytest.mark.virtual_time
 """
 
 
@@ -84,7 +84,7 @@ def test_a_fake_lives_on_while_somebody_debugs(pytester: pytest.Pytester) -> Non
         import select, subprocess
 
         def test_it(fake_agent):
-            agent = fake_agent("- say: hi\\n- linger: until eof")
+            agent = fake_agent("- say: hi\\n- wait_for: eof")
             with subprocess.Popen(agent.argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
                 breakpoint()
                 assert process.stdout.readline() == b"hi\\n"

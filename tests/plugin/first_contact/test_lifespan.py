@@ -37,7 +37,7 @@ TEST = """
 from app import app, ask
 from fastapi.testclient import TestClient
 
-TALK = [{"wait_for": {"stdin": "build"}}, {"silence": "10ms"}, {"say": "done"}, {"linger": "until eof"}]
+TALK = [{"wait_for": {"stdin": "build"}}, {"silence": "10ms"}, {"say": "done"}, {"wait_for": "eof"}]
 
 
 def test_client(fake_agents):

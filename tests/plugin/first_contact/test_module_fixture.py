@@ -59,11 +59,9 @@ def test_a_module_and_a_session_share_fakes(pytester: pytest.Pytester) -> None:
 
 def test_a_leak_fails_the_last_test_that_had_the_fakes(pytester: pytest.Pytester) -> None:
     """The twin: only the end of the module shows that nothing will end it."""
-    pytester.makepyfile(
-        test_module=TEST.format(scope="module", more="- linger: until signal").split("def test_")[0] + LEAK
-    )
+    pytester.makepyfile(test_module=TEST.format(scope="module", more="- wait_for: signal").split("def test_")[0] + LEAK)
     result = pytester.runpytest()
     result.assert_outcomes(passed=1, errors=1)
     result.stdout.fnmatch_lines(
-        ["E * AssertionError: test_module.py:13: claude was left (still alive): - linger: until signal"]
+        ["E * AssertionError: test_module.py:13: claude was left (still alive): - wait_for: signal"]
     )

@@ -40,7 +40,7 @@ TEST = '''
         - wait_for: {{stdin: two}}
         - silence: 1ms
         - say: second
-        - linger: until eof
+        - wait_for: eof
         """)
         supervisor = Supervisor(agent.argv)
         assert supervisor.ask("one") == "first\\n"

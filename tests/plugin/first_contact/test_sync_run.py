@@ -19,7 +19,7 @@ TEST = """
         assert (done.stdout, done.returncode) == ("hi\\n", 3)
         [start] = agent.starts
         assert start.argv[-1] == "--print"
-        assert (start.stdin, start.env["MODE"], start.cwd) == (b"build it", "fast", str(tmp_path))
+        assert (start.stdin, start.env["MODE"], start.cwd) == (b"build it", "fast", tmp_path)
         assert (start.status, start.signals) == (3, ())
         agent_timeline.order("start", "stdin", "stdout", "exit")
         agent_timeline.never("TERM")

@@ -18,7 +18,7 @@ async def review(prompt, session=None):
     first = await anyio.run_process(["claude", "-p", *resume], input=prompt.encode(), check=False)
     if first.returncode == 0:
         return first.stdout
-    return (await anyio.run_process(["codex", "exec", prompt])).stdout
+    return (await anyio.run_process(["codex", "exec", "--yolo", prompt])).stdout
 """
 
 TEST = """
@@ -30,7 +30,7 @@ def test_codex_is_asked_if_claude_fails(fake_agents, virtual_clock):
     fake_agents.on_path(claude={"--resume abc": fails, "": fails}, codex="- answer: fine")
     assert b"fine" in virtual_clock.run(review, "hi", "abc")
     fake_agents["claude"].assert_called_once_with("-p", "--resume", "abc", stdin="hi", env={"API_KEY": None})
-    fake_agents["codex"].assert_called_once_with("exec", "hi")
+    fake_agents["codex"].assert_called_once_with("exec", "--yolo", "hi")
 """
 
 
@@ -67,7 +67,7 @@ def review(prompt):
     first = subprocess.run(["claude", "-p"], input=prompt, capture_output=True, text=True, timeout=20)
     if first.returncode == 0:
         return first.stdout
-    return subprocess.run(["codex", "exec", prompt], capture_output=True, text=True, timeout=20).stdout
+    return subprocess.run(["codex", "exec", "--yolo", prompt], capture_output=True, text=True, timeout=20).stdout
 """
 SYNC_TEST = """
 from supervisor import review
@@ -78,7 +78,7 @@ def test_codex_is_asked_if_claude_fails(fake_agents):
         claude={"--resume": "- answer: again", "": "- wait_for: eof\\n- exit: 1"}, codex="- answer: fine")
     assert "fine" in review("hi")
     fake_agents["claude"].assert_called_once_with("-p", stdin="hi")
-    fake_agents["codex"].assert_called_once_with("exec", "hi")
+    fake_agents["codex"].assert_called_once_with("exec", "--yolo", "hi")
     assert fake_agents["claude"].starts[0].status == 1
 """
 
@@ -102,7 +102,7 @@ def test_a_wrong_call_fails_in_real_time_as_well(pytester: pytest.Pytester) -> N
 
 
 def test_no_other_agent_is_installed(pytester: pytest.Pytester) -> None:
-    """PATH has exactly the named fakes; afterwards it is as it was."""
+    """PATH has the named fakes and no other agent; afterwards it is as it was."""
     pytester.makepyfile(
         """
         import os, shutil
@@ -112,7 +112,7 @@ def test_no_other_agent_is_installed(pytester: pytest.Pytester) -> None:
         def test_claude_alone(fake_agents):
             fake_agents.on_path("claude")
             assert shutil.which("claude").endswith("/claude")
-            assert (shutil.which("codex"), shutil.which("sh")) == (None, None)
+            assert (shutil.which("codex"), shutil.which("sh") is None) == (None, False)
             fake_agents.on_path("codex")
             assert shutil.which("claude") and shutil.which("codex")
 
@@ -128,26 +128,41 @@ def test_no_other_agent_is_installed(pytester: pytest.Pytester) -> None:
 
 
 def test_beside_the_real_path_no_real_agent_is_reached(pytester: pytest.Pytester) -> None:
-    """A supervisor that needs `sh` or `git` keeps the PATH; another CLI that is installed must not be asked."""
+    """A supervisor needs `sh` or `git`. Another CLI that is installed is as if it were not."""
     pytester.makepyfile(
         """
-        import anyio, os
+        import anyio, os, pathlib, pytest, shutil
+        from pytest_agentproc.plugin import FakeAgents
 
         def test_kept(fake_agents, virtual_clock, tmp_path, monkeypatch):
-            real = tmp_path / "gemini"
-            real.write_text("#!/bin/sh\\necho real\\n")
-            real.chmod(0o700)
-            monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-            fake_agents.on_path("claude", keep_path=True)
+            (tmp_path / "bin").mkdir()
+            (tmp_path / "word").write_text("helped")
+            for name in ("gemini", "claude", "helper"):
+                real = tmp_path / "bin" / name
+                real.write_text("#!/bin/sh\\ncat $(dirname $0)/../word\\n")
+                real.chmod(0o700)
+            monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+            fake_agents.on_path("claude")
 
             async def ask(*argv):
                 done = await anyio.run_process(argv, check=False)
                 return done.stdout, done.stderr, done.returncode
 
             assert virtual_clock.run(ask, "sh", "-c", "echo hi") == (b"hi\\n", b"", 0)
-            refused = b"gemini: there is no fake of this name, and the real program is not started\\n"
-            assert virtual_clock.run(ask, "gemini") == (b"", refused, 127)
+            assert virtual_clock.run(ask, "helper") == (b"helped", b"", 0)
+            with pytest.raises(FileNotFoundError):
+                virtual_clock.run(ask, "gemini")
             assert b"done" in virtual_clock.run(ask, "claude", "-p", "hi")[0]
+            again = shutil.which("helper")
+            fake_agents.on_path("codex")
+            assert shutil.which("helper") == again
+            with FakeAgents() as inner:
+                inner.on_path("codex", keep_path=True)
+                assert virtual_clock.run(ask, "claude", "--version")[2] == 0
+            fake_agents.on_path("gemini", keep_path=False)
+            assert [shutil.which(name) for name in ("sh", "helper")] == [None, None]
+            fake_agents.on_path("pi")
+            assert shutil.which("sh") is None
         """
     )
     pytester.runpytest().assert_outcomes(passed=1)
@@ -265,7 +280,8 @@ def real(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
 
 def test_real(real, fake_agents):
-    fake_agents.on_path(claude=GONE, keep_path=True)
+    fake_agents.on_path(claude=GONE)
+    assert shutil.which("claude") is None
 
 def test_pattern(fake_agents):
     fake_agents.on_path(claude={"-p": GONE, "": "- answer: hi"})
@@ -273,15 +289,12 @@ def test_pattern(fake_agents):
 
 
 def test_an_agent_that_is_not_installed_is_nowhere_on_path(pytester: pytest.Pytester) -> None:
-    """Code that looks for it finds no refusal, either; an impossible request is refused."""
+    """A real one is hidden, too; an impossible request is refused."""
     pytester.makepyfile(MISSING)
     result = pytester.runpytest("--tb=short")
-    result.assert_outcomes(passed=2, failed=2)
-    path = pytester.path.parent / "*" / "claude"
+    result.assert_outcomes(passed=3, failed=1)
     result.stdout.fnmatch_lines(
         [
-            f"E   *UsageError: claude is to be missing, but the real PATH has {path}",
-            "E   leave keep_path=True away",
             "E   *UsageError: claude cannot be not_found for the arguments '-p' alone",
             "E   give claude one script with cannot_spawn, for all of its calls",
         ]

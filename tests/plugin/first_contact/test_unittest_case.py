@@ -38,7 +38,7 @@ LEAK = """
     def test_a_leak(self):
         self.agents.on_path(claude='''
         - say: hi
-        - linger: for ever
+        - silence: for ever
         ''')
 
         async def forget():
@@ -64,5 +64,5 @@ def test_a_leak_fails_the_test_case_at_its_line(pytester: pytest.Pytester) -> No
     result = pytester.runpytest()
     result.assert_outcomes(passed=2, failed=1)
     result.stdout.fnmatch_lines(
-        ["E * AssertionError: test_case.py:28: claude was left (still alive): - linger: for ever"]
+        ["E * AssertionError: test_case.py:28: claude was left (still alive): - silence: for ever"]
     )

@@ -76,7 +76,7 @@ def test_what_is_added_stays_in_its_session(pytester: pytest.Pytester) -> None:
     ("hook", "given", "message"),
     [
         ("dialects", "[3]", "it gave 3: give pytest_agentproc.vocabulary.Dialect objects"),
-        ("dialects", "1 / 0", "it raised ZeroDivisionError: division by zero: mend that first"),
+        ("dialects", "1 / 0", "raised ZeroDivisionError: division by zero at conftest.py:3: mend that first"),
         (
             "dialects",
             "[v.Dialect(name='pi', encoder='a', decoders={'text': 'a:B'})]",
@@ -85,7 +85,7 @@ def test_what_is_added_stays_in_its_session(pytester: pytest.Pytester) -> None:
         (
             "dialects",
             "[v.Dialect(name='toy', encoder='a/b', decoders={'text': 'a:B'})]",
-            "dialect toy: encoder is 'a/b': it must be a module's dotted name, *",
+            "conftest.py:3: dialect toy: encoder is 'a/b': it must be a module's dotted name, *",
         ),
         (
             "steps",
@@ -95,7 +95,7 @@ def test_what_is_added_stays_in_its_session(pytester: pytest.Pytester) -> None:
         (
             "steps",
             "[v.ScriptStep(name='a', value='txt', doc='x')]",
-            "step a: value is 'txt': it must be one of text, time, *",
+            "conftest.py:3: step a: value is 'txt': it must be one of text, time, *",
         ),
         ("defects", "[d.Defect('Bad', 'A1', 'x')]", "defect 'Bad': that is no name: write small letters *"),
         (

@@ -45,7 +45,7 @@ def test_the_model_does_not_play_other_peoples_supervisors(pytester: pytest.Pyte
     result.stdout.fnmatch_lines(
         [
             "SKIPPED *not applicable: the model plays the reference supervisor only",
-            "agentproc: null is not conformant: *",
+            "agentproc: null was not judged because no check passed: *",
         ]
     )
 
@@ -64,7 +64,7 @@ def test_repeating_reports_the_first_play_that_is_another_one(pytester: pytest.P
             "    seen      once  0 s *starts",
             "              then  ~~~ 1 s pass ~~~",
             "*(virtual time plays the same twice; if its own choices *",
-            "agentproc: tiring is not conformant: must: 0 failed, *; 1 kit error, 0 passed, *",
+            "agentproc: tiring has no verdict because of 1 kit error: must: 0 failed, *; 1 kit error, 0 passed, *",
             "PLAYED 3",
         ]
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
 import sys
 from itertools import pairwise
 from typing import Any
@@ -145,43 +146,77 @@ def test_in_its_own_project_the_corpus_is_collected_once_with_ids_that_can_be_na
     assert list_collected_ids(result) == [f"scenarios/{node_id}" for node_id in CORPUS]
 
 
-HEAVY = ("yaml", "anyio", "trio", "psutil", "freezegun")
+LOADED_WHERE_UNUSED = {
+    "pytest_agentproc",
+    "pytest_agentproc.corpus",
+    "pytest_agentproc.hookspecs",
+    "pytest_agentproc.machine",
+    "pytest_agentproc.originals",
+    "pytest_agentproc.plugin",
+    "pytest_agentproc.plugin._fixtures",
+    "pytest_agentproc.plugin._hooks",
+    "pytest_agentproc.plugin._interruption",
+    "pytest_agentproc.plugin._options",
+    "pytest_agentproc.plugin._rewriting",
+}
+
+FOREIGN_CONFTEST = """
+    import pathlib, sys
+    def pytest_unconfigure(config):
+        if not hasattr(config, "workerinput"):
+            pathlib.Path("loaded.txt").write_text("\\n".join(sys.modules))
+"""
+
+FOREIGN_TESTS = """
+    import pytest
+    def test_passes(record_property):
+        record_property("key", "value")
+    def test_fails():
+        assert {"a": 1} == {"a": 2}
+    @pytest.mark.xfail(strict=True)
+    def test_is_expected_to_fail():
+        pass
+    @pytest.mark.parametrize("value", [1, 2])
+    def test_has_parameters(value):
+        pytest.skip("why not")
+    async def test_is_async():
+        pass
+"""
 
 
 @pytest.mark.slow
-def test_a_suite_that_does_not_use_the_kit_does_not_load_it(pytester: pytest.Pytester) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("test_foreign.py", "-v"),
+        (".", "missing-agentproc-corpus.py::test_a"),
+        ("{here}/test_foreign.py::test_passes", "--junitxml=junit.xml"),
+        ("test_foreign.py", "--collect-only", "-q"),
+        ("-p", "xdist", "-n", "1", "test_foreign.py"),
+        ("--fixtures", "test_foreign.py"),
+        ("--help",),
+    ],
+    ids=" ".join,
+)
+def test_a_suite_that_does_not_use_the_kit_does_not_load_it(pytester: pytest.Pytester, words: tuple[str, ...]) -> None:
     """Every pytest run of every project that has the kit installed pays for what it imports."""
-    pytester.makeconftest(
-        f"""
-        import sys
-        def pytest_unconfigure():
-            print("LOADED", *[name for name in {HEAVY!r} if name in sys.modules])
-            print("OURS", *sorted(name for name in sys.modules if name.startswith("pytest_agentproc.")))
-        """
-    )
-    result = pytester.run(sys.executable, "-m", "pytest", "-p", "no:anyio", "-p", "no:hypothesispytest", "-s")
-    assert [line.split() for line in result.outlines if line.startswith(("LOADED", "OURS"))] == [
-        ["LOADED"],
-        [
-            "OURS",
-            "pytest_agentproc.corpus",
-            "pytest_agentproc.errors",
-            "pytest_agentproc.files",
-            "pytest_agentproc.hookspecs",
-            "pytest_agentproc.machine",
-            "pytest_agentproc.places",
-            "pytest_agentproc.plugin",
-            "pytest_agentproc.plugin._fixtures",
-            "pytest_agentproc.plugin._hooks",
-            "pytest_agentproc.plugin._marked_tests",
-            "pytest_agentproc.plugin._options",
-            "pytest_agentproc.plugin._preload_run",
-            "pytest_agentproc.plugin._virtual_time",
-            "pytest_agentproc.plugin.reports",
-            "pytest_agentproc.plugin.reports._progress",
-            "pytest_agentproc.plugin.reports._tracebacks",
-        ],
-    ]
+    pytester.makeconftest(FOREIGN_CONFTEST)
+    pytester.makepyfile(test_foreign=FOREIGN_TESTS)
+    command = [sys.executable, "-m", "pytest", "-p", "no:anyio", *(word.format(here=pytester.path) for word in words)]
+    loaded = []
+    for more in (["-p", "no:agentproc"], []):
+        pytester.run(*command, *more)
+        loaded.append({*(pytester.path / "loaded.txt").read_text().split()})
+    assert loaded[1] - loaded[0] == LOADED_WHERE_UNUSED
+
+
+@pytest.mark.slow
+def test_the_plugin_itself_loads_nothing_else() -> None:
+    """What an import of the plugin loads, every start of pytest loads."""
+    code = "import sys, pytest; bare = {*sys.modules}; import pytest_agentproc.plugin; print(*{*sys.modules} - bare)"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert {*printed.split()} == LOADED_WHERE_UNUSED - {"pytest_agentproc.hookspecs"}
 
 
 def test_the_options_are_documented(pytester: pytest.Pytester) -> None:
@@ -207,6 +242,8 @@ def test_the_options_are_documented(pytester: pytest.Pytester) -> None:
         "--agentproc-subject=SUBJECT supervisors that are judged in place of the reference supervisor, with commas: "
         "null, spawn-and-forget, subprocess.run, kill-at-once, reference (the reference supervisor), those of the hook "
         "pytest_agentproc_subjects, package.module:attribute, or a TOML file that describes a program; default: none "
+        "--agentproc-level=LEVEL lowest level at which a failed check fails the run: should; or must: a failed should "
+        "is counted only; default: should "
         "--agentproc-rule=RULE collect only scenarios that cover one of these rules, with commas: C1,T1; default: none "
         "--agentproc-command=COMMAND program that is judged in place of the reference supervisor: "
         "my-supervisor --timeout {inactivity_timeout} {agent}; several on a line each; default: none "
@@ -232,6 +269,7 @@ def test_the_options_are_documented(pytester: pytest.Pytester) -> None:
         "agentproc_virtual_sync (bool):",
         "agentproc_process_tree (bool):",
         "agentproc_subject (string):",
+        "agentproc_level (string):",
         "agentproc_rule (string):",
         "agentproc_command (string):",
         "agentproc_baseline (string):",

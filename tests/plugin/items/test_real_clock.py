@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_agentproc.harness import PlayResult
+from pytest_agentproc.plays import PlayResult
 from tests.plugin.items.test_options import list_collected_ids
 from tests.plugin.scenarios import GREEN, RED
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.plugin.scenarios import RED
+from tests.plugin.scenarios import GREEN, RED
 
 MINE = """\
 import uuid
@@ -88,10 +88,42 @@ def test_a_red_that_is_another_one_the_second_time_is_a_kit_error(pytester: pyte
             "              then  ~~~ 1 s pass ~~~",
             "*(virtual time plays the same twice, so this red says nothing of the supervisor; *",
             "kit error, record *",
-            "agentproc: fickle is not conformant: must: 0 failed, *; 1 kit error, 0 passed, *",
+            "agentproc: fickle has no verdict because of 1 kit error: must: 0 failed, *; 1 kit error, 0 passed, *",
             "PLAYED 2",
         ]
     )
+
+
+KILLED_ONCE = """\
+import anyio
+import psutil
+
+from pytest_agentproc.subjects import ReferenceSupervisor
+
+run, plays = ReferenceSupervisor.run, []
+
+async def run_and_kill(subject, order):
+    plays.append(order)
+    async with anyio.create_task_group() as group:
+        group.start_soon(kill_first_agent)
+        return await run(subject, order)
+
+async def kill_first_agent():
+    await anyio.sleep(1)
+    for process in psutil.Process().children() if len(plays) == 1 else ():
+        if process.cmdline()[1].startswith("-ISc"):
+            process.kill()
+
+ReferenceSupervisor.run = run_and_kill
+"""
+
+
+def test_a_red_of_the_kits_own_supervisor_is_played_again_too(pytester: pytest.Pytester) -> None:
+    """A machine without memory kills an agent: that was a failure of whoever supervised it."""
+    pytester.makeconftest(KILLED_ONCE)
+    (pytester.path / "two.scenario.yaml").write_text(GREEN.replace("- say", "- silence: 2s\n  - say"))
+    result = pytester.runpytest()
+    result.stdout.fnmatch_lines(["  replay: kit error", "kit error, record *"])
 
 
 HANGS_ONCE = """\
@@ -119,7 +151,7 @@ def test_a_program_that_hangs_in_one_play_of_two_is_a_kit_error(pytester: pytest
         [
             "  replay: kit error",
             "*(in 3 further plays nothing of that failed again, so this red says nothing of the supervisor; *",
-            "agentproc: wrapper is not conformant: must: 0 failed, *; 1 kit error, 0 passed, *",
+            "agentproc: wrapper has no verdict because of 1 kit error: must: 0 failed, *; 1 kit error, 0 passed, *",
         ]
     )
 

@@ -32,12 +32,12 @@ def test_it_has_every_scenario_with_its_rows(pytester: pytest.Pytester) -> None:
     """One object; nothing else is left in the folder."""
     found = run_and_read_results(pytester, "--agentproc-subject=mine:supervise")
     assert [file.name for file in (pytester.path / "out").iterdir()] == ["results.json"]
-    assert list(found) == ["version", "kit", "corpus", "subjects", "results"]
+    assert list(found) == ["version", "kit", "whole", "corpus", "subjects", "results"]
     assert (found["version"], len(found["corpus"])) == (1, 64)
     [subject] = found["subjects"]
     assert (subject["name"], subject["conformant"], subject["undecided"], len(subject["digest"])) == (
         "supervise",
-        True,
+        False,
         1,
         64,
     )

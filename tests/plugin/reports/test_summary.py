@@ -12,11 +12,12 @@ from tests.plugin.scenarios import GREEN, RED
 from tests.plugin.subjects.test_choice import MINE
 
 SAID = re.compile(
-    r"^agentproc: (\S+) (is conformant[^:]*|is not conformant): (.*); pytest-agentproc \d\S*, corpus ([0-9a-f]{12}), "
+    r"^agentproc: (\S+) ((?:is|has|was) [^:]*): (.*); pytest-agentproc \d\S*, corpus ([0-9a-f]{12}), "
     r"(.*) clock, digest ([0-9a-f]{12})$",
     re.MULTILINE,
 )
 NONE_FAILED = "must: 0 failed, should: 0 failed, undecided: 0"
+NONE_PASSED = "0 passed, 0 not applicable, 0 known"
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +54,7 @@ def test_a_foreign_subject_gets_a_table_and_a_sentence(pytester: pytest.Pytester
         consecutive=True,
     )
     [(name, verdict, figures, _, clock, _)] = find_sentences(result)
-    assert (name, verdict, clock) == ("supervise", "is conformant as far as reported (1 undecided)", "virtual")
+    assert (name, verdict, clock) == ("supervise", "is undecided", "virtual")
     assert figures == "must: 0 failed, should: 0 failed, undecided: 1; 1 passed, 1 not applicable, 0 known"
 
 
@@ -62,7 +63,11 @@ def test_each_of_several_subjects_has_its_own(pytester: pytest.Pytester) -> None
     result = pytester.runpytest("--agentproc-subject=reference,mine:breaks", "one.scenario.yaml")
     assert [parts[:3] for parts in find_sentences(result)] == [
         ("reference", "is conformant", f"{NONE_FAILED}; 1 passed, 0 not applicable, 0 known"),
-        ("breaks", "is not conformant", f"{NONE_FAILED}; 1 adapter error, 0 passed, 0 not applicable, 0 known"),
+        (
+            "breaks",
+            "has no verdict because of 1 adapter error",
+            f"{NONE_FAILED}; 1 adapter error, 0 passed, 0 not applicable, 0 known",
+        ),
     ]
 
 
@@ -76,13 +81,47 @@ def test_a_missing_report_is_skipped_with_the_reason(pytester: pytest.Pytester) 
     assert (verdict, figures) == ("is conformant", f"{NONE_FAILED}; 1 passed, 1 not applicable, 0 known")
 
 
-def test_who_has_nothing_that_applies_is_not_conformant(pytester: pytest.Pytester) -> None:
+def test_a_supervisor_to_which_nothing_applies_was_not_judged(pytester: pytest.Pytester) -> None:
     """It has shown nothing."""
     result = pytester.runpytest("--agentproc-subject=mine:make", "limit.scenario.yaml")
     assert result.ret == pytest.ExitCode.OK
     assert [parts[1:3] for parts in find_sentences(result)] == [
-        ("is not conformant", f"{NONE_FAILED}; 0 passed, 1 not applicable, 0 known")
+        ("was not judged because no check passed", f"{NONE_FAILED}; 0 passed, 1 not applicable, 0 known")
     ]
+
+
+@pytest.mark.parametrize(
+    ("options", "exit_code", "note"),
+    [
+        ([], pytest.ExitCode.TESTS_FAILED, True),
+        (["--agentproc-level=must"], pytest.ExitCode.OK, False),
+        (["-o", "agentproc_level=must"], pytest.ExitCode.OK, False),
+    ],
+)
+def test_a_failed_should_fails_the_run_only_if_the_level_says_so(
+    pytester: pytest.Pytester, options: list[str], exit_code: int, note: bool
+) -> None:
+    """The last line calls the supervisor conformant, so pytest agrees or says why it does not."""
+    (pytester.path / "two.scenario.yaml").write_text(f"level: should\n{GREEN.replace('text: hello', 'text: bye')}")
+    result = pytester.runpytest(
+        "--agentproc-subject=mine:supervise", "one.scenario.yaml", "two.scenario.yaml", *options
+    )
+    assert result.ret == exit_code
+    [(_, verdict, figures, *_)] = find_sentences(result)
+    assert verdict == "is conformant"
+    assert figures == "must: 0 failed, should: 1 failed, undecided: 0; 1 passed, 0 not applicable, 0 known"
+    words = "pytest fails for 1 scenario at level should; --agentproc-level=must lets it pass"
+    assert (words in result.stdout.lines) is note
+
+
+def test_the_level_lets_no_failed_must_pass(pytester: pytest.Pytester) -> None:
+    """A file at level `should` may have a check at level `must`, and the other way round."""
+    wrong = GREEN.replace("text: hello", "text: bye")
+    (pytester.path / "two.scenario.yaml").write_text(wrong)
+    (pytester.path / "three.scenario.yaml").write_text(f"level: info\n{wrong}")
+    options = ["--agentproc-subject=mine:supervise", "--agentproc-level=must"]
+    result = pytester.runpytest(*options, "two.scenario.yaml", "three.scenario.yaml")
+    result.assert_outcomes(failed=1, skipped=1)
 
 
 def test_of_the_plain_reference_nothing_is_said(pytester: pytest.Pytester) -> None:
@@ -120,9 +159,7 @@ def test_a_report_of_another_plugin_that_fails_loses_no_verdict(pytester: pytest
     pytester.makeconftest(f"import pytest\n@pytest.hookimpl(tryfirst=True)\ndef pytest_{hook}():\n    {error}\n")
     result = pytester.runpytest_subprocess("--agentproc-subject=mine:supervise", "--agentproc-results=results.json")
     assert "SystemError: the report of another plugin" in result.stdout.str() + result.stderr.str()
-    assert [parts[:2] for parts in find_sentences(result)] == [
-        ("supervise", "is conformant as far as reported (1 undecided)")
-    ]
+    assert [parts[:2] for parts in find_sentences(result)] == [("supervise", "is undecided")]
     assert (pytester.path / "results.json").exists()
 
 

@@ -12,7 +12,7 @@ from tests.plugin.scenarios import EXPLAINED, GREEN, RED
 FOR_EVER = """\
 scenario: nobody ends an agent that waits for ever
 agent: raw
-policy: {inactivity_timeout: off}
+policy: {inactivity_timeout: none}
 script:
   - silence: 1m
   - silence: for ever

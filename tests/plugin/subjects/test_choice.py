@@ -163,20 +163,20 @@ def test_real_time_is_used_where_virtual_time_cannot_be_compiled(
         ("refrence", "there is no such subject, did you mean reference? Others are package.module:attribute or *"),
         (
             "mine",
-            "there is no such subject, known are reference, null, *, kill-at-once Others are package.*",
+            "there is no such subject, known are reference, null, *, kill-at-once. Others are package.*",
         ),
         ("nowhere:x", "there is no module nowhere in *, nor where Python looks: write package.module:attribute *"),
         ("mine.sub:x", "there is no module mine.sub in *"),
         ("mine:supervize", "mine has no supervize: did you mean supervise?"),
         ("mine:", "mine has no attribute without a name: write the name of a function, *"),
-        ("mine:number", "a int is no subject, it lacks name, keeps_artifacts, holds_sessions, policy, run: give an *"),
+        ("mine:number", "an int is no subject, it lacks name, keeps_artifacts, holds_sessions, policy, run: give an *"),
         ("mine:Half", "a Half is no subject, it lacks keeps_artifacts, holds_sessions, policy: give an `async def *"),
         ("mine:NoName", "its name is None: give it a text without a comma"),
         ("mine:two", "it does not take one argument, the order: give an `async def supervise(order)`, or what *"),
         ("mine:Needs", "Needs needs arguments: give what Needs(...) makes, or a factory without arguments"),
         ("mine:Bad", "Bad() raised OSError: no room"),
-        ("broken:x", "importing broken raised ZeroDivisionError: division by zero at */broken.py:2: mend that first"),
-        ("lacks:x", "importing lacks raised ModuleNotFoundError: No module named 'xyzzy' at */lacks.py:1: mend *"),
+        ("broken:x", "importing broken: raised ZeroDivisionError: division by zero at *broken.py:2: mend that first"),
+        ("lacks:x", "importing lacks: raised ModuleNotFoundError: No module named 'xyzzy' at *lacks.py:1: mend *"),
         ("odd.toml", "there is no key 'commando': did you mean command?"),
         ("none.toml", "No such file or directory: name a file that can be read"),
     ],
@@ -198,8 +198,16 @@ def test_what_is_no_subject_is_refused_before_anything_is_collected(
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("return [3]", ": a int is no subject, it lacks *"),
-        ("return 1 / 0", " raised ZeroDivisionError: division by zero at */conftest.py:2: mend that first"),
+        ("return [3]", ": an int is no subject, it lacks *"),
+        ("return 1 / 0", ": raised ZeroDivisionError: division by zero at conftest.py:2: mend that first"),
+        (
+            "from pytest_agentproc.subjects import Function; return Function(print, dialects=['claud'])",
+            ": conftest.py:2: there is no dialect 'claud', did you mean claude?",
+        ),
+        (
+            "from pytest_agentproc.subjects import Function; return Function(print, limits={'timeout': 3})",
+            ": conftest.py:2: there is no limit 'timeout': inactivity_timeout limits silence, max_runtime a *",
+        ),
         ("import mine; return [mine.make, mine.make]", ": two subjects are called made: give one of them another name"),
     ],
 )
@@ -261,7 +269,7 @@ def test_programs_are_named_by_their_command_lines_and_files(pytester: pytest.Py
     wrong = pytester.runpytest("--agentproc-command=env")
     assert wrong.ret == pytest.ExitCode.USAGE_ERROR
     wrong.stderr.fnmatch_lines(
-        "ERROR: --agentproc-command=env: the command [[]'env'[]] must be a list of words with {a*"
+        "ERROR: --agentproc-command=env: the command 'env' has no {agent} in it: write 'my-supervisor *"
     )
 
 
@@ -304,7 +312,7 @@ def test_a_cancelled_run_counts_for_supervisors_that_state_cancellation(pytester
             told,
             "*not applicable: line 5 needs a supervisor that is async, and can be cancelled*",
             "agentproc: stated is not conformant: must: 1 failed, *",
-            "agentproc: unstated is not conformant: must: 0 failed, *; 0 passed, *, 1 informational; *",
+            "agentproc: unstated was not judged *: must: 0 failed, *; 0 passed, *, 1 informational; *",
         ]
     )
     result.assert_outcomes(failed=1, skipped=2)

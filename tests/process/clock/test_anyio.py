@@ -67,7 +67,7 @@ def test_a_conversation_has_its_exact_times(stand: Stand, backend: str) -> None:
 
 def test_fail_after_lets_an_answer_of_the_same_instant_win(stand: Stand, backend: str) -> None:
     """Agents go before timers of the same instant."""
-    argv = stand.fake("- silence: 10s\n- say: in time\n- linger: until eof")
+    argv = stand.fake("- silence: 10s\n- say: in time\n- wait_for: eof")
 
     async def host() -> bytes:
         async with await anyio.open_process(argv) as process:
@@ -84,7 +84,7 @@ def test_fail_after_lets_an_answer_of_the_same_instant_win(stand: Stand, backend
 
 def test_a_conversation_of_the_very_instant_wins(stand: Stand, backend: str) -> None:
     """It takes several turns of both, and the timer waits for the last one."""
-    argv = stand.fake("- silence: 10s\n- say: one\n- wait_for: {stdin: x}\n- say: two\n- linger: until eof")
+    argv = stand.fake("- silence: 10s\n- say: one\n- wait_for: {stdin: x}\n- say: two\n- wait_for: eof")
 
     async def host() -> tuple[bytes, bytes]:
         async with await anyio.open_process(argv) as process:
@@ -103,7 +103,7 @@ def test_a_conversation_of_the_very_instant_wins(stand: Stand, backend: str) -> 
 
 def test_leaving_a_process_block_early_kills_the_agent(stand: Stand, backend: str) -> None:
     """A timeout in the middle of a process block leaves no process, on either loop."""
-    argv = stand.fake("- linger: for ever")
+    argv = stand.fake("- silence: for ever")
 
     async def host() -> tuple[int | None, float]:
         with anyio.move_on_after(7):
@@ -155,7 +155,7 @@ def test_a_plain_popen_is_seen_without_any_waiting(stand: Stand, backend: str) -
 @pytest.mark.parametrize("how", ["popen", "pid", "group"])
 def test_a_signal_by_any_door_has_its_whole_effect_at_once(stand: Stand, backend: str, how: str) -> None:
     """Popen.send_signal, os.kill and os.killpg: the default disposition kills before the next line runs."""
-    argv = stand.fake("- linger: for ever")
+    argv = stand.fake("- silence: for ever")
 
     async def host() -> tuple[int | None, float]:
         process = subprocess.Popen(argv, start_new_session=True)
@@ -190,7 +190,7 @@ def test_a_stopped_agent_is_left_out_until_it_is_continued(stand: Stand, backend
 
 def test_no_descriptor_is_left_open(stand: Stand, backend: str) -> None:
     """Ten runs under ten clocks leave the table of descriptors as it was."""
-    argv = stand.fake("- linger: for ever")
+    argv = stand.fake("- silence: for ever")
 
     async def host() -> None:
         with anyio.move_on_after(7):
@@ -209,7 +209,7 @@ def test_no_descriptor_is_left_open(stand: Stand, backend: str) -> None:
 @pytest.mark.parametrize("end", ["TERM", "KILL"])
 def test_how_an_agent_died_is_known_though_it_is_reaped_at_once(stand: Stand, backend: str, end: str) -> None:
     """`poll()` right after the signal reaps it: then only the reaper can ask the kernel for its status."""
-    argv = stand.fake("- linger: for ever")
+    argv = stand.fake("- silence: for ever")
 
     async def host() -> int | None:
         process = subprocess.Popen(argv)
@@ -222,7 +222,7 @@ def test_how_an_agent_died_is_known_though_it_is_reaped_at_once(stand: Stand, ba
 
 def test_a_pid_that_comes_again_is_somebody_new(stand: Stand, backend: str) -> None:
     """Time waits for a fake that has just been started, even if another one had its number before."""
-    argv = stand.fake("- say: up\n- linger: for ever")
+    argv = stand.fake("- say: up\n- silence: for ever")
 
     def start() -> subprocess.Popen[bytes]:
         return subprocess.Popen(argv, stdout=subprocess.PIPE)

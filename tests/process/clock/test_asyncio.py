@@ -73,7 +73,7 @@ def test_an_exit_at_the_very_instant_of_a_timeout_is_in_time(stand: Stand) -> No
 
 def test_an_answer_a_nanosecond_late_is_too_late(stand: Stand) -> None:
     """Time is exact on both sides of an instant; the agent is then killed, and nothing is left."""
-    argv = stand.fake("- silence: 60s + 1ns\n- say: late\n- linger: for ever")
+    argv = stand.fake("- silence: 60s + 1ns\n- say: late\n- silence: for ever")
 
     async def host() -> tuple[float, int]:
         process = await exec_(*argv, stdout=PIPE)
@@ -89,7 +89,7 @@ def test_an_answer_a_nanosecond_late_is_too_late(stand: Stand) -> None:
 
 def test_communicate_can_be_given_up_and_the_agent_killed(stand: Stand) -> None:
     """The usual recipe (wait_for communicate, kill, wait) works and costs no time after the limit."""
-    argv = stand.fake("- say: begun\n- linger: for ever")
+    argv = stand.fake("- say: begun\n- silence: for ever")
 
     async def host() -> tuple[int, float]:
         process = await exec_(*argv, stdout=PIPE)
@@ -103,7 +103,7 @@ def test_communicate_can_be_given_up_and_the_agent_killed(stand: Stand) -> None:
 
 def test_terminate_is_caught_and_answered_in_the_agents_own_time(stand: Stand) -> None:
     """A trapped TERM and its 1.5 s of cleaning up are seen exactly."""
-    argv = stand.fake("- when: {signal: TERM}\n  do: [{silence: 1500ms}, {exit: 143}]\n- linger: for ever")
+    argv = stand.fake("- when: {signal: TERM}\n  do: [{silence: 1500ms}, {exit: 143}]\n- silence: for ever")
 
     async def host() -> tuple[int, float]:
         process = await exec_(*argv)
@@ -116,7 +116,7 @@ def test_terminate_is_caught_and_answered_in_the_agents_own_time(stand: Stand) -
 
 def test_a_signal_right_after_the_start_meets_an_agent_that_is_ready(stand: Stand) -> None:
     """A start is over when the agent can be signalled: no signal dies in a half-started interpreter."""
-    argv = stand.fake("- linger: until signal\n- exit: 5")
+    argv = stand.fake("- wait_for: signal\n- exit: 5")
 
     async def host() -> tuple[int, float]:
         process = await exec_(*argv)
@@ -216,7 +216,7 @@ def test_a_thousand_timers_add_up_exactly(stand: Stand) -> None:
 
 def test_nested_timeouts_end_the_inner_one_first(stand: Stand) -> None:
     """`asyncio.timeout` inside `asyncio.timeout` around a silent agent: each at its instant."""
-    argv = stand.fake("- linger: for ever")
+    argv = stand.fake("- silence: for ever")
 
     async def host() -> list[float]:
         process = await exec_(*argv)
@@ -268,7 +268,7 @@ def test_an_agent_whose_output_goes_nowhere_runs_on(stand: Stand) -> None:
 
 def test_an_agent_left_running_ends_with_the_clock(stand: Stand) -> None:
     """A program that forgets its agent leaves neither process nor zombie once the clock is closed."""
-    argv = stand.fake("- linger: for ever")
+    argv = stand.fake("- silence: for ever")
 
     async def host() -> subprocess.Popen[bytes]:
         process = subprocess.Popen(argv)

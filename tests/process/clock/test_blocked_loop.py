@@ -35,7 +35,7 @@ SCENARIOS = [
     for name in (
         "exits-while-the-loop-is-blocked",
         "talks-while-the-loop-is-blocked",
-        "claude-answers-while-the-loop-is-blocked",
+        "answers-while-the-loop-is-blocked[claude]",
     )
 ]
 SECOND_LOOK = 0.01

@@ -17,7 +17,7 @@ from tests.process.stand import Stand, is_gone, list_open_descriptors
 def leave_two_agents_running(runner: ScenarioRunner) -> tuple[Stand, list[subprocess.Popen[bytes]]]:
     """Give a clock whose program has ended, and forgot two agents."""
     stand = Stand(runner)
-    fakes = [stand.fake("- linger: for ever", name=name) for name in ("one", "two")]
+    fakes = [stand.fake("- silence: for ever", name=name) for name in ("one", "two")]
     started: list[subprocess.Popen[bytes]] = []
 
     async def host() -> None:

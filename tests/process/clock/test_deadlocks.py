@@ -84,7 +84,7 @@ def test_the_error_of_a_program_that_waits_for_itself_says_that_no_agent_lives(s
 
 def test_every_agent_is_named_in_the_order_of_the_starts(stand: Stand) -> None:
     """With several agents the message is the list of all."""
-    argvs = [stand.fake("- linger: for ever", name=name) for name in ("first", "second")]
+    argvs = [stand.fake("- silence: for ever", name=name) for name in ("first", "second")]
 
     async def host() -> None:
         processes = [await asyncio.create_subprocess_exec(*argv) for argv in argvs]
@@ -97,7 +97,7 @@ def test_every_agent_is_named_in_the_order_of_the_starts(stand: Stand) -> None:
 
 def test_cleaning_up_after_a_deadlock_may_wait_again(stand: Stand, backend: str) -> None:
     """The program under test is cancelled, not killed: its own clean-up runs, in which the agent is dead already."""
-    argv = stand.fake("- linger: for ever")
+    argv = stand.fake("- silence: for ever")
     codes = []
 
     async def host() -> None:
@@ -115,7 +115,7 @@ def test_cleaning_up_after_a_deadlock_may_wait_again(stand: Stand, backend: str)
 
 def test_a_clean_up_that_deadlocks_again_changes_no_verdict(stand: Stand, backend: str) -> None:
     """A shielded wait for ever in a finally: the user sees the first message, whatever breaks after it."""
-    argv = stand.fake("- linger: for ever")
+    argv = stand.fake("- silence: for ever")
 
     async def host() -> None:
         async with await anyio.open_process(argv) as process:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
@@ -10,6 +10,9 @@ import pytest
 from pytest_agentproc.clock import VirtualClock
 from pytest_agentproc.harness._endless_waits import cancel_endless_run
 from pytest_agentproc.harness._pace import RunForecast, make_exact_pace
+
+if TYPE_CHECKING:
+    from pytest_agentproc.errors import EndlessWait, Spin
 
 LIMITS = 7200
 """Of a supervisor with a long `max_runtime`, in seconds."""
@@ -40,14 +43,14 @@ def test_a_supervisor_whose_looks_take_the_machine_long_is_given_up_sooner(
 ) -> None:
     """An hour of such looks would take more of the machine than a play may, and would end as a kit error."""
     pace = make_exact_pace(RunForecast(None, 10_000_000_000), LIMITS, 0)
-    limits: list[float] = []
+    faults: list[EndlessWait | Spin] = []
     looks: Any = FakeWakes(count, slow_at)
 
     async def supervise() -> None:
         looks.slow_at += anyio.current_time()
-        async with cancel_endless_run(pace, looks, limits, ()):
+        async with cancel_endless_run(pace, looks, faults, ()):
             await anyio.sleep_forever()
 
     with VirtualClock() as clock:
         clock.run(supervise)
-    assert limits == [seconds]
+    assert [str(fault) for fault in faults] == [f"the supervisor did not return within {seconds} virtual seconds"]

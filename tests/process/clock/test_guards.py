@@ -69,7 +69,7 @@ def test_an_agent_that_spins_is_a_stall_that_names_its_line(guarded: Stand, back
 @pytest.mark.slow
 def test_a_descendant_that_spins_is_named_too(guarded: Stand, backend: str) -> None:
     """The spinning process is named, and the whole tree is ended."""
-    argv = make_spinning(guarded.fake("- spawn: {id: helper, script: [{silence: 1s}]}\n- linger: until signal"))
+    argv = make_spinning(guarded.fake("- spawn: {id: helper, script: [{silence: 1s}]}\n- wait_for: signal"))
 
     async def host() -> None:
         async with await anyio.open_process(argv) as process:
@@ -109,7 +109,7 @@ def test_a_program_that_yields_for_ever_is_a_spin(guarded: Stand, backend: str) 
 @pytest.mark.slow
 def test_a_program_that_computes_for_ever_is_a_spin_that_names_its_line(guarded: Stand, backend: str) -> None:
     """A callback in a pure loop never comes back to its event loop: the alarm says where it is."""
-    argv = guarded.fake("- linger: for ever")
+    argv = guarded.fake("- silence: for ever")
 
     async def host() -> None:
         async with await anyio.open_process(argv):
@@ -130,7 +130,7 @@ def test_a_program_that_computes_for_ever_is_a_spin_that_names_its_line(guarded:
 
 def test_a_timer_that_is_set_again_for_the_same_instant_is_a_spin(guarded: Stand, backend: str) -> None:
     """A step smaller than a rounding error never passes."""
-    argv = guarded.fake("- linger: for ever")
+    argv = guarded.fake("- silence: for ever")
 
     async def host() -> None:
         async with await anyio.open_process(argv):
@@ -148,7 +148,7 @@ def test_a_timer_that_is_set_again_for_the_same_instant_is_a_spin(guarded: Stand
 def test_a_program_that_polls_for_what_never_comes_hangs(make_stand: Callable[..., Stand], backend: str) -> None:
     """It would poll for ever, each time at another instant; a program that gives up in time does not hang."""
     stand = make_stand(patience=100)
-    argv = stand.fake("- linger: for ever")
+    argv = stand.fake("- silence: for ever")
 
     async def host(most: float) -> float:
         async with await anyio.open_process(argv) as process:
@@ -168,7 +168,7 @@ def test_a_ring_of_the_kits_own_alarm_is_nothing_that_a_loop_meets(
 ) -> None:
     """It wakes a loop that listens for signals; on a slow machine one lay in every thousand wakes, and no end came."""
     stand = make_stand(guard=CEILING, patience=100)
-    stand.fake("- linger: for ever")
+    stand.fake("- silence: for ever")
 
     async def host() -> int:
         for _ in range(3000):
@@ -192,7 +192,7 @@ def no_litter() -> Iterator[None]:
 def test_who_swallows_every_cancellation_is_broken_off(make_stand: Callable[..., Stand], backend: str) -> None:
     """The verdict is there, and he would never come to an end."""
     stand = make_stand(guard=GUARD, patience=100)
-    stand.fake("- linger: for ever")
+    stand.fake("- silence: for ever")
 
     async def host() -> None:
         while True:
@@ -326,8 +326,8 @@ def test_a_process_that_never_says_hello_is_a_stall(guarded: Stand, backend: str
     found = run_into_fault(guarded, backend, host)
     assert isinstance(found, Stall)
     first, place = str(found).splitlines()
-    assert first.startswith("process ")
-    assert first.endswith(f" was started but never said hello within {GUARD:g} s")
+    assert first.startswith(f"{sys.executable} -IS {launcher} (pid ")
+    assert first.endswith(f") was started, and no fake began within {GUARD:g} s")
     assert place == f"the supervising program is at {format_line_of(host)}"
 
 

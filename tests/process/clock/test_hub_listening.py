@@ -70,7 +70,7 @@ def test_a_fake_without_real_time_exits_when_nobody_lets_it_in(runner: ScenarioR
 
 def test_a_signal_is_known_before_it_can_be_asked_for(runner: ScenarioRunner, clock: VirtualClock) -> None:
     """The test waits until the fake has acted: an answer that is too early would be a false one."""
-    fake = _make_fake(runner, clock, "- when: {signal: TERM}\n  do: [{say: no}]\n- say: ready\n- linger: until eof")
+    fake = _make_fake(runner, clock, "- when: {signal: TERM}\n  do: [{say: no}]\n- say: ready\n- wait_for: eof")
     with subprocess.Popen(fake.argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def test_a_deadline_that_is_a_sum_is_over_when_its_time_has_come(stand: Stand, backend: str) -> None:
     """In binary 9.999 + 20.0 lies above 29.999: a comparison of the two must not find it too early, for ever."""
-    stand.fake("- linger: for ever")
+    stand.fake("- silence: for ever")
     rounds = 0
 
     async def host() -> float:
@@ -42,7 +42,7 @@ def test_a_deadline_that_is_a_sum_is_over_when_its_time_has_come(stand: Stand, b
 @pytest.mark.parametrize("milliseconds", [4001, 4999, 5001, 5002, 7001, 12_345])
 def test_a_timeout_that_is_a_sum_is_raised(stand: Stand, backend: str, milliseconds: int) -> None:
     """The time is looked at once the scope is over: found too early, it takes an end in time for granted."""
-    stand.fake("- linger: for ever")
+    stand.fake("- silence: for ever")
 
     async def host() -> list[int]:
         await anyio.sleep(milliseconds / 1000)
@@ -59,7 +59,7 @@ def test_a_timeout_that_is_a_sum_is_raised(stand: Stand, backend: str, milliseco
 
 def test_two_timeouts_of_one_instant_are_both_raised(stand: Stand, backend: str) -> None:
     """They differ by a rounding error, and the later one is not too early either."""
-    stand.fake("- linger: for ever")
+    stand.fake("- silence: for ever")
 
     async def host() -> int:
         raised = 0
@@ -83,7 +83,7 @@ def test_two_timeouts_of_one_instant_are_both_raised(stand: Stand, backend: str)
 
 def test_a_timeout_of_any_length_is_raised(stand: Stand, backend: str) -> None:
     """A third of a second ends between two nanoseconds: it is over at the later one, and not by a nanosecond more."""
-    stand.fake("- linger: for ever")
+    stand.fake("- silence: for ever")
     die = random.Random(7)  # noqa: S311  # no secret
     lengths = [1 / 3, 10 / 3, 5 / 6, *(die.uniform(0, 400) for _ in range(200))]
 
@@ -106,7 +106,7 @@ def test_a_timeout_of_any_length_is_raised(stand: Stand, backend: str) -> None:
 
 def test_a_limit_is_over_when_a_timer_of_its_length_fires(stand: Stand, backend: str) -> None:
     """A supervisor that states a third of a second and keeps it is late by nothing."""
-    stand.fake("- linger: for ever")
+    stand.fake("- silence: for ever")
     lengths = [1 / 3, 2 / 3, 10 / 3, 1 / 7, 0.1, 45.1, 86_400.123456, 1e-9, 4e-10, 1e-10]
 
     async def host() -> list[int]:
@@ -122,7 +122,7 @@ def test_a_limit_is_over_when_a_timer_of_its_length_fires(stand: Stand, backend:
 
 def test_a_timeout_is_raised_beside_a_timer_between_nanoseconds(stand: Stand, backend: str) -> None:
     """Its deadline is a rounding error after a nanosecond; the other timer is not within that nanosecond."""
-    stand.fake("- linger: for ever")
+    stand.fake("- silence: for ever")
 
     async def host() -> bool:
         await anyio.sleep(9.999)
@@ -139,7 +139,7 @@ def test_a_timeout_is_raised_beside_a_timer_between_nanoseconds(stand: Stand, ba
 @pytest.mark.parametrize("order", [*itertools.permutations(range(3))])
 def test_no_timer_fires_before_its_time(stand: Stand, backend: str, order: tuple[int, ...]) -> None:
     """Three fire within one nanosecond, a fourth after it, in whatever order they stand in a loop's heap."""
-    stand.fake("- linger: for ever")
+    stand.fake("- silence: for ever")
     deadlines = [9.001, math.nextafter(9.001, 10), 9.001 + 0.1e-9]
     behind = 9.001 + 0.4e-9
     seen: dict[float, float] = {}
@@ -163,7 +163,7 @@ def test_no_timer_fires_before_its_time(stand: Stand, backend: str, order: tuple
 @pytest.mark.parametrize("order", [*itertools.permutations(range(3))])
 def test_timers_of_one_instant_fire_together(stand: Stand, backend: str, order: tuple[int, ...]) -> None:
     """No rounding error lets an agent's answer to the first of them come between."""
-    argv = stand.fake("- wait_for: {stdin: x}\n- say: answer\n- linger: until eof")
+    argv = stand.fake("- wait_for: {stdin: x}\n- say: answer\n- wait_for: eof")
     deadlines = [9.001, math.nextafter(9.001, 10), 9.001 + 0.1e-9]
     seen: list[str] = []
 
@@ -193,7 +193,7 @@ def test_timers_of_one_instant_fire_together(stand: Stand, backend: str, order: 
 
 def test_no_timer_of_asyncios_is_called_before_its_time(stand: Stand) -> None:
     """A callback looks at no clock before it acts."""
-    stand.fake("- linger: for ever")
+    stand.fake("- silence: for ever")
     seen: list[tuple[float, float]] = []
 
     async def host() -> None:
@@ -213,7 +213,7 @@ def test_no_timer_of_asyncios_is_called_before_its_time(stand: Stand) -> None:
 
 def test_a_sum_of_many_means_its_instant(stand: Stand, backend: str) -> None:
     """Ten tenths after 9,000 s are a few rounding errors more than a second, and no nanosecond."""
-    stand.fake("- linger: for ever")
+    stand.fake("- silence: for ever")
     deadline = 9_000.0
     for _ in range(10):
         deadline += 0.1
@@ -236,7 +236,7 @@ def test_a_sum_of_many_means_its_instant(stand: Stand, backend: str) -> None:
 )
 def test_an_instant_weeks_after_the_start_comes(stand: Stand, backend: str, deadline: str) -> None:
     """Then floats lie as far from one another as nanoseconds do, and every one is a deadline that comes."""
-    stand.fake("- linger: for ever")
+    stand.fake("- silence: for ever")
     at = float.fromhex(deadline)
 
     async def wait(until: float) -> None:
@@ -254,7 +254,7 @@ def test_an_instant_weeks_after_the_start_comes(stand: Stand, backend: str, dead
 
 def test_a_pace_of_tenths_is_kept_for_minutes(stand: Stand, backend: str) -> None:
     """Counting from deadline to deadline adds up rounding errors, but each tick is on its nanosecond."""
-    stand.fake("- linger: for ever")
+    stand.fake("- silence: for ever")
 
     async def host() -> list[int]:
         late = []
@@ -270,7 +270,7 @@ def test_a_pace_of_tenths_is_kept_for_minutes(stand: Stand, backend: str) -> Non
 @pytest.mark.parametrize(("start", "length"), [(9_000, 0.1), (86_400, 0.3), (100_000, 5.3), (600_000, 0.001)])
 def test_each_of_many_timeouts_is_raised(stand: Stand, backend: str, start: float, length: float) -> None:
     """Hours after the start their errors have soon grown to a nanosecond: then one is a nanosecond later, none lost."""
-    stand.fake("- linger: for ever")
+    stand.fake("- silence: for ever")
 
     async def host() -> float:
         await anyio.sleep(start)
@@ -287,7 +287,7 @@ def test_each_of_many_timeouts_is_raised(stand: Stand, backend: str, start: floa
 @pytest.mark.parametrize("off", [0.0, 0.3e-9, 0.45e-9, 0.55e-9, 0.7e-9])
 def test_what_an_agent_says_comes_before_the_timer_of_its_instant(stand: Stand, backend: str, off: float) -> None:
     """A deadline below a nanosecond is one of it."""
-    argv = stand.fake("- silence: 1s\n- say: word\n- linger: for ever")
+    argv = stand.fake("- silence: 1s\n- say: word\n- silence: for ever")
     seen: list[str] = []
 
     async def host() -> None:
@@ -310,7 +310,7 @@ def test_what_an_agent_says_comes_before_the_timer_of_its_instant(stand: Stand, 
 
 def test_ten_years_pass(stand: Stand, backend: str) -> None:
     """Then floats are two nanoseconds apart from one another."""
-    stand.fake("- linger: for ever")
+    stand.fake("- silence: for ever")
 
     async def host() -> float:
         await anyio.sleep(10 * 365 * 86400)

@@ -125,7 +125,7 @@ def test_a_thread_that_never_returns_is_a_stall(
 ) -> None:
     """The guard is real time: it reports the thread, and the agent that waits meanwhile is ended."""
     stand = make_stand(guard=0.2)
-    argv = stand.fake("- linger: for ever")
+    argv = stand.fake("- silence: for ever")
     release = threading.Event()
 
     def never() -> None:

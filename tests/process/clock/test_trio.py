@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import signal
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,7 @@ def test_run_process_ends_with_the_agent(stand: Stand) -> None:
 
 def test_an_answer_at_the_very_instant_of_a_timeout_is_in_time(stand: Stand) -> None:
     """Agents go before timers of the same instant."""
-    argv = stand.fake("- silence: 60s\n- say: just in time\n- linger: until eof")
+    argv = stand.fake("- silence: 60s\n- say: just in time\n- wait_for: eof")
 
     async def host() -> bytes:
         process = await trio.lowlevel.open_process(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -75,7 +76,7 @@ def test_a_timeout_a_nanosecond_before_the_exit_fires(stand: Stand) -> None:
 
 def test_a_cancelled_run_process_kills_a_deaf_agent_after_trios_five_seconds(stand: Stand) -> None:
     """Trio's own escalation (TERM, 5 s, KILL) is seen to the nanosecond."""
-    argv = stand.fake("- when: {signal: TERM}\n  do: []\n- linger: for ever")
+    argv = stand.fake("- when: {signal: TERM}\n  do: []\n- silence: for ever")
 
     async def host() -> float:
         with trio.move_on_after(60):
@@ -140,7 +141,7 @@ def test_waiting_until_all_tasks_are_blocked_moves_no_time(stand: Stand) -> None
 
 def test_nested_deadlines_end_the_inner_one_first(stand: Stand) -> None:
     """Scopes within scopes around a silent agent: each at its instant."""
-    argv = stand.fake("- linger: for ever")
+    argv = stand.fake("- silence: for ever")
 
     async def host() -> list[float]:
         process = await trio.lowlevel.open_process(argv)
@@ -218,3 +219,15 @@ def test_tasks_that_are_ready_at_one_instant_run_in_order(
 
     run_on_trio(stand, host)
     assert lines == [0, 1, 2, 3, 4] * 20
+
+
+def test_ctrl_c_below_a_nursery_is_raised_alone(stand: Stand) -> None:
+    """A nursery raises it in a group, which pytest calls a failure, so that the session went on."""
+
+    async def host() -> None:
+        async with trio.open_nursery(), trio.open_nursery():
+            signal.raise_signal(signal.SIGINT)
+            await trio.sleep(1)
+
+    with pytest.raises(KeyboardInterrupt):
+        run_on_trio(stand, host)

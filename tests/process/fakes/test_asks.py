@@ -14,7 +14,7 @@ from pytest_agentproc.verdict import judge_all_expectations
 from pytest_agentproc.vocabulary import Policy, RunReport
 from tests.process.sessions.test_conversations import Client
 from tests.process.stand import SECOND, build_scenario
-from tests.unit.handmade import BoundScenario, Expected, PlayResult
+from tests.unit.handmade import BoundScenario, Expected, play_by_hand
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import ScenarioRunner
@@ -62,7 +62,7 @@ def judge_questions(record: Record, wanted: str) -> tuple[str, str]:
     expected = tuple(
         Expected(expectation.key, expectation.wanted) for expectation in bound.expect if expectation.key == "asked"
     )
-    (row,) = judge_all_expectations(PlayResult(BoundScenario(expected), record, RunReport()))
+    (row,) = judge_all_expectations(play_by_hand(BoundScenario(expected), record, RunReport()))
     return row.verdict.value, row.hint
 
 

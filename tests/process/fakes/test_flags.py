@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.fake_agents import flags
-from pytest_agentproc.harness._play_result import build_command_line, describe_accepted_flags
+from pytest_agentproc.harness._agent_launch import build_command_line, describe_accepted_flags
 from pytest_agentproc.harness.fakes._standalone import write_fake
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.vocabulary import DIALECTS
@@ -44,6 +44,7 @@ def start_fake_once(fake: FakeAgent, *argv: str, stdin: str = "") -> subprocess.
     return subprocess.run([fake.path, *argv], input=stdin, capture_output=True, text=True, check=False, timeout=60)
 
 
+READS_STDIN = "Reading additional input from stdin...\n"
 OPENCODE_ERROR = "\x1b[91m\x1b[1mError: \x1b[0m"
 FINAL = [
     ("claude", ["-p", "hi"], "done\n"),
@@ -65,7 +66,8 @@ def test_without_a_format_a_fake_prints_the_answer_alone(
 ) -> None:
     """Events are printed only if the arguments ask for them."""
     completed = start_fake_once(make_fake(runner, agent), *argv)
-    assert (completed.stdout, completed.stderr, completed.returncode) == (printed, "", 0)
+    notice = READS_STDIN if agent == "codex" else ""
+    assert (completed.stdout, completed.stderr, completed.returncode) == (printed, notice, 0)
 
 
 EVENTS = [
@@ -102,7 +104,7 @@ def test_geminis_json_is_one_object(runner: ScenarioRunner) -> None:
 
 ERRORS = [
     ("claude", "no\n", ""),
-    ("codex", "", "ERROR: no\n"),
+    ("codex", "", f"{READS_STDIN}ERROR: no\n"),
     ("pi", "", "no\n"),
     ("gemini", "", "no\n"),
     ("opencode", "", f"{OPENCODE_ERROR}no\n"),
@@ -113,10 +115,14 @@ ERRORS = [
 def test_an_error_without_events_is_printed_where_the_cli_prints_it(
     runner: ScenarioRunner, agent: str, stdout: str, stderr: str
 ) -> None:
-    """Its exit code is 1; that of pi's events is 0."""
+    """Its exit code is 1, of gemini that of the status 400; that of pi's events is 0."""
     argv = [{"codex": "exec", "opencode": "run"}.get(agent, "-p"), "hi"]
     completed = start_fake_once(make_fake(runner, agent, '[{result: {text: "no", is_error: true}}]'), *argv)
-    assert (completed.stdout, completed.stderr, completed.returncode) == (stdout, stderr, 1)
+    assert (completed.stdout, completed.stderr, completed.returncode) == (
+        stdout,
+        stderr,
+        144 if agent == "gemini" else 1,
+    )
 
 
 REFUSED = [
@@ -308,7 +314,7 @@ def test_arguments_for_another_script_are_a_fault_of_the_test(runner: ScenarioRu
     assert fake.first_fault is not None
     assert fake.first_fault.words == (
         "its arguments ask for mode rpc, which is a session, but its script is for mode json, which is a run: "
-        "say `mode: rpc` or `flags: any` under agent"
+        "write `agent: {dialect: pi, mode: rpc}` above `script:`, or `flags: any` in place of the mode"
     )
 
 
@@ -383,9 +389,9 @@ def test_a_script_for_certain_arguments_vouches_for_their_session_and_command(ru
 
 
 def test_an_error_in_geminis_stream_is_an_exit_code_too(runner: ScenarioRunner) -> None:
-    """The real CLI exits with the low byte of the HTTP status, which a script can say; without that it is 1."""
+    """The real CLI exits with the low byte of the HTTP status, which a script can say; else that of 400."""
     script = "[{result: {text: refused, is_error: true}}]"
-    assert start_fake_once(make_fake(runner, "gemini", script), "-o", "stream-json", "-p", "hi").returncode == 1
+    assert start_fake_once(make_fake(runner, "gemini", script), "-o", "stream-json", "-p", "hi").returncode == 144
 
 
 def test_pi_ends_a_text_before_a_tool_as_the_message_ends(runner: ScenarioRunner) -> None:

@@ -305,7 +305,7 @@ def test_a_hook_that_does_not_end_in_virtual_time_is_named(make_stand: Callable[
     hook = int(noted.read_text("utf-8"))
     remedy = "no time passes while a hook or an MCP server of a fake works, so it must answer sooner"
     assert str(caught.value).splitlines() == [
-        f"agent (pid {stand.pids()[0]}) runs on, last at start: it neither parked nor spoke for 2 s",
+        f"agent (pid {stand.pids()[0]}) runs on, last at read_stdin: it neither parked nor spoke for 2 s",
         f"it may wait for sleep 60 (pid {hook}): {remedy}",
         f"the supervising program waits at {format_line_of(run)}",
     ]

@@ -225,7 +225,7 @@ def test_a_shell_that_outlives_its_agent_holds_time(make_stand: Callable[..., St
 
 def test_a_deadlock_with_a_shell_names_the_agent(stand: Stand, backend: str) -> None:
     """A shell that waits for an agent that waits for ever holds nothing up."""
-    argv = stand.fake("- linger: for ever")
+    argv = stand.fake("- silence: for ever")
 
     async def host() -> None:
         await anyio.run_process(["sh", "-c", f"{argv[0]}; :"])

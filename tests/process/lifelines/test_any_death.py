@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
@@ -39,14 +40,14 @@ DEAF = '''
 - spawn: {id: child, ignores_signals: true, inherits: [stdout]}
 - when: {signal: TERM}
   do: []
-- linger: for ever
+- silence: for ever
 '''
 
 def test_that_is_killed_in_its_middle():
     with ScenarioRunner() as runner:
         stand = Stand(runner, guard=60)
         deaf = stand.fake(DEAF)
-        stopped = stand.fake("- spawn: child\\n- linger: for ever")
+        stopped = stand.fake("- spawn: child\\n- silence: for ever")
         spinning = make_spinning(stand.fake("- silence: 1s"))
 
         async def host():
@@ -85,7 +86,7 @@ def test_killing_pytest_leaves_no_process_be_it_deaf_spinning_or_stopped(tmp_pat
     (tmp_path / "test_suite.py").write_text(SUITE, "utf-8")
     (tmp_path / "made").mkdir()
     env = {**os.environ, "TMPDIR": str(tmp_path / "made")}
-    command = [sys.executable, "-m", "pytest", "-s", "-p", "no:cacheprovider", "-c", os.devnull]
+    command = [sys.executable, "-m", "pytest", "-s", "-pno:cacheprovider", "-pno:hypothesispytest", "-c", os.devnull]
     command += ["--rootdir", str(tmp_path), str(tmp_path / "test_suite.py")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, start_new_session=True, env=env) as suite:
         try:
@@ -116,7 +117,7 @@ def start_broker(runner: ScenarioRunner) -> subprocess.Popen[bytes]:
 def test_killing_the_broker_kills_every_fake(end: str) -> None:
     """The kernel sends SIGKILL when a line's other end goes: no handler runs, and a stopped process dies too."""
     with ScenarioRunner() as runner:
-        fake = runner.make_fake(build_scenario("- when: {signal: TERM}\n  do: []\n- say: ready\n- linger: for ever"))
+        fake = runner.make_fake(build_scenario("- when: {signal: TERM}\n  do: []\n- say: ready\n- silence: for ever"))
         with subprocess.Popen(fake.argv, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
             assert process.stdout.readline() == b"ready\n"
@@ -157,6 +158,24 @@ def test_a_broker_that_is_interrupted_leaves_the_folder_to_its_harness(tmp_path:
     assert tmp_path.exists()
 
 
+def test_a_broker_whose_start_is_interrupted_does_not_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Ctrl-C most likely comes while the start waits for the new program; nobody knew of the process then."""
+    pids: list[int] = []
+    execute = subprocess.Popen._execute_child  # type: ignore[attr-defined]  # noqa: SLF001
+
+    def execute_and_interrupt(process: subprocess.Popen[bytes], *arguments: object) -> None:
+        execute(process, *arguments)
+        pids.append(process.pid)
+        raise KeyboardInterrupt
+
+    with ScenarioRunner() as runner:
+        with monkeypatch.context() as patch:
+            patch.setattr(_runner._BrokerProcess, "_execute_child", execute_and_interrupt)  # noqa: SLF001
+            with contextlib.suppress(KeyboardInterrupt):
+                runner.make_fake(build_scenario("- silence: for ever"))
+        assert is_gone(pids[0])
+
+
 def test_a_play_whose_broker_is_killed_is_no_verdict(backend: str) -> None:
     """The agent's death was the harness's doing, not the subject's; the next play has a new broker."""
     scenario = build_scenario("- silence: 1h\n- answer: done", "pi")
@@ -188,7 +207,7 @@ def test_a_play_whose_broker_is_killed_is_no_verdict(backend: str) -> None:
 def start_stubborn_tree(runner: ScenarioRunner) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """Start a fake that ignores signals with such a child process; give both, the child as its pid."""
     deaf = "- when: {signal: TERM}\n  do: []\n- spawn: {id: helper, ignores_signals: true}\n"
-    script = f"{deaf}- say: ready\n- linger: for ever"
+    script = f"{deaf}- say: ready\n- silence: for ever"
     with subprocess.Popen(runner.make_fake(build_scenario(script)).argv, stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout is not None

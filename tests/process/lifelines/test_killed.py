@@ -24,7 +24,7 @@ from tests.process.stand import Stand
 SCRIPT = (
     "- spawn: {id: deaf, ignores_signals: true, how: new_session}\\n"
     "- spawn: {id: lost, how: daemon, closed_fds: true, clear_env: true}\\n"
-    "- spawn: {id: still, how: launcher, stopped: true}\\n- when: {signal: TERM}\\n  do: []\\n- linger: for ever"
+    "- spawn: {id: still, how: launcher, stopped: true}\\n- when: {signal: TERM}\\n  do: []\\n- silence: for ever"
 )
 
 def test_that_is_killed_in_its_middle():
@@ -50,7 +50,7 @@ from tests.process.stand import Stand
 def test_that_is_killed_in_its_middle():
     with ScenarioRunner() as runner:
         stand = Stand(runner, guard=60)
-        argv = stand.fake("- linger: for ever")
+        argv = stand.fake("- silence: for ever")
 
         async def host():
             agents = []
@@ -91,7 +91,16 @@ def _check_nothing_is_left_after_kill(tmp_path: Path, suite: str, *options: str,
     page = tmp_path / "page"
     os.mkfifo(page)
     (tmp_path / "test_suite.py").write_text(f"PAGE = {str(page)!r}\n{suite}", "utf-8")
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", os.devnull, *options]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-pno:cacheprovider",
+        "-pno:hypothesispytest",
+        "-c",
+        os.devnull,
+        *options,
+    ]
     command += ["--rootdir", str(tmp_path), str(tmp_path / "test_suite.py")]
     told = os.open(page, os.O_RDONLY | os.O_NONBLOCK)
     quiet = subprocess.DEVNULL

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_agentproc.clock.preload import find_coordinator
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.tree import require_own_proc
 
@@ -18,6 +19,7 @@ REMEDY = "mount one in this pid namespace: `mount -t proc proc /proc`, `bwrap --
 PROGRAM = """
 import anyio
 from functools import partial
+from pytest_agentproc.clock.preload import find_coordinator
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.supervisor import Policy, open_session, run_once
 
@@ -108,9 +110,30 @@ def test_a_keeper_is_refused_there() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("before", "words"),
+    [
+        ("", "/proc shows another pid namespace: process "),
+        ("mount -t tmpfs none /proc &&", "/proc does not show the processes of this pid namespace"),
+    ],
+)
+def test_virtual_time_is_refused_there_and_nobody_is_killed(before: str, words: str) -> None:
+    """The coordinator took the processes with the numbers of its own tree, and sent them KILL."""
+    with subprocess.Popen(["sleep", "100"]) as bystander:
+        completed = _run_in_pid_namespace(
+            f'{before} exec "$0" "$@"', str(find_coordinator()), "sh", "-c", "echo; sleep 1"
+        )
+        alive = bystander.poll() is None
+        bystander.kill()
+    assert (completed.returncode, completed.stdout, alive) == (2, "", True)
+    assert completed.stderr.startswith(f"agentproc time: {words}")
+    assert completed.stderr.endswith(f"agentproc time: {REMEDY}\n")
+
+
+@pytest.mark.slow
 def test_a_recording_is_refused_there(tmp_path: Path) -> None:
     """It would say that the program had no descendants."""
-    command = 'exec "$0" -m pytest_agentproc record --out x.scenario.yaml -- echo hi'
+    command = 'exec "$0" -m pytest_agentproc record --yes --out x.scenario.yaml -- echo hi'
     completed = _run_in_pid_namespace(command, sys.executable, cwd=tmp_path)
     assert completed.returncode == 2
     assert completed.stdout == ""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
+import shutil
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -12,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc import subjects
-from pytest_agentproc.errors import UsageError
+from pytest_agentproc.errors import KitError, UsageError
 from pytest_agentproc.harness import ScenarioRunner, require_startable_fakes
 from pytest_agentproc.harness import _faults as _machine
 from pytest_agentproc.scenario import loads
+from tests.attacks.descriptors import leave_descriptors_free
+from tests.process.stand import list_open_descriptors
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,6 +79,35 @@ def test_few_descriptors_are_said_by_the_command(tmp_path: Path) -> None:
         "agentproc run: a process may open 64 files at most, and scenarios need 256\n"
         "raise the limit, such as with: ulimit -n 1024\n"
     )
+
+
+def test_descriptors_that_were_used_up_meanwhile_are_said() -> None:
+    """A test left files open: the next supervisor could start no agent, and was called wrong."""
+    with ScenarioRunner() as runner:
+        runner.play(loads(SOUND), subjects.reference_supervisor())
+        with leave_descriptors_free(60, 300), pytest.raises(UsageError, match="a process may open 300 files at most"):
+            runner.play(loads(SOUND), subjects.reference_supervisor())
+        runner.play(loads(SOUND), subjects.reference_supervisor())
+
+
+@pytest.mark.parametrize("free", range(1, 8))
+def test_a_play_that_has_no_descriptors_keeps_none(free: int) -> None:
+    """The copy of stdin stayed if there was none for the pipe that replaces it."""
+    with ScenarioRunner() as runner:
+        runner.play(loads(SOUND), subjects.reference_supervisor())
+        before = list_open_descriptors()
+        with leave_descriptors_free(free, 300), contextlib.suppress(KitError, UsageError):
+            runner.play(loads(SOUND), subjects.reference_supervisor())
+        assert list_open_descriptors() == before
+
+
+def test_what_the_machine_refuses_to_the_kit_is_no_verdict() -> None:
+    """The file of a fake cannot be written: its folder is gone, as with a disk that is full."""
+    with ScenarioRunner() as runner:
+        runner.play(loads(SOUND), subjects.reference_supervisor())
+        shutil.rmtree(runner._workshop.folder)  # type: ignore[union-attr]  # noqa: SLF001
+        with pytest.raises(KitError, match=r"the machine refused the kit something: .* No such file or directory"):
+            runner.play(loads(SOUND), subjects.reference_supervisor())
 
 
 def test_a_scenario_on_such_a_machine_is_an_error_and_no_failure(tmp_path: Path) -> None:

@@ -52,6 +52,18 @@ def start_in_virtual_time(script: str) -> Iterator[tuple[subprocess.Popen[str], 
         watcher.kill()
 
 
+def test_a_command_ends_although_its_parent_ignored_the_end_of_children() -> None:
+    """That is handed on: the kernel then kept no exit code, and the command never ended."""
+    with subprocess.Popen(
+        ["env", "--ignore-signal=CHLD", find_coordinator(), "sh", "-c", "sleep 3; exit 3"], stderr=subprocess.DEVNULL
+    ) as watcher:
+        try:
+            code = watcher.wait(LIMIT)
+        finally:
+            watcher.kill()
+    assert code == 3
+
+
 @pytest.mark.parametrize("victim", ["watcher", "coordinator", "program"])
 def test_nothing_is_left_after_a_kill(victim: str) -> None:
     """Whichever of the three is killed, the two others end the rest, and the page goes with its last user."""

@@ -82,6 +82,33 @@ def test_timers_of_c_end_exactly(tmp_path: Path) -> None:
     ], run.err
 
 
+INTERRUPTED = """\
+import os, pathlib, select, signal, threading
+
+main, place = threading.main_thread(), pathlib.Path("/proc/self/task", str(threading.get_native_id()), "stat")
+reader, writer = os.pipe()
+
+def write_after_a_wake():
+    while place.read_text().rpartition(")")[2].split()[0] != "S":
+        pass
+    signal.pthread_kill(main.ident, 63)  # as a wake that is left of an earlier wait
+    os.write(writer, b"x")
+
+epoll = select.epoll()
+epoll.register(reader, select.EPOLLIN | select.EPOLLONESHOT)
+thread = threading.Thread(target=write_after_a_wake)
+thread.start()
+print(epoll.poll(100) == [(reader, select.EPOLLIN)])
+thread.join()
+"""
+
+
+def test_a_wake_that_is_no_answer_leaves_no_trace_in_errno() -> None:
+    """CPython takes a result for an interrupted call by errno alone: trio lost the end of a thread, and hung."""
+    run = run_in_virtual_time(sys.executable, "-c", INTERRUPTED)
+    assert (run.out, run.virtual) == ("True\n", "0")
+
+
 def test_a_socket_is_read_until_its_timeout() -> None:
     """SO_RCVTIMEO is the kernel's own timer; Rust's `set_read_timeout` is that."""
     run = run_in_virtual_time(sys.executable, "-c", RECEIVE)
@@ -160,6 +187,23 @@ def test_a_look_before_a_wait_without_a_limit_is_no_spin() -> None:
     """A fake that writes 16 MiB into a full pipe once moved time by 0.2 s for each piece of it."""
     run = run_in_virtual_time(sys.executable, "-c", WRITES)
     assert run.out == "0.0\n"
+
+
+COMPUTES = """
+import threading, time
+begin = time.monotonic()
+seen = []
+threading.Thread(target=lambda: (time.sleep(0), seen.append(time.monotonic() - begin))).start()
+while not seen:
+    pass
+print(seen[0])
+"""
+
+
+def test_a_thread_that_computes_lets_other_threads_of_python_run() -> None:
+    """Python's other threads wait 5 ms before they ask for their turn, and no virtual time passes meanwhile."""
+    run = run_in_virtual_time(sys.executable, "-c", COMPUTES)
+    assert (run.out, run.code) == ("0.0\n", 0)
 
 
 STARTS = """

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psutil
 import pytest
 
 from pytest_agentproc.harness import ScenarioRunner, _preload
@@ -17,11 +18,12 @@ from pytest_agentproc.verdict import Verdict, judge_play
 from tests.bundled import load_bundled
 from tests.process.preload.stand import require_program, run_in_virtual_time
 from tests.process.preload.supervising import supervise_with_thread
+from tests.process.stand import is_gone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pytest_agentproc.harness import PlayResult
+    from pytest_agentproc.plays import PlayResult
     from pytest_agentproc.vocabulary import RunReport, RunRequest, Subject
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -204,6 +206,21 @@ def test_the_result_of_a_play_that_was_broken_off_is_not_the_next_ones(
         with pytest.raises(TimeoutError):
             _play_text(runner, tmp_path, LATE, subject)
     assert _play_text(runner, tmp_path, SHORT, subject).bound.scenario.claim == "it ends by itself"
+
+
+@pytest.mark.parametrize("role", ["watcher", "coordinator", "play server"])
+def test_a_process_that_was_killed_between_two_plays_is_started_again(
+    runner: ScenarioRunner, tmp_path: Path, role: str
+) -> None:
+    """The next play had no verdict, though nothing happened in it."""
+    subject = Function(supervise_with_thread, limits=LIMITS)
+    _play_text(runner, tmp_path, SHORT, subject)
+    watcher = psutil.Process(runner._preload._process.pid)  # type: ignore[union-attr]  # noqa: SLF001
+    [coordinator] = watcher.children()
+    [server] = coordinator.children()
+    {"watcher": watcher, "coordinator": coordinator, "play server": server}[role].kill()
+    assert all(is_gone(process.pid) for process in (server, coordinator, watcher))
+    assert judge_play(_play_text(runner, tmp_path, SHORT, subject)).verdict is Verdict.PASSED
 
 
 LOOKS_FOR_EVER = """

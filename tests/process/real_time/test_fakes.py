@@ -100,7 +100,7 @@ def test_a_reaction_to_a_signal_runs(runner: ScenarioRunner) -> None:
 
 def test_a_signal_that_is_not_caught_kills_by_itself(runner: ScenarioRunner) -> None:
     """The status is the kernel's, as for a real agent."""
-    with start_fake(runner, "- say: ready\n- linger: for ever") as process:
+    with start_fake(runner, "- say: ready\n- silence: for ever") as process:
         process.send_signal(signal.SIGHUP)
         assert process.wait(CEILING) == -signal.SIGHUP
 
@@ -108,7 +108,7 @@ def test_a_signal_that_is_not_caught_kills_by_itself(runner: ScenarioRunner) -> 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_lingering_until_a_signal_ends_with_it(runner: ScenarioRunner, signum: signal.Signals) -> None:
     """A server's life: any of the polite signals ends the step, and the script continues."""
-    script = "- meanwhile: [say: ready]\n- linger: until signal\n- exit: 4"  # it is ready once it lingers
+    script = "- meanwhile: [say: ready]\n- wait_for: signal\n- exit: 4"  # it is ready once it lingers
     with start_fake(runner, script) as process:
         process.send_signal(signum)
         assert process.wait() == 4
@@ -140,7 +140,7 @@ def test_a_descendant_holds_the_stream_it_was_given(runner: ScenarioRunner) -> N
 
 def test_spawned_helpers_leave_no_zombie(runner: ScenarioRunner) -> None:
     """A fake reaps its helpers by itself: its own tree is clean while it lives."""
-    script = "- spawn: {id: helper, for: 1ms}\n- say: ready\n- linger: until eof"
+    script = "- spawn: {id: helper, for: 1ms}\n- say: ready\n- wait_for: eof"
     with start_fake(runner, script, stdin=subprocess.PIPE) as process:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
         assert all(is_gone(int(pid)) for pid in children.read_text("ascii").split())

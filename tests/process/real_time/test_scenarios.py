@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from pytest_agentproc import defects, subjects
-from pytest_agentproc.harness import NotForRealTime, PlayResult, ScenarioRunner, _pace, forecast_run
+from pytest_agentproc.harness import NotForRealTime, ScenarioRunner, _pace, forecast_run
 from pytest_agentproc.harness._pace import choose_pace
 from pytest_agentproc.harness.fakes._fake_log import FakeLog
 from pytest_agentproc.scenario import loads
@@ -23,6 +23,7 @@ from tests.bundled import load_bundled
 from tests.process.stand import CEILING, SECOND, build_scenario, is_gone, start_with_used_pid
 
 if TYPE_CHECKING:
+    from pytest_agentproc.plays import PlayResult
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import RunReport, RunRequest, Subject
 
@@ -74,7 +75,13 @@ def test_the_named_scenarios_suit_real_time() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["exits-3-after-a-good-result", "gemini-json-cut-anywhere", "killed-from-outside", "lingers-and-ignores-term"],
+    [
+        "exits-3-after-a-good-result",
+        "gemini-json-cut-anywhere",
+        "killed-from-outside",
+        "lingers-and-ignores-term",
+        "one-write-of-noise-and-the-answer[codex]",
+    ],
 )
 def test_a_scenario_is_green_in_real_time(runner: ScenarioRunner, name: str, backend: str) -> None:
     """Every check of it, times too: not before, and not long after."""
@@ -142,7 +149,7 @@ def test_leftovers_of_a_supervisor_reach_no_later_test(
 def test_what_was_left_is_named_and_ended(runner: ScenarioRunner) -> None:
     """A supervisor that looks away leaves an agent that lives, and a verdict that says so."""
     forgetful = subjects.StartsAgentAndReturns()
-    run = runner.play_real(build_scenario("- say: ready\n- linger: for ever"), forgetful, scale=4)
+    run = runner.play_real(build_scenario("- say: ready\n- silence: for ever"), forgetful, scale=4)
     rows = {row.key: row for row in judge_all_expectations(run)}
     assert (rows["leaks"].verdict, rows["leaks"].seen) == (Verdict.FAILED, "agent (still alive)")
     (agent,) = forgetful.forgotten
@@ -236,7 +243,7 @@ def test_a_real_time_fake_keeps_a_record(runner: ScenarioRunner) -> None:
     """With any starter: its input and actions, counted from its own start."""
     fake = runner.make_fake(
         build_scenario(
-            "- when: {signal: TERM}\n  do: [{exit: 5}]\n- wait_for: {stdin: go}\n- say: ready\n- linger: for ever"
+            "- when: {signal: TERM}\n  do: [{exit: 5}]\n- wait_for: {stdin: go}\n- say: ready\n- silence: for ever"
         )
     )
     with subprocess.Popen(fake.argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:

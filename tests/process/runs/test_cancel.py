@@ -28,7 +28,7 @@ LINGERS = """
 - say: let me look
 - silence: 30s
 - answer: done
-- linger: for ever
+- silence: for ever
 """
 LEAVES = """
 - spawn: {id: tool, ignores_signals: true, inherits: [stdout]}

@@ -16,7 +16,7 @@ from pytest_agentproc.clock._participant import read_process_state
 from tests.architecture.sources import ROOT
 
 if TYPE_CHECKING:
-    import socket
+    import _socket
     from collections.abc import Iterator
 
 _DEAF = """\
@@ -46,7 +46,7 @@ def _open_listener(door: HubListener, folder: str) -> str:
 
 
 @contextmanager
-def _start_waiting_fake() -> Iterator[tuple[int, socket.socket]]:
+def _start_waiting_fake() -> Iterator[tuple[int, _socket.socket]]:
     """Start a fake that is past Python's last look at the signals, and waits after that; give its line."""
     with (
         closing(HubListener()) as door,
@@ -59,7 +59,7 @@ def _start_waiting_fake() -> Iterator[tuple[int, socket.socket]]:
                 assert select.select([door], [], [], 30)[0], "no hello came"
                 hellos += door.receive_hellos({b"t" * 16})
             os.close(hellos[0].stage)
-            with hellos[0].link as link:
+            with closing(hellos[0].link) as link:
                 link.settimeout(10)
                 assert link.recv(16) == b"ready"
                 while read_process_state(process.pid) != "S":

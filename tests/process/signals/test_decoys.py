@@ -18,7 +18,7 @@ from pytest_agentproc.harness._signal_guard import DecoyHit, Decoys
 from pytest_agentproc.subjects import NeverStartsAgent
 from pytest_agentproc.subjects._trivial import _report_success, _start_agent
 from pytest_agentproc.verdict import Verdict, judge_all_expectations
-from tests.process.stand import build_scenario, is_gone
+from tests.process.stand import CEILING, build_scenario, is_gone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -91,7 +91,7 @@ def test_a_subject_whose_shell_signals_a_bystander_fails() -> None:
             return _report_success(order)
 
     with ScenarioRunner() as runner:
-        scenario = build_scenario("- linger: 5s")
+        scenario = build_scenario("- silence: 5s")
         rows = judge_all_expectations(runner.play_real(scenario, Shelled()))
         (row,) = [row for row in rows if row.key == "unrelated_processes"]
         assert (row.verdict, row.seen) == (
@@ -206,3 +206,13 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert completed.returncode == -signal.SIGKILL
     assert all(is_gone(int(pid)) for pid in completed.stdout.split())
     assert len(completed.stdout.split()) == 2
+
+
+def test_a_decoy_whose_harness_was_killed_as_it_asked_says_nothing() -> None:
+    """It printed a traceback into the terminal of whoever had killed pytest."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    words = [sys.executable, "-IS", decoy_program.__file__, str(os.getpid())]
+    with os.fdopen(writing, "wb") as broken:
+        decoy = subprocess.run(words, input=b"?", stdout=broken, stderr=subprocess.PIPE, timeout=CEILING, check=False)
+    assert (decoy.returncode, decoy.stderr) == (0, b"")

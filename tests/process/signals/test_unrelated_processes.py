@@ -26,7 +26,8 @@ from tests.process.stand import CEILING, build_scenario
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pytest_agentproc.harness import PlayResult, ScenarioRunner
+    from pytest_agentproc.harness import ScenarioRunner
+    from pytest_agentproc.plays import PlayResult
     from pytest_agentproc.verdict import CheckRow
     from pytest_agentproc.vocabulary import RunReport, RunRequest, Subject
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     CallerAction = Callable[[Process, Process], object]
 
 HERE = "tests/process/signals/test_unrelated_processes.py"
-SCENARIO = build_scenario("- say: one\n- spawn: helper\n- linger: 5s")
+SCENARIO = build_scenario("- say: one\n- spawn: helper\n- silence: 5s")
 PROGRAM = "import sys\nprint(flush=True)\nsys.stdin.read()"
 
 
@@ -156,7 +157,7 @@ def test_the_group_of_an_agent_that_leads_none_is_that_of_pytest(
             process.wait()
             return _report_success(order)
 
-    played = (runner.play_real if is_real else runner.play)(build_scenario("- linger: 5s"), Grouped(), backend=backend)
+    played = (runner.play_real if is_real else runner.play)(build_scenario("- silence: 5s"), Grouped(), backend=backend)
     row = find_bystander_check(played)
     assert row is not None
     assert row.seen.startswith("TERM to the process group of pytest, sent by " + HERE)
@@ -176,7 +177,7 @@ def test_a_pid_that_is_free_by_now_is_noted_and_fails_nothing(
             # The sender's own name is looked up in `os`, as a supervisor's is.
             getattr(os, send.__name__)(agent.pid, signal.SIGTERM)
 
-    scenario = build_scenario("- say: one\n- linger: 5s")
+    scenario = build_scenario("- say: one\n- silence: 5s")
     played = runner.play(scenario, Faulty(late, is_reaped=True))
     assert find_bystander_check(played) is None
     (note,) = [event.data for event in played.record.events if "stray" in event.data]
@@ -325,7 +326,7 @@ def test_only_a_subjects_run_is_watched() -> None:
 def test_who_signals_nobody_else_passes(runner: ScenarioRunner, subject: Subject) -> None:
     """The check is stated here, so that it has a row; null never started an agent."""
     scenario = loads(
-        "scenario: a\nagent: pi\nscript: [{say: a}, {linger: 5s}]\nexpect: {unrelated_processes: unharmed}\n"
+        "scenario: a\nagent: pi\nscript: [{say: a}, {silence: 5s}]\nexpect: {unrelated_processes: unharmed}\n"
     )
     played = runner.play(scenario, subject)
     row = find_bystander_check(played)

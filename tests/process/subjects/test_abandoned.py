@@ -7,7 +7,7 @@ import gc
 import os
 import signal
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -16,12 +16,12 @@ import trio
 
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.scenario import NotApplicable
-from pytest_agentproc.subjects import Command, Function
+from pytest_agentproc.subjects import Client, Command, Driven, Function
 from pytest_agentproc.verdict import choose_overall_verdict, judge_all_expectations
 from tests.bundled import load_bundled
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
     from pytest_agentproc.harness import ScenarioRunner
     from pytest_agentproc.scenario import Scenario
@@ -226,6 +226,51 @@ def test_there_is_no_other_way_to_be_cancelled() -> None:
     """A word that means nothing is a mistake of the author's, at once."""
     with pytest.raises(UsageError, match="cancellable is 'scope'"):
         Function(build_asyncio_supervisor(terminate_wait_and_kill), cancellable="scope")  # type: ignore[arg-type]
+
+
+class HeldClient(Client):
+    """Hold the agent in a context of the client's own, and never answer."""
+
+    async def start(self) -> None:
+        """Start the agent."""
+        await self.enter_context(hold_agent(self.order))
+
+    async def prompt(self, text: str) -> str:
+        """Wait for ever."""
+        await anyio.Event().wait()
+        return text
+
+
+class LooseClient(HeldClient):
+    """Hold the agent by nothing."""
+
+    async def start(self) -> None:
+        """Start the agent."""
+        await anyio.open_process(self.order.argv, env=self.order.env, start_new_session=True)
+
+
+@asynccontextmanager
+async def hold_agent(order: RunRequest) -> AsyncIterator[None]:
+    """Start the agent, and kill it when the block is left."""
+    async with await anyio.open_process(order.argv, env=order.env, start_new_session=True) as agent:
+        try:
+            yield
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(agent.pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize(("client", "verdict"), [(HeldClient, "passed"), (LooseClient, "failed")])
+@pytest.mark.parametrize(
+    "name", ["session-is-cancelled-in-a-turn[acp]", "scope-of-a-session-is-cancelled-in-a-turn[acp]"]
+)
+def test_a_session_that_is_cancelled_leaves_no_agent(
+    runner: ScenarioRunner, name: str, client: type[Client], verdict: str, backend: str
+) -> None:
+    """An editor that is closed cancels its session, and closes nothing."""
+    subject = Driven(client, dialects=["acp"], cancellable=True)
+    played = runner.play(load_bundled(name), subject, backend=backend)
+    assert choose_overall_verdict(judge_all_expectations(played)).value == verdict
 
 
 async def supervise_without_scope(order: RunRequest) -> str:

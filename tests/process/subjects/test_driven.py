@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import anyio
 import pytest
@@ -12,9 +12,10 @@ import pytest
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import Client, Driven, Function
-from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations
+from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations, judge_play
 from pytest_agentproc.vocabulary import RunReport
 from tests.bundled import find_bundled_path, load_bundled
+from tests.process.subjects.acp_client import Acp
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import ScenarioRunner
@@ -73,6 +74,15 @@ def test_a_client_is_driven_from_end_to_end(runner: ScenarioRunner, name: str, b
     scenario = load_bundled(name)
     rows = judge_all_expectations(runner.play(scenario, Driven(Pi), backend=backend))
     assert choose_overall_verdict(rows) is Verdict.PASSED, [row for row in rows if row.verdict is not Verdict.PASSED]
+
+
+@pytest.mark.parametrize("name", ["session-agent-dies-while-it-asks[acp]", "session-turn-ends-while-it-asks[acp]"])
+def test_a_client_that_reads_nothing_while_it_asks_is_red_at_must(runner: ScenarioRunner, name: str) -> None:
+    """The reader loop awaits the caller's answer, so nobody sees that the turn or the agent has ended."""
+    rows = judge_all_expectations(runner.play(load_bundled(name), Driven(Acp)))
+    assert [(row.key, row.seen) for row in rows if row.level == "must" and row.verdict is Verdict.FAILED] == [
+        ("turns.1.outcome", "stopped")
+    ]
 
 
 class StartsAgentLate(Pi):
@@ -405,5 +415,58 @@ def test_a_prompt_that_gives_no_outcome_is_the_adapters_mistake(runner: Scenario
         runner.play(loads(f"{ONCE}answer: hi\nexpect: {{turns: [{{text: hi}}]}}\n"), Driven(Other))
     )
     assert choose_overall_verdict(rows) is Verdict.ADAPTER_ERROR
-    text = f"its prompt gave a {type(given).__name__}"
+    article = "an" if isinstance(given, int) else "a"
+    text = f"its prompt gave {article} {type(given).__name__}"
     assert rows[0].seen == f"{text}\ngive the name of an outcome, or a mapping of RunReport fields"
+
+
+class EarlyCancels(Acp):
+    """A right client that notes the calls."""
+
+    heard: ClassVar[list[str]] = []
+
+    async def cancel(self) -> None:
+        """Cancel."""
+        self.heard.append("cancel")
+        await super().cancel()
+
+
+class RefusesCancel(Acp):
+    """A faulty client, whose every cancel fails."""
+
+    async def cancel(self) -> None:
+        """Fail."""
+        raise RuntimeError("no cancel")
+
+
+EARLY = """
+scenario: x
+agent: acp
+drive: [{prompt: one}, ACTION]
+script:
+  - handshake: {after: 5s}
+  - wait_for: prompt 1
+  - answer: one is here
+expect: {turns: [{outcome: OUTCOME, elapsed: 1s}]}
+"""
+
+
+@pytest.mark.parametrize("client", [EarlyCancels, RefusesCancel])
+@pytest.mark.parametrize("action", ["{cancel: {}, at: 1s}", "{cancel: {turn: 1}, at: 1s}", "{close: {}, at: 1s}"])
+def test_what_comes_while_a_client_starts_gives_no_verdict(
+    runner: ScenarioRunner, client: type[Client], action: str
+) -> None:
+    """The kit keeps it from the client, so neither a right nor a faulty one is judged for it."""
+    outcome = "stopped" if "close" in action else "cancelled"
+    scenario = loads(EARLY.replace("ACTION", action).replace("OUTCOME", outcome))
+    judged = judge_play(runner.play(scenario, Driven(client)))
+    assert judged.verdict is Verdict.NOT_APPLICABLE, judged.rows
+    assert "came while the client was in `start`" in judged.reason
+    assert EarlyCancels.heard == []
+
+
+def test_a_close_in_a_start_that_never_ends_gives_no_verdict(runner: ScenarioRunner) -> None:
+    """A client without a limit on its start waits for ever. Its own user could close it, and the kit cannot."""
+    text = EARLY.replace("{after: 5s}", "never").replace("ACTION", "{close: {}, at: 1s}")
+    scenario = loads(text.replace("OUTCOME", "stopped"))
+    assert judge_play(runner.play(scenario, Driven(Acp))).verdict is Verdict.NOT_APPLICABLE

@@ -21,7 +21,8 @@ from tests.process.stand import is_gone
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.harness import PlayResult, ScenarioRunner
+    from pytest_agentproc.harness import ScenarioRunner
+    from pytest_agentproc.plays import PlayResult
     from pytest_agentproc.vocabulary import RunRequest
 
 HELLO = loads(
@@ -100,7 +101,7 @@ def test_what_it_says_is_judged_and_what_it_does_not_say_is_seen_or_undecided(
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("complete", "it returned the outcome 'complete', which is no outcome\ndid you mean completed?"),
+        ("complete", "it returned the outcome 'complete', which is no outcome\nwrite completed"),
         (3, "it returned 3\ngive a RunReport, a mapping of its fields, the name of an outcome, or None"),
         ({"outcom": "failed"}, "it returned the field 'outcom', which no answer has\ndid you mean outcome?"),
         ({"outcome": 1}, "it returned outcome 1, which is no outcome\nknown are completed, failed, *"),
@@ -260,10 +261,10 @@ def test_it_is_judged_by_the_limits_that_it_states(runner: ScenarioRunner, limit
 
 def test_limits_that_are_none_are_the_callers_mistake_or_the_adapters_error() -> None:
     """A mapping is checked where it is written, a function's when it is asked."""
-    with pytest.raises(UsageError, match="there is no limit 'inactivity', did you mean inactivity_timeout"):
+    with pytest.raises(UsageError, match="there is no limit 'inactivity'\nwrite inactivity_timeout"):
         Function(supervise_to_end, limits={"inactivity": 3})
-    with pytest.raises(UsageError, match="policy kill_grace is None"):
-        Function(supervise_to_end, limits={"kill_grace": None})
+    with pytest.raises(UsageError, match="policy kill_grace is -1"):
+        Function(supervise_to_end, limits={"kill_grace": -1})
     with pytest.raises(UsageError, match="there is no dialect 'pie', did you mean pi"):
         Function(supervise_to_end, dialects=["pie"])
     with pytest.raises(UsageError, match="3 is no function"):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 TERMINATED = (
     ONCE
     + """answer: done
-  - linger: until signal
+  - wait_for: signal
 drive: [{prompt: hi}, {wait_for: turn 1}, {close: {}}]
 expect:
   signals: [{TERM: close_grace}]

@@ -18,7 +18,8 @@ from tests.process.stand import build_scenario, is_gone
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.harness import PlayResult, ScenarioRunner
+    from pytest_agentproc.harness import ScenarioRunner
+    from pytest_agentproc.plays import PlayResult
     from pytest_agentproc.vocabulary import LimitsRequest, Policy, RunRequest
 
 SLEEP = ["sleep", "1000"]
@@ -65,6 +66,41 @@ def test_another_program_that_is_left_in_real_time_is_a_leak(runner: ScenarioRun
     [pid] = [event.data["pid"] for event in run.record.events if "leaked" in event.data]
     assert is_gone(pid)
     assert "sleep 1000" in explain_play(run, judge_all_expectations(run))
+
+
+SERVES = """
+import signal, socket
+signal.alarm(60)
+listener = socket.create_server(("127.0.0.1", 0))
+print(listener.getsockname()[1], flush=True)
+signal.pause()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_real", [True, False])
+def test_a_server_that_is_left_is_named_with_its_port(runner: ScenarioRunner, *, is_real: bool) -> None:
+    """It is asked while it lives. The port is no part of the record that runs are compared by, nor of the timeline."""
+    ports = []
+
+    def serve() -> int:
+        here, there = os.pipe()
+        words = [sys.executable, "-c", SERVES]
+        pid = os.posix_spawn(words[0], words, {}, file_actions=[(os.POSIX_SPAWN_DUP2, there, 1)])
+        os.close(there)
+        with os.fdopen(here) as said:
+            ports.append(int(said.readline()))
+        return pid
+
+    subject = SupervisorWithHelpers(serve)
+    play = runner.play_real if is_real else runner.play
+    runs = [play(build_scenario("- say: hello"), subject) for _ in range(2)]
+    for run, port in zip(runs, ports, strict=True):
+        text = explain_play(run, judge_all_expectations(run))
+        assert f"MiB of memory, listens on 127.0.0.1:{port}\n" in text
+        assert text.count(f":{port}") == 1
+    if not is_real:
+        assert runs[0].record.digest() == runs[1].record.digest()
 
 
 @pytest.mark.slow

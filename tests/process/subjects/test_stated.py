@@ -15,8 +15,9 @@ import pytest
 from pytest_agentproc.errors import NotApplicable, UsageError
 from pytest_agentproc.subjects import Client, Command, Driven, Function, load_command_file
 from pytest_agentproc.verdict import judge_play
-from pytest_agentproc.vocabulary import Outcome, choose_reported_outcomes
+from pytest_agentproc.vocabulary import LimitsRequest, Outcome, choose_reported_outcomes
 from tests.bundled import load_bundled
+from tests.process.subjects.acp_client import Acp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -189,8 +190,8 @@ def test_a_program_states_the_same_in_its_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("stated", "said"),
     [
-        ({"outcomes": ["ok"]}, "there is no outcome 'ok'\noutcomes are completed, failed, "),
-        ({"outcomes": ["complete", "failed"]}, "there is no outcome 'complete', did you mean completed?\n"),
+        ({"outcomes": ["ok"]}, "there is no outcome 'ok'\nwrite completed"),
+        ({"outcomes": ["complete", "failed"]}, "there is no outcome 'complete'\nwrite completed"),
         (
             {"outcomes": ["failed"]},
             "outcomes is ['failed']\nname completed and failed among them, or leave it out for all",
@@ -265,3 +266,28 @@ def test_a_hard_cap_for_each_turn_is_max_runtime(runner: ScenarioRunner) -> None
     )
     moved = build_capped_client(60, limits={"prompt_timeout": 60, "cancel_grace": 600})
     assert "turns.1.outcome" in list_failed_checks(runner, "session-progress-moves-the-deadline", moved)
+
+
+@pytest.mark.parametrize(("limits", "observed"), [({"permission_timeout": None}, "not applicable"), ({}, "failed")])
+def test_a_client_that_waits_for_its_caller_for_ever_says_so(
+    runner: ScenarioRunner, limits: dict[str, Any], observed: str
+) -> None:
+    """Then no harm is done that its user does not know. A client that says nothing has some limit, and hangs."""
+    scenario = load_bundled("acp-session-question-is-never-answered")
+    judged = judge_play(runner.play(scenario, Driven(Acp, limits=limits)))
+    assert judged.verdict.value == observed, judged.rows
+
+
+def test_a_limit_of_a_file_may_be_none(tmp_path: Path) -> None:
+    """TOML has no None."""
+    file = tmp_path / "wrapper.toml"
+    file.write_text('command = "cat {agent}"\n[limits]\npermission_timeout = "none"\n', "utf-8")
+    policy = load_command_file(file).policy(LimitsRequest({}, "acp"))
+    assert (policy.permission_timeout, "permission_timeout" in policy.unstated) == (None, False)
+    file.write_text('command = "cat {agent}"\n[limits]\npermission_timeout = "off"\n', "utf-8")
+    with pytest.raises(UsageError) as refused:
+        load_command_file(file)
+    assert (
+        str(refused.value)
+        == "wrapper.toml: permission_timeout is 'off'\nwrite permission_timeout = \"none\" for no limit"
+    )

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import signal
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
 
 from pytest_agentproc.harness._limit_binding import UnstatedLimitResults
-from pytest_agentproc.scenario import loads
+from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import Command, Driven, Function, as_subject, reference_supervisor
-from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations
-from pytest_agentproc.vocabulary import LimitsRequest
-from tests.bundled import load_bundled
+from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations, judge_play
+from pytest_agentproc.vocabulary import LimitsRequest, Policy, mark_unstated_limits
+from tests.bundled import load_all_bundled, load_bundled
 from tests.process.stand import is_gone
+from tests.process.subjects.acp_client import Acp
 from tests.process.subjects.test_driven import Pi
 
 if TYPE_CHECKING:
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import RunRequest
 
 SILENCE = {"inactivity_timeout": 60}
+TIMES = {"prompt_timeout": 10, "close_grace": 2, "kill_grace": 2}
 
 
 def build_supervisor(*signals: signal.Signals, grace: float = 0) -> Any:
@@ -84,6 +88,88 @@ def test_what_no_unstated_limit_touches_is_judged(runner: ScenarioRunner) -> Non
     assert all(map(is_gone, started))
 
 
+async def quit_at_timeout(order: RunRequest) -> dict[str, Any]:
+    """Ask an ACP agent once. When the time is over end it without a cancel, and drop what else there is to ask."""
+    prompt = {"sessionId": "sess_1", "prompt": [{"type": "text", "text": order.drive[0].value}]}
+    calls = [("initialize", {"protocolVersion": 1}), ("session/new", {"cwd": "/", "mcpServers": []})]
+    async with await anyio.open_process(order.argv, env=order.env, start_new_session=True) as agent:
+        assert agent.stdin is not None
+        assert agent.stdout is not None
+        for number, (method, params) in enumerate([*calls, ("session/prompt", prompt)]):
+            call = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+            await agent.stdin.send(f"{json.dumps(call)}\n".encode())
+            if method != "session/prompt":
+                await agent.stdout.receive()
+        await anyio.sleep(order.policy.prompt_timeout or 0)
+        agent.terminate()
+        await agent.wait()
+    return {"turns": [{"outcome": "timed_out", "elapsed": order.policy.prompt_timeout}]}
+
+
+@pytest.mark.parametrize("name", ["acp-session-timeout-cancels", "session-timeout-leaves-the-queue[acp]"])
+def test_a_dropped_prompt_is_no_matter_of_a_grace(runner: ScenarioRunner, name: str) -> None:
+    """It sends no cancel, so no time after a cancel explains why it ended its agent or lost the other prompts."""
+    subject = Function(quit_at_timeout, limits=TIMES, dialects=["acp"], runs=False, sessions=["prompt", "queue"])
+    rows = judge_all_expectations(runner.play(load_bundled(name), subject))
+    seen = {row.key: row.verdict.value for row in rows}
+    assert (seen["turns.1.outcome"], seen["turns.2.outcome"], seen["turns.2.text"]) == ("passed", "failed", "failed")
+    assert choose_overall_verdict(rows) is Verdict.FAILED
+
+
+@pytest.mark.parametrize("name", ["acp-session-timeout-cancels", "session-timeout-leaves-the-queue[acp]"])
+def test_an_answer_to_an_undelivered_prompt_is_no_matter_of_a_grace(runner: ScenarioRunner, name: str) -> None:
+    """It calls the prompt completed that no agent got, and has no words that could be wrong."""
+
+    async def complete_all(order: RunRequest) -> dict[str, Any]:
+        given = await quit_at_timeout(order)
+        return {"turns": [*given["turns"], *({"outcome": "completed"} for _ in order.drive)]}
+
+    subject = Function(complete_all, limits=TIMES, dialects=["acp"], runs=False, sessions=["prompt", "queue"])
+    rows = {row.key: row for row in judge_all_expectations(runner.play(load_bundled(name), subject))}
+    seen = rows["turns.2.outcome"]
+    assert (seen.verdict, seen.seen) == (Verdict.FAILED, "completed, and no agent got this prompt")
+
+
+ACP_TIMES = {"prompt_timeout": 10, "close_grace": 2, "kill_grace": 2}
+ENDLESS = [
+    ("acp-session-question-is-never-answered", "permission_timeout", Driven, Acp, ACP_TIMES),
+    ("session-callers-cancel-is-not-acknowledged[acp]", "cancel_grace", Driven, Acp, ACP_TIMES),
+    ("silent-and-ignores-term[raw]", "kill_grace", Function, build_supervisor(signal.SIGTERM), SILENCE),
+]
+
+
+def find_reason(runner: ScenarioRunner, name: str, subject: Any) -> str:
+    """Give why a scenario is not applicable."""
+    try:
+        judgement = judge_play(runner.play(load_bundled(name), subject))
+    except NotApplicable as error:
+        return str(error)
+    assert judgement.verdict is Verdict.NOT_APPLICABLE
+    return judgement.reason
+
+
+@pytest.mark.parametrize(("name", "limit", "make", "supervisor", "limits"), ENDLESS, ids=[case[1] for case in ENDLESS])
+def test_a_wait_without_end_names_the_limit_that_is_not_stated(
+    runner: ScenarioRunner, name: str, limit: str, make: Any, supervisor: Any, limits: dict[str, float]
+) -> None:
+    """A deadlock alone does not say that a limit, or the statement that there is none, is missing."""
+    rows = judge_all_expectations(runner.play(load_bundled(name), make(supervisor, limits=limits)))
+    hint = (
+        f"it states no {limit}, which ends this wait for the kit's own supervisor:\n"
+        f"state limits={{'{limit}': 30}} if it waits 30 s at most, and None if it waits for ever"
+    )
+    assert [row.hint for row in rows if row.hint] == [hint]
+    assert choose_overall_verdict(rows) is Verdict.FAILED
+    assert limit in find_reason(runner, name, make(supervisor, limits={**limits, limit: None}))
+
+
+def test_a_wait_that_a_missing_limit_would_end_is_not_applicable_and_names_it(runner: ScenarioRunner) -> None:
+    """A supervisor that names no prompt_timeout has none. The reason was a bare deadlock."""
+    limits = {"close_grace": 2, "kill_grace": 2}
+    reason = find_reason(runner, "acp-session-timeout-cancels", Driven(Acp, limits=limits))
+    assert reason.endswith("; it has no prompt_timeout, so nothing ends this wait")
+
+
 class Impatient(Pi):
     """A client that gives a cancelled agent ten seconds, and then kills it."""
 
@@ -144,6 +230,26 @@ def test_a_script_may_use_the_default_where_the_verdict_cannot_be_wrong(
         runner.play(scenario, Driven(Impatient, limits={"close_grace": 2, "kill_grace": 2, **limits}))
     )
     assert {row.key: row.verdict.value for row in rows}["turns.2.outcome"] == observed
+
+
+@pytest.mark.once
+@pytest.mark.slow
+def test_no_value_of_an_unstated_limit_is_red() -> None:
+    """The reference supervisor is right under every value. Only noise counts a line that the end of an agent cut."""
+    red = set()
+    for scenario in (one for one in load_all_bundled() if not one.parts and one.level != "info"):
+        limits = dict(scenario.policy)
+        policy = mark_unstated_limits(Policy.for_dialect(scenario.dialect, **limits), limits)
+        try:
+            unstated = UnstatedLimitResults.for_play(scenario.bind(policy))
+        except NotApplicable:
+            continue
+        assert unstated is not None
+        for name, played in ((name, play) for name, plays in unstated.varied_results.items() for play in plays):
+            rows = judge_all_expectations(replace(played, unstated=unstated))
+            failed = {row.key for row in rows if row.verdict is Verdict.FAILED and row.level != "info"}
+            red |= {(scenario.id, name, key) for key in failed - {"noise"}}
+    assert red == set()
 
 
 def test_the_reference_supervisor_states_all_its_limits(runner: ScenarioRunner) -> None:

@@ -128,7 +128,7 @@ def test_a_start_that_fails_is_an_outcome_at_every_containment(stand: Stand, con
 @pytest.mark.parametrize("containment", CONTAINMENT_NAMES)
 def test_a_session_reports_which_containment_holds(stand: Stand, backend: str, containment: str) -> None:
     """While it has an agent, and of the last one afterwards."""
-    argv = stand.fake("- wait_for: prompt 1\n- answer: hello\n- linger: for ever", "{dialect: pi, mode: rpc}")
+    argv = stand.fake("- wait_for: prompt 1\n- answer: hello\n- silence: for ever", "{dialect: pi, mode: rpc}")
 
     async def host() -> None:
         async with open_session(argv, dialect="pi", policy=Policy(containment=containment)) as session:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import textwrap
 from typing import TYPE_CHECKING
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Iterator
 
-    from pytest_agentproc.harness import PlayResult, ScenarioRunner
+    from pytest_agentproc.harness import ScenarioRunner
+    from pytest_agentproc.plays import PlayResult
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import RunReport, RunRequest
 
@@ -190,16 +192,19 @@ def test_who_is_left_stopped_is_called_so(
 
 
 def test_the_tree_is_drawn_with_the_steps_that_started_it(runner: ScenarioRunner) -> None:
-    """Name, pid, end; file, line and step; parents above children."""
+    """Name, pid, end; file, line and step; parents above children; what each left one holds."""
     played = runner.play(load_indented(ONE.replace("LEAKS", "[]")), DirectChildOnly())
     lines = explain_play(played, judge_all_expectations(played)).splitlines()
     start = lines.index("  the tree at the end:")
     agent, helper, tool = [event.data["pid"] for event in played.record.events if event.data.get("seen")]
     width = max(len(f"agent (pid {agent}): gone, signal KILL, at 2 s"), len(f"  helper (pid {helper}): still alive"))
-    assert lines[start + 1 : start + 4] == [
-        f"    {f'agent (pid {agent}): gone, signal KILL, at 2 s':<{width}}  pi --mode json -p hi",
+    drawing = [re.sub(r"^ +\d+\.\d s old in real time, \d+\.\d MiB of memory$", "HELD", line) for line in lines]
+    assert drawing[start + 1 : start + 6] == [
+        f"    agent (pid {agent}): gone, signal KILL, at 2 s",
         f"    {f'  helper (pid {helper}): still alive':<{width}}  <text>:4: - spawn: helper",
+        "HELD",
         f"    {f'  tool (pid {tool}): still alive':<{width}}  <text>:5: - spawn: {{id: tool, ignores_signals: true}}",
+        "HELD",
     ]
 
 

@@ -9,13 +9,14 @@ import pytest
 from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.subjects import reference_supervisor
 from pytest_agentproc.verdict import Verdict, explain_play, judge_all_expectations
-from tests.bundled import load_all_bundled
+from tests.bundled import load_all_for_functions
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import PlayResult, ScenarioRunner
+    from pytest_agentproc.harness import ScenarioRunner
+    from pytest_agentproc.plays import PlayResult
     from pytest_agentproc.scenario import Scenario
 
-CORPUS = load_all_bundled()
+CORPUS = load_all_for_functions()
 corpus = pytest.mark.parametrize("scenario", CORPUS, ids=[scenario.id for scenario in CORPUS])
 
 

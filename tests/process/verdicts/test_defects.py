@@ -20,7 +20,8 @@ from tests.process.kill_matrix import list_failed_keys
 from tests.unit.harness.test_model_plays import DIES_SELDOM
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import PlayResult, ScenarioRunner
+    from pytest_agentproc.harness import ScenarioRunner
+    from pytest_agentproc.plays import PlayResult
     from pytest_agentproc.scenario import Scenario
 
 pytestmark = pytest.mark.once
@@ -67,6 +68,31 @@ def test_a_rule_is_covered_by_a_scenario_that_catches_something() -> None:
 def test_a_claim_holds_in_the_model(scenario: Scenario, defect: str, key: str) -> None:
     """`catches` names the key on which a reader looks for the defect."""
     assert key in list_failed_keys(scenario, defect)
+
+
+def test_a_defect_is_caught_in_runs_and_in_sessions_or_it_says_why_it_is_in_one_of_them() -> None:
+    """A defect that changes runs alone is green in a session with the same fault, and nobody is told."""
+    right = ReferenceSupervisor("right")
+    changed = {
+        name: (made.deciders != right.deciders, made.session_deciders != right.session_deciders)
+        for name, made in defects.DEFECTS.items()
+    }
+    caught = {name: [False, False] for name in changed}
+    for scenario, defect, _ in CLAIMS:
+        caught[defect][scenario.is_session] = True
+    assert [name for name, both in changed.items() if tuple(caught[name]) != both] == []
+    assert [name for name, both in changed.items() if all(both) is bool(defects.DEFECTS[name].one_kind)] == []
+
+
+def test_a_defect_fails_a_must_unless_its_text_says_why_nobody_is_harmed() -> None:
+    """A fault that harms a user and fails no must lets a supervisor be conformant with it; both ways, so it is true."""
+    harmful = {
+        defect
+        for scenario, defect, _ in CLAIMS
+        for row in judge_all_expectations(run_in_model(scenario, _build_defective_supervisor(defect)))
+        if row.verdict is Verdict.FAILED and row.level == "must"
+    }
+    assert [name for name, defect in defects.DEFECTS.items() if (name in harmful) is bool(defect.harmless)] == []
 
 
 @pytest.mark.slow

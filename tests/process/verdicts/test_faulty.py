@@ -51,7 +51,7 @@ PLAIN = {
 OF_PI = {
     "DecodesEachChunk": "split-utf8: text",
     "ParsesEachChunk": "split-utf8: outcome",
-    "DoesNotCountNoise": "noise-between-the-lines: noise",
+    "DoesNotCountNoise": "noise-between-the-lines[pi]: noise",
     "OneObjectALine": "two-events-on-one-line: outcome",
     "BomIsNoise": "crlf-and-bom: noise",
     "DropsTheLastLine": "last-line-without-newline: outcome",

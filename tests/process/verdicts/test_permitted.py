@@ -13,7 +13,7 @@ from pytest_agentproc.supervisor._agent_lifecycle import AgentLifecycle
 from pytest_agentproc.supervisor._turns import OpenTurns
 from pytest_agentproc.verdict import Verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND, Outcome
-from tests.bundled import load_all_bundled
+from tests.bundled import load_all_for_functions
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor._events import AgentExited, MachineCommand
@@ -55,7 +55,7 @@ def test_another_choice_is_no_mistake(monkeypatch: pytest.MonkeyPatch, choice: A
     subject = ReferenceSupervisor("other", session_deciders=choice(monkeypatch))
     red = {
         f"{scenario.id}: {row.key}"
-        for scenario in load_all_bundled()
+        for scenario in load_all_for_functions()
         if scenario.is_session and scenario.level != "info"
         for row in judge_all_expectations(run_in_model(scenario, subject))
         if row.verdict is Verdict.FAILED and row.level != "info"

@@ -25,7 +25,7 @@ script:
   - silence: {between: [0s, inactivity_timeout + 10s]}
   - some_of: [{raw: {text: half}}, {raw: {text: "e", to: stderr}}, {close: stdout}]
   - silence: {between: [0s, inactivity_timeout + 10s]}
-  - one_of: [{exit: 0}, {exit: 3}, {die: KILL}, {linger: for ever}]
+  - one_of: [{exit: 0}, {exit: 3}, {die: KILL}, {silence: for ever}]
 """,
     "plain.scenario.yaml",
 )

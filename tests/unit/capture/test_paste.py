@@ -82,6 +82,9 @@ def test_times_that_go_backwards_or_change_their_kind_are_no_silence() -> None:
     [
         ("It hangs.", "silence: for ever", "outcome: inactive"),
         ("claude never exits", "silence: for ever", "outcome: inactive"),
+        ("The process remains alive indefinitely.", "silence: for ever", "outcome: inactive"),
+        ("It was still running after 30 minutes and had to be killed", "silence: for ever", "outcome: inactive"),
+        ("it had to be killed", "silence: for ever", "outcome: inactive"),
         ("killed after 2m", "silence: for ever", "outcome: inactive"),
         ("process exited with code 143", "exit: 143", "agent_status: 143"),
         ("exit code: 1", "exit: 1", "agent_status: 1"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_agentproc.capture import draft_scenario_from_log
+from pytest_agentproc.capture import draft_scenario_from_log, find_draft_differences
 from pytest_agentproc.defects import find_defect
 from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import Scenario, loads
@@ -21,7 +21,9 @@ REPORTED = {
     "app-server-refuses-a-prompt.codex": "",
     "cancel-ignored.acp": "callers-cancel-waits-for-ever",
     "client-cannot-read.acp": "",
+    "empty-response.gemini": "",
     "ended-by-the-shell.claude": "",
+    "error-without-an-end.codex": "",
     "history-within-log-lines.acp": "history-answers-the-next-prompt",
     "killed-in-a-long-tool.claude": "internal-tools-ignored",
     "killed-while-a-tool-prints.pi": "duration-timeout",
@@ -40,6 +42,7 @@ REPORTED = {
     "permission-asked.acp": "question-is-denied",
     "permission-never-answered.claude": "questions-wait-for-ever",
     "plain-text.raw": "signal-is-exit-0",
+    "plan-question.claude": "questions-wait-for-ever",
     "prompt-after-a-cancel.acp": "cancel-stops-the-agent",
     "prompt-after-an-abort.pi": "prompts-never-time-out",
     "prompt-after-an-interrupt.claude": "cancel-stops-the-agent",
@@ -53,11 +56,13 @@ REPORTED = {
     "shell-session.raw": "exit-code-unread",
     "silent-exit.codex": "exit-0-is-success",
     "stalls-after-a-tool.opencode": "",
+    "thread-and-nothing-more.codex": "",
     "timed-lines.raw": "",
     "title-before-the-handshake.acp": "escape-costs-the-frame",
     "tool-killed.pi": "any-stop-reason",
     "tries-again-in-a-session.pi": "",
     "tries-again.pi": "never-withdraws",
+    "warning-in-a-turn.codex": "",
 }
 """The logs, and the defect that each reports; empty: the fault is the agent's own, or no defect has it."""
 
@@ -80,3 +85,45 @@ def test_a_draft_judges_what_its_report_is_about(name: str) -> None:
 def test_each_pasted_log_is_judged() -> None:
     """A draft that nobody judges may be about something else."""
     assert {*REPORTED} == {log.stem for log in LOGS}
+
+
+_ITEM = '{"method":"item/completed","params":{"turnId":"u","item":{"type":"agentMessage","id":"i","text":"hello"}}}\n'
+_RESULT = '{"type":"result","subtype":"success","is_error":false,"result":"a"}\n'
+
+
+@pytest.mark.parametrize(
+    ("dialect", "log", "found"),
+    [
+        ("codex", f'{{"method":"warning","params":{{"message":"lagged"}}}}\n{_ITEM}', []),
+        ("codex", '{"type":"thread.started"}\n{"type":"item.completed","item":{"type":"agent_message","text":"a"}}\n',
+         ["prints besides: turn.started"]),
+        ("claude", f'{{"type":"user","message":{{"content":[{{"type":"image"}}]}}}}\n{_RESULT}', []),
+        ("claude", _RESULT, []),
+    ],
+)  # fmt: skip
+def test_what_the_fake_of_a_draft_prints_otherwise_is_named(dialect: str, log: str, found: list[str]) -> None:
+    """A draft that loses an event without a word hides the bug that the event shows."""
+    notes = find_draft_differences(draft_scenario_from_log(log, dialect, "log.txt"), log, dialect)
+    assert len(notes) == len(found), notes
+    assert all(part in note for part, note in zip(found, notes, strict=True))
+
+
+KNOWN_DIFFERENCES = {
+    "api-error.claude": 1,
+    "app-server-asks.codex": 1,
+    "app-server-gets-no-answer.codex": 1,
+    "client-cannot-read.acp": 1,
+    "killed-while-a-tool-prints.pi": 1,
+    "prompt-after-an-abort.pi": 1,
+    "prompt-after-an-interrupt.claude": 1,
+    "tries-again.pi": 3,
+}
+"""How many differences each pasted log has; the others have none."""
+
+
+@pytest.mark.parametrize("name", REPORTED)
+def test_a_draft_prints_what_its_log_has(name: str) -> None:
+    """Each event of a log is printed by its draft, or named."""
+    log, dialect = (PASTED / f"{name}.txt").read_text("utf-8"), name.rpartition(".")[2]
+    notes = find_draft_differences(draft_scenario_from_log(log, dialect, f"{name}.txt"), log, dialect)
+    assert len(notes) == KNOWN_DIFFERENCES.get(name, 0), notes

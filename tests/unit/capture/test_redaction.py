@@ -37,7 +37,7 @@ KINDS = {
     "npm": f"npm_{_LONG[:36]}",
     "pypi": f"pypi-AgEIcHlwaS5vcmc{_A}",
     "hugging face": f"hf_{_LONG[:34]}",
-    "sendgrid": f"SG.{_A}.{_LONG}",
+    "sendgrid": f"SG.{_LONG[:22]}.{_LONG}{_A[:3]}",
     "twilio": f"SK{_HEX}",
     "telegram": f"123456789:AA{_LONG[:33]}",
     "discord": f"M{_LONG[:23]}.Gabcde.{_LONG[:30]}",

@@ -6,13 +6,13 @@ import pytest
 
 from pytest_agentproc.clock import PollingDetector
 from pytest_agentproc.harness._pace import add_pause_before_script, can_be_polling, find_short_timers
-from pytest_agentproc.harness._play_result import PollingPace
+from pytest_agentproc.plays import PollingPace
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import StartsAgentAndReturns, reference_supervisor
 from pytest_agentproc.verdict import Verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import Policy, RunReport
-from tests.unit.handmade import BoundScenario, Expected, PlayResult
+from tests.unit.handmade import BoundScenario, Expected, play_by_hand
 
 MS = 1_000_000
 
@@ -154,7 +154,7 @@ def test_nearer_instants_decide_nothing(margin: int | None, size: int, words: st
     assert PollingPace(50 * MS, margin, size).undecided == words
 
 
-def judge_silent_run(undecided: str, **answer: object) -> dict[str, str]:
+def judge_silent_run(polling: PollingPace | None, **answer: object) -> dict[str, str]:
     """Judge a run that was to be silent until 5 s, and whose agent died at 6 s."""
     record = Record()
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
@@ -164,7 +164,7 @@ def judge_silent_run(undecided: str, **answer: object) -> dict[str, str]:
     record.add(6_000 * MS, "m", {"process": "x", "leaked": "alive", "line": 3})
     wanted = {"outcome": "inactive", "text": {"exact": "a"}, "returned": 5_000 * MS, "exit_code": 3, "leaks": []}
     bound = BoundScenario(tuple(Expected(key, value) for key, value in wanted.items()))
-    played = PlayResult(bound, record, RunReport(**answer), undecided=undecided)  # type: ignore[arg-type]
+    played = play_by_hand(bound, record, RunReport(**answer), polling=polling)  # type: ignore[arg-type]
     return {row.key: row.verdict.value for row in judge_all_expectations(played)}
 
 
@@ -173,8 +173,13 @@ def test_of_what_nothing_decides_instants_alone_are_not_judged() -> None:
     failed, none = Verdict.FAILED.value, Verdict.NOT_APPLICABLE.value
     fields = {"outcome": "inactive", "text": "b", "exit_code": 3}
     right = {"outcome": "passed", "exit_code": "passed"}
-    assert judge_silent_run("", **fields) == {**right, "text": failed, "returned": failed, "leaks": failed}
-    assert judge_silent_run("why", **fields) == {**right, "text": failed, "returned": none, "leaks": failed}
+    assert judge_silent_run(None, **fields) == {**right, "text": failed, "returned": failed, "leaks": failed}
+    assert judge_silent_run(PollingPace(50 * MS, 0), **fields) == {
+        **right,
+        "text": failed,
+        "returned": none,
+        "leaks": failed,
+    }
 
 
 def test_of_another_outcome_nothing_is_judged_but_what_was_left() -> None:
@@ -182,7 +187,7 @@ def test_of_another_outcome_nothing_is_judged_but_what_was_left() -> None:
     failed, none = Verdict.FAILED.value, Verdict.NOT_APPLICABLE.value
     fields = {"outcome": "completed", "text": "b", "exit_code": 3}
     others = dict.fromkeys(("outcome", "text", "returned", "exit_code"), none)
-    assert judge_silent_run("why", **fields) == {**others, "leaks": failed}
+    assert judge_silent_run(PollingPace(50 * MS, 0), **fields) == {**others, "leaks": failed}
 
 
 def test_each_agent_of_a_scenario_pauses_before_its_script() -> None:

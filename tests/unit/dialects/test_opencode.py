@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_agentproc.supervisor._ending import Completion
-from pytest_agentproc.supervisor.dialects import ToolEnded, ToolStarted, make_decoder
+from pytest_agentproc.supervisor.dialects import Finished, ToolEnded, ToolStarted, make_decoder
 from tests.unit.encoders import make_encoder
 
 _IDS = {"id": "prt_1", "messageID": "msg_1", "sessionID": "ses_1"}
@@ -44,10 +44,12 @@ def _complete_from_lines(*lines: bytes) -> Completion:
         ((START, TEXT, _encode_step_finish("content-filter")), None, None, ""),
         ((START, TEXT, _encode_step_finish("stop"), START), None, None, ""),
         ((START, TEXT, _encode_step_finish("stop"), START, TEXT, _encode_step_finish("stop")), 5, True, ""),
-        ((ERROR,), 0, False, "refused"),
+        ((ERROR,), None, None, "refused"),
         ((ERROR, START), None, None, ""),
-        ((_encode_event("error", error={"name": "UnknownError"}),), 0, False, "UnknownError"),
-        ((_encode_event("error"),), 0, False, "error"),
+        ((ERROR, TEXT), None, None, ""),
+        ((ERROR, START, TEXT, _encode_step_finish("stop")), 3, True, ""),
+        ((_encode_event("error", error={"name": "UnknownError"}),), None, None, "UnknownError"),
+        ((_encode_event("error"),), None, None, "error"),
     ],
 )
 def test_the_end_of_a_step_completes_until_another_step_begins(
@@ -56,6 +58,17 @@ def test_the_end_of_a_step_completes_until_another_step_begins(
     """After tool calls, and after a compaction, opencode asks its model again."""
     completion = _complete_from_lines(*lines)
     assert (completion.at, completion.ok, completion.error) == (at, ok, error)
+
+
+@pytest.mark.parametrize(
+    ("lines", "meanings"), [((ERROR,), [Finished(False, final=False, error="refused")]), ((ERROR, START), []), ((), [])]
+)
+def test_an_error_is_the_last_word_at_the_exit_alone(lines: tuple[bytes, ...], meanings: list[Finished]) -> None:
+    """Opencode 2.0 prints an error and tries the step again: who is ended at the error loses the answer."""
+    decoder = make_decoder("opencode")
+    for line in lines:
+        decoder.decode(line)
+    assert decoder.end(b"") == meanings
 
 
 def test_text_and_tokens_are_those_of_the_last_step() -> None:

@@ -17,7 +17,7 @@ from pytest_agentproc.supervisor.dialects import make_decoder
 from pytest_agentproc.verdict import Verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import DIALECTS, Policy, RunReport
 from tests.unit.encoders import make_encoder
-from tests.unit.handmade import BoundScenario, Expected, PlayResult, judge_one_key
+from tests.unit.handmade import BoundScenario, Expected, judge_one_key, play_by_hand
 
 TRANSCRIPTS = Path(__file__).parents[2] / "data" / "transcripts"
 TOOL: dict[str, Any] = {"id": "c1", "name": "bash", "input": {"command": "ls"}}
@@ -46,13 +46,16 @@ class _UnreadStage:
     def write_chunk(self, stream: str, data: bytes) -> bool:
         return False
 
+    def write_file(self, path: str, data: bytes) -> None:
+        self.add_note("file", path)
+
     def read_stdin(self, size: int) -> bytes | None:
         return b""
 
     def close_stream(self, stream: str) -> None:
         self.add_note("c", stream)
 
-    def catch_signal(self, signum: int) -> None:
+    def catch_signal(self, signum: int, exit_code: int | None = None) -> None:
         self.add_note("catch", signum)
 
     def stop_catching_signal(self, signum: int) -> None:
@@ -125,7 +128,7 @@ def test_what_a_sub_agent_says_and_thinks_compiles_to_events() -> None:
     """The player knows no sub-agents: a sub-agent's words are not the agent's text."""
     steps = "[{tool: {id: t, name: Task}}, {think: {text: hm, parent: t}}, {say: {text: a, parent: t}}]"
     program = loads(f"scenario: a\nagent: claude\nscript: {steps}\n").bind(Policy()).program
-    assert [step[2] for step in program["steps"][1:]] == [
+    assert [step[2] for step in program["steps"][2:]] == [
         ("think", {"text": "hm", "parent": "t"}),
         ("nested", {"text": "a", "parent": "t"}),
     ]
@@ -230,6 +233,12 @@ OWN_ENV = "a supervisor with an environment and folder of its own states cannot=
     [
         ("received.argv", ["-p", "hi" * 9], ("passed", f'"-p", "{"hi" * 9}"', f'"-p", "{"hi" * 8}"', "")),
         ("received.argv", ["-p"], ("failed", '"-p"', f'"-p", "{"hi" * 8}"', OWN_ARGV)),
+        ("received.argv", {"contains": ["-p"]}, ("passed", 'contains "-p"', f'"-p", "{"hi" * 8}"', "")),
+        (
+            "received.argv",
+            {"contains": ["hi", "-p"]},
+            ("failed", 'contains "hi", "-p"', f'"-p", "{"hi" * 8}"', OWN_ARGV),
+        ),
         ("received.env", {"A": "1", "B": None}, ("passed", 'A: "1", B: unset', 'A: "1", B: unset', "")),
         ("received.env", {"A": None}, ("failed", "A: unset", 'A: "1"', OWN_ENV)),
         ("received.env", {"B": ""}, ("failed", 'B: ""', "B: unset", OWN_ENV)),
@@ -248,8 +257,29 @@ def test_what_the_agent_saw_comes_from_the_agent(key: str, wanted: Any, row: tup
         ("i", {"eof": True}),
     ]
     assert judge_one_key(key, wanted, events=[(0, *GIVEN), *((0, *event) for event in read)]) == row
-    (unseen,) = judge_all_expectations(PlayResult(BoundScenario((Expected(key, wanted),)), Record(), RunReport()))
+    (unseen,) = judge_all_expectations(play_by_hand(BoundScenario((Expected(key, wanted),)), Record(), RunReport()))
     assert (unseen.verdict, unseen.seen) == (Verdict.NOT_EXERCISED, "no agent was started")
+
+
+@pytest.mark.parametrize(
+    ("process", "wanted", "verdict"),
+    [
+        ("agent", {"contains": ["--resume", "a"]}, Verdict.PASSED),
+        ("agent 2", {"contains": ["--resume", "a"]}, Verdict.FAILED),
+        ("agent 2", ["-p"], Verdict.PASSED),
+        ("agent 3", ["-p"], Verdict.NOT_EXERCISED),
+    ],
+)
+def test_each_start_has_arguments_of_its_own(process: str, wanted: Any, verdict: Verdict) -> None:
+    """A supervisor must not try a session that is gone for ever: the next start has no `--resume`."""
+    record = Record()
+    for name, argv in (("agent", ["-p", "--resume", "a"]), ("agent 2", ["-p"])):
+        record.add(0, "p", {"process": name, "parent": "supervisor", "seen": 0})
+        record.add(0, "m", {"process": name, "given": {"argv": argv, "env": {"A": "1"}, "cwd": "/", "longest": 99}})
+    expected = (Expected(f"processes.{process}.argv", wanted), Expected(f"processes.{process}.env", {"A": "1"}))
+    of_argv, of_env = judge_all_expectations(play_by_hand(BoundScenario(expected), record, RunReport()))
+    assert of_argv.verdict is verdict
+    assert of_env.verdict is (Verdict.NOT_EXERCISED if process == "agent 3" else Verdict.PASSED)
 
 
 def test_what_the_agent_saw_is_one_expectation_for_each_leaf() -> None:

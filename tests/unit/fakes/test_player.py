@@ -190,6 +190,54 @@ def test_a_signal_before_the_lingering_does_not_end_it() -> None:
     assert play.grant(6, TERM)[-1] == ("exit", 0)
 
 
+TOOL = ("event", "tool", {"id": "t", "name": "bash", "input": {}})
+DONE = ("event", "tool_done", {"id": "t", "output": "", "error": None})
+CHILD = {"id": "a", "how": "new_session", "inherits": [], "ignores_signals": False, "for": None}
+BASH = ("spawn", CHILD, None)
+AS_REAL = [
+    pytest.param([BASH], {TERM: (143, True, "")}, [("exit", 143)], id="no tool runs"),
+    pytest.param([TOOL, BASH], {TERM: (143, True, "")}, [("kill", "a", 9), ("exit", 143)], id="a tool runs"),
+    pytest.param([TOOL, BASH], {TERM: (143, False, "")}, [("exit", 143)], id="a tool lives on"),
+    pytest.param([TOOL, BASH, DONE], {TERM: (143, True, "")}, [("exit", 143)], id="the tool is done"),
+    pytest.param(
+        [TOOL, ("spawn", {**CHILD, "how": "daemon"}, None)], {TERM: (143, True, "")}, [("exit", 143)], id="a daemon"
+    ),
+    pytest.param([TOOL, BASH], {TERM: (None, False, "")}, [], id="the signal is ignored"),
+    pytest.param([react_step(("exit", 3))], {TERM: (143, True, "")}, [("exit", 3)], id="the script reacts"),
+    pytest.param([react_step()], {TERM: (143, True, "")}, [], id="the script ignores it"),
+    pytest.param([react_step(("die", 15))], {TERM: (143, True, "")}, [("die", 15)], id="the script dies of it"),
+]
+
+
+@pytest.mark.parametrize(("steps", "signals", "done"), AS_REAL)
+def test_a_signal_has_the_effect_that_it_has_on_the_real_cli(
+    steps: list[tuple[Any, ...]], signals: dict[int, Any], done: list[tuple[Any, ...]]
+) -> None:
+    """Unless the script reacts; the process that a running tool started is killed."""
+    program = {"dialect": "gemini", "mode": "stream", "code": 0, "encoder": [_GEMINI], "signals": signals}
+    play = StagedPlay(program={**program, "steps": number_steps(*steps, FOR_EVER)})
+    assert ("catch", TERM) in [*play.book.done, *play.grant(0)]
+    assert play.grant(1, TERM) == [("s", TERM), *done]
+
+
+_GEMINI = "pytest_agentproc.fake_agents.dialects.gemini"
+
+
+def test_lingering_until_a_signal_takes_it_before_the_real_reaction() -> None:
+    """And from then on the signal has its real effect again."""
+    program = {"dialect": "raw", "code": 0, "signals": {TERM: (143, False, "")}}
+    play = StagedPlay(program={**program, "steps": number_steps(("await_signal",), say_step("bye"), FOR_EVER)})
+    play.grant(0)
+    assert play.grant(1, TERM) == [("s", TERM), ("catch", TERM), ("release", 2), ("release", 1), *expect_output("bye")]
+    assert play.grant(2, TERM) == [("s", TERM), ("exit", 143)]
+
+
+def test_a_descendant_dies_of_signals_as_any_program() -> None:
+    """The real reactions are those of the CLI, and not those of its tools."""
+    program = {"steps": [], "signals": {TERM: (143, False, "")}}
+    assert make_descendant_program(program, {**CHILD, "line": 1}, None)["signals"] == {}
+
+
 def test_writing_to_nobody_dies_of_the_pipe_signal() -> None:
     """So does any program that leaves the signal alone."""
     assert StagedPlay(say_step("a"), say_step("b"), broken={"stdout"}).grant(0) == [("die", PIPE)]

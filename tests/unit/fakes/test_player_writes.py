@@ -51,6 +51,21 @@ def test_pieces_of_a_size_of_their_own_stay_apart_however_many_there_are() -> No
     assert [play.grant(0) for _ in range(3)] == [[("stdout", b"x" * 61)]] * 3
 
 
+def test_steps_of_one_write_are_read_at_once() -> None:
+    """A supervisor that judges a whole read by its worst line shows itself only there."""
+    lines = number_steps(("bytes", "stdout", b"npm\n"), say_step("hi"), ("bytes", "stdout", b"bye\n"))
+    play = StagedPlay(("one_write", lines), say_step("more"))
+    assert play.grant(0) == [("stdout", b"npm\nhi\nbye\n"), ("stdout", b"more\n"), ("exit", 0)]
+
+
+def test_one_write_parks_while_there_is_no_room() -> None:
+    """Its steps are played once, and its bytes wait."""
+    play = StagedPlay(("one_write", number_steps(say_step("a"), say_step("b"))), room={"stdout": 0, "stderr": 0})
+    assert play.grant(0) == []
+    play.book.room["stdout"] = 1
+    assert play.grant(0) == [("stdout", b"a\nb\n"), ("exit", 0)]
+
+
 def test_a_write_parks_while_there_is_no_room() -> None:
     """A full pipe must show as 'waits for room', never as a blocked process."""
     play = StagedPlay(say_step("a"), say_step("b"), room={"stdout": 1, "stderr": 0})

@@ -39,6 +39,30 @@ def test_a_drive_that_is_through_waits_for_every_outcome_and_closes() -> None:
     assert play.caller.is_done
 
 
+@pytest.mark.parametrize(
+    ("number", "outcomes", "words"),
+    [
+        (None, (1, 2), "cancel hits nothing: no turn is open"),
+        (1, (1,), "cancel 1 hits nothing: turn 1 is over"),
+        (3, (), "cancel 3 hits nothing: there is no turn 3 yet"),
+        (None, (1,), "cancel"),
+        (2, (1,), "cancel 2"),
+    ],
+)
+def test_a_cancel_that_hits_nothing_says_why(number: int | None, outcomes: tuple[int, ...], words: str) -> None:
+    """The timeline was silent, and its reader looked for the effect of the cancel."""
+    shown: list[str] = []
+    prompts = (CallerAction(1, "prompt", "a"), CallerAction(2, "prompt", "b"))
+    caller = Caller(
+        (*prompts, CallerAction(3, "cancel", number, at=SECOND)), lambda action: shown.append(action.show()["does"])
+    )
+    caller.act(0)
+    for turn in outcomes:
+        caller.note_event("outcome", turn, "completed")
+    caller.act(SECOND)
+    assert shown[2] == words
+
+
 def test_a_deed_waits_for_its_instant_or_for_so_long_after_the_one_before() -> None:
     """`at` counts from the start, `after` and a plain wait from the item before."""
     play = PlayedCaller(

@@ -6,6 +6,7 @@ import copy
 import math
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,8 @@ from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.vocabulary import (
     ALL_LIMIT_NAMES,
     CONTAINMENT_NAMES,
+    LIMITS_IN_BYTES,
+    LIMITS_IN_SECONDS,
     OUTCOME_TEXTS,
     RULES,
     Outcome,
@@ -21,6 +24,7 @@ from pytest_agentproc.vocabulary import (
     Rule,
     compute_exit_code,
     format_signal_name,
+    mark_unstated_limits,
     parse_signal_name,
     to_nanoseconds,
 )
@@ -157,10 +161,9 @@ def test_silence_is_no_fault_in_a_session_unless_the_caller_says_so() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "problem"),
     [
-        ("kill_grace", -1, "policy kill_grace is -1, but must be seconds (0 or more)"),
-        ("kill_grace", None, "policy kill_grace is None, but must be seconds (0 or more)"),
-        ("linger_grace", "250ms", "policy linger_grace is '250ms', but must be seconds (0 or more)"),
-        ("linger_kill_grace", math.nan, "policy linger_kill_grace is nan, but must be seconds (0 or more)"),
+        ("kill_grace", -1, "policy kill_grace is -1, but must be seconds (0 or more) or None"),
+        ("linger_grace", "250ms", "policy linger_grace is '250ms', but must be seconds (0 or more) or None"),
+        ("linger_kill_grace", math.nan, "policy linger_kill_grace is nan, but must be seconds (0 or more) or None"),
         ("inactivity_timeout", math.inf, "policy inactivity_timeout is inf, but must be seconds (0 or more) or None"),
         ("max_runtime", True, "policy max_runtime is True, but must be seconds (0 or more) or None"),
     ],
@@ -173,12 +176,21 @@ def test_a_wrong_duration_is_reported_with_its_value_and_a_remedy(name: str, val
     assert (caught.value.message, caught.value.remedy) == (problem, f"write {name}=2.0, for example")
 
 
-@pytest.mark.parametrize("value", [0, -1, 1.5, True, None, "16 MiB"])
+@pytest.mark.parametrize("value", [0, -1, 1.5, True, "16 MiB"])
 def test_a_wrong_size_is_reported_with_its_value_and_a_remedy(value: object) -> None:
-    """Half a byte and no limit at all are both mistakes: memory is bounded whatever the agent prints."""
+    """Half a byte is a mistake."""
     with pytest.raises(UsageError) as caught:
         Policy(max_line_bytes=value)  # type: ignore[arg-type]  # the point of the test
-    assert caught.value.message == f"policy max_line_bytes is {value!r}, but must be bytes (a whole number, 1 or more)"
+    allowed = "bytes (a whole number, 1 or more) or None"
+    assert caught.value.message == f"policy max_line_bytes is {value!r}, but must be {allowed}"
+
+
+@pytest.mark.parametrize("name", [*LIMITS_IN_SECONDS, *LIMITS_IN_BYTES])
+def test_each_limit_in_seconds_or_bytes_may_be_off(name: str) -> None:
+    """A supervisor may wait for ever at any place, and then says so."""
+    limits: dict[str, Any] = {name: None}
+    assert Policy(**limits).to_whole_limits()[name] is None
+    assert name not in mark_unstated_limits(Policy(**limits), {name}).unstated
 
 
 def test_a_transcript_may_be_kept_whole_if_that_is_said() -> None:

@@ -28,7 +28,7 @@ class _FakeWithStarts(MultiScriptFake):
 
 def build_start(*argv: str, stdin: bytes = b"", env: dict[str, str] | None = None) -> AgentStart:
     """Make up one call."""
-    return AgentStart("agent", 0.0, argv, env or {}, "/work", stdin, (), None, None)
+    return AgentStart("agent", 0.0, argv, env or {}, Path("/work"), stdin, (), None, None)
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from pytest_agentproc import machine
 from pytest_agentproc.clock import SystemClock
 from pytest_agentproc.fake_agents import process_log
 from pytest_agentproc.harness import _leftovers as _kept
 from pytest_agentproc.harness._leftovers import KeeperScope
-from pytest_agentproc.harness.fakes import _fake_log as _diaries
 from pytest_agentproc.harness.fakes._fake_log import FakeLog
 from pytest_agentproc.procfs import read_command_words
 from pytest_agentproc.record import Record
@@ -85,7 +85,7 @@ def test_the_end_of_a_fake_kills_its_processes_however_slow_a_search_is(
     launcher = str(tmp_path / "claude")
     (tmp_path / "book").mkdir()
     seconds = count(0, 1)
-    monkeypatch.setattr(_diaries, "time", SimpleNamespace(monotonic=lambda: float(next(seconds))))
+    monkeypatch.setattr(machine, "read_monotonic", lambda: float(next(seconds)))
     logs = FakeLog(tmp_path / "book", tmp_path / "deaths", SystemClock(1, 0))
     logs.command = launcher
     with subprocess.Popen([launcher], executable="/bin/cat", stdin=PIPE, stdout=PIPE, bufsize=0) as left:
@@ -129,7 +129,7 @@ def test_a_slow_look_below_a_keeper_accuses_no_process_that_ended_in_time(
 ) -> None:
     """The look that judges begins after the time that a process may take to end."""
     slow, record = _SlowKeeper(*looks), Record({})
-    monkeypatch.setattr(_kept, "time", slow)
+    monkeypatch.setattr(_kept, "monotonic", slow.monotonic)
     kept = KeeperScope([], wanted=False)
     kept.keeper = cast("Keeper", slow)
     kept.record_leftovers(record, 0)

@@ -25,7 +25,7 @@ from pytest_agentproc.record import (
 from pytest_agentproc.record._normal_form import add_step_lines
 from pytest_agentproc.verdict import Verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import RunReport
-from tests.unit.handmade import BoundScenario, Expected, PlayResult
+from tests.unit.handmade import BoundScenario, Expected, play_by_hand
 from tests.unit.supervisor.test_memory import sum_held_sizes
 
 if TYPE_CHECKING:
@@ -258,11 +258,11 @@ def test_what_the_agent_read_is_kept_for_its_check() -> None:
     record = Record()
     for start in range(0, len(text), 65536):
         record.add(0, "i", {"process": "agent", "bytes": text[start : start + 65536].encode()})
-    assert [row.verdict for row in judge_all_expectations(PlayResult(bound, record, RunReport()))] == [
+    assert [row.verdict for row in judge_all_expectations(play_by_hand(bound, record, RunReport()))] == [
         Verdict.PASSED,
         Verdict.FAILED,
     ]
     record.add(0, "i", {"process": "agent", "bytes": b"f\n"})
     seen = "16777218 bytes, more than the record keeps of one instant"
-    for row in judge_all_expectations(PlayResult(bound, record, RunReport())):
+    for row in judge_all_expectations(play_by_hand(bound, record, RunReport())):
         assert (row.verdict, row.seen) == (Verdict.NOT_EXERCISED, seen)

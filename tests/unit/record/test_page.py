@@ -343,7 +343,7 @@ def test_the_failing_row_is_marked_and_the_expected_instant_is_drawn_where_it_sh
 def test_failed_checks_are_paired_with_what_was_seen() -> None:
     """A signal that came late is one mark, one that did not come and one that was not expected are two."""
     text = (
-        "scenario: a\nagent: pi\nscript:\n- when: {signal: TERM}\n  do: []\n- answer: done\n- linger: for ever\n"
+        "scenario: a\nagent: pi\nscript:\n- when: {signal: TERM}\n  do: []\n- answer: done\n- silence: for ever\n"
         "expect:\n  outcome: failed\n  returned: 9s\n  signals: [{INT: 1s}, {KILL: 7s}]\n"
         "  processes: {agent: {gone_at: 8s}}\n"
     )

@@ -17,7 +17,7 @@ SCENARIO = SimpleNamespace(
           - say: hello
           - spawn: {id: child1, inherits: [stdout]}
           - drip: {stdout: ".", every: 60s, for: 240s}
-          - linger: until signal
+          - wait_for: signal
           - exit: 143
         """
     )
@@ -98,7 +98,7 @@ def test_a_whole_run_reads_from_top_to_bottom() -> None:
        ~~~ 60 s pass ~~~
 240 s  reads stdout, 1 B                      stdout, 1 B "."  [line 5]
        timer inactivity_timeout due at 360 s
-                                              linger: until signal  [line 6]
+                                              wait_for: signal  [line 6]
        ~~~ 120 s pass ~~~
 360 s  timer inactivity_timeout FIRES
        TERM ==> tree

@@ -113,7 +113,7 @@ def test_a_step_of_a_dialect_gets_times_and_sizes_as_numbers(package: Callable[.
     [
         (lambda _: [{"sya": "x"}], 'is wrong: unknown step "sya": did you mean "say"?'),
         (lambda _: [{"silence": "1"}], "is wrong: *unit*"),
-        (lambda _: [{"say": object}], "raised TypeError: <class 'object'> can stand in no scenario"),
+        (lambda _: [{"say": object}], "is wrong: no script can have <class 'object'>: *mapping*"),
         (lambda _: 1 / 0, "raised ZeroDivisionError: division by zero"),
         (lambda value: [{"odd": value}], "is wrong: the step odd, which the plugin toy adds, stands for itself"),
     ],

@@ -34,7 +34,7 @@ def test_bytes_that_a_subjects_limits_make_too_many_are_not_applicable() -> None
 )
 def test_an_outcome_needs_the_limit_that_brings_it_about(outcome: str, limit: str) -> None:
     """A supervisor may wait for ever, and say so. Then it is not expected to end a silent agent."""
-    scenario = loads(f"scenario: a\nagent: raw\nscript: [{{linger: for ever}}]\nexpect: {{outcome: {outcome}}}\n")
+    scenario = loads(f"scenario: a\nagent: raw\nscript: [{{silence: for ever}}]\nexpect: {{outcome: {outcome}}}\n")
     every = Policy(progress_timeout=9, max_runtime=9)
     assert scenario.bind(every).expect[0].wanted == outcome
     with pytest.raises(NotApplicable) as caught:

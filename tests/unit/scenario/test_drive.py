@@ -134,7 +134,10 @@ def test_turns_become_one_expectation_for_each_leaf() -> None:
         ("[{cancel: {turn: 1}}]", "3:9: there is no turn 1 yet: nothing was prompted before"),
         ("[{detach: v}]", "3:9: no viewer was attached before"),
         ("[{attach: v}, {detach: w}]", '3:22: unknown viewer "w": known is v'),
-        ("[{wait_for: reddy}]", '3:20: drive.wait_for must be turn N, background N or status S, not "reddy"'),
+        (
+            "[{wait_for: reddy}]",
+            '3:20: drive.wait_for must be turn N, background N, status S, question, tool or message, not "reddy"',
+        ),
         ("[{wait_for: status reddy}]", '3:20: unknown status "reddy": did you mean "ready"?'),
         ("[{wait_for: turn one}]", 'not "turn one": count from 1: "turn 1"'),
         ("[{stop: now}]", '3:16: drive.stop must be {}, not "now": write stop: {}'),
@@ -152,7 +155,27 @@ def test_a_mistake_in_a_drive_is_reported_with_its_place(drive: str, wanted: str
 def test_a_run_takes_one_prompt_and_nothing_else() -> None:
     """No prompt follows it."""
     (reported,) = list_problems("[{stop: {}}]", agent="pi")
-    assert reported == "3:8: drive must be [{prompt: TEXT or {repeat, size}}]: the dialect pi in mode json is one run"
+    assert reported == "3:10: drive: stop is for a session: write agent: {dialect: pi, mode: rpc}"
+    (reported,) = list_problems("[{prompt: a}, {cancel: {}, at: 1s}]", agent="raw")
+    assert reported == (
+        "3:23: drive: cancel is for a session: the dialect raw has none, write agent: {dialect: acp}, for example"
+    )
+
+
+@pytest.mark.parametrize(
+    ("item", "written"),
+    [
+        ("cancel: {at: 1s}", "{cancel: {}, at: 1s}"),
+        ("cancel: {turn: 1, after: 1s}", "{cancel: {turn: 1}, after: 1s}"),
+        ("stop: {at: 1s}", "{stop: {}, at: 1s}"),
+        ("close: {at: 1s}", "{close: {}, at: 1s}"),
+        ("abandon: {by: scope, at: 1s}", "{abandon: {by: scope}, at: 1s}"),
+    ],
+)
+def test_a_time_within_an_action_is_moved_beside_it(item: str, written: str) -> None:
+    """This is the commonest mistake in a drive, and the message has the item to write."""
+    (reported,) = list_problems(f"[{{prompt: a}}, {{{item}}}]")
+    assert reported.partition(": drive: ")[2].endswith(f" stands beside the action, not in it: write {written}")
 
 
 def test_a_background_turn_that_nobody_waits_for_is_a_mistake() -> None:
@@ -182,7 +205,10 @@ def test_keys_of_a_run_and_of_a_session_do_not_mix() -> None:
         "5:10: expect.outcome is about a run, and this agent is a session's: write turns: [{outcome: ...}]"
     )
     (reported,) = list_problems("[{prompt: a}]", "expect: {turns: []}", agent="pi")
-    assert reported == "5:10: expect.turns is about a session, and this agent is a run's"
+    assert (
+        reported
+        == "5:10: expect.turns is about a session, and this agent is a run's: write agent: {dialect: pi, mode: rpc}"
+    )
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,49 @@ def test_a_dialect_in_two_modes_is_named_by_both() -> None:
     assert loads(text, "x.scenario.yaml", agent="claude-session").mode == "session"
 
 
+@pytest.mark.parametrize("agent", ["claude session", "{dialect: claude, mode: session}", "{each: [claude session]}"])
+def test_an_agent_is_named_by_its_dialect_and_its_mode_everywhere(agent: str) -> None:
+    """What a list of agents accepts is accepted for a single one, too."""
+    scenario = loads(f"scenario: x\nagent: {agent}\nscript: [{{wait_for: prompt 1}}, {{answer: hi}}]\n")
+    assert (scenario.dialect, scenario.mode) == ("claude", "session")
+
+
+BLOCK_LIST = """\
+scenario: x
+agent:
+  each:
+  - claude
+
+  # a comment
+  - pi   # another one
+policy: {kill_grace: 1s}
+script:
+  - silence: {between: [1s, 2s]}
+  - answer: hi
+"""
+
+
+@pytest.mark.parametrize(
+    "text", [BLOCK_LIST, BLOCK_LIST.replace("  - claude", "      - claude").replace("  - pi", "      - pi")]
+)
+def test_a_list_may_have_a_line_for_each_agent(text: str) -> None:
+    """Formatters of YAML turn a list in brackets into such a list."""
+    for agent in ("claude", "pi"):
+        scenario = loads(text, agent=agent)
+        assert scenario.dialect == agent
+        assert scenario.text.splitlines()[7:] == text.splitlines()[7:]
+        assert loads(scenario.text).dialect == agent
+
+
+@pytest.mark.parametrize("each", ["[claude, pi]", "[claude,\n    pi]", "\n    - claude\n    - pi"])
+def test_open_values_are_filled_in_for_each_agent(each: str) -> None:
+    """The text of one agent is another text than that of the file, and its places are those of its own."""
+    text = f"scenario: x\nagent: {{each: {each}}}\n" if "-" not in each else f"scenario: x\nagent:\n  each: {each}\n"
+    text += "script:\n  - silence: {between: [1s, 2s]}\n  - answer: hi\n"
+    filled = loads(text, agent="pi").fill_open_values(["1500ms"])
+    assert filled.splitlines()[-3:] == ["script:", "  - silence: 1500ms", "  - answer: hi"]
+
+
 def test_a_file_with_one_agent_stays_one_scenario(tmp_path: Path) -> None:
     """The word `each` in a text is no list of agents."""
     path = tmp_path / "x.scenario.yaml"
@@ -80,14 +123,25 @@ def test_a_file_with_one_agent_stays_one_scenario(tmp_path: Path) -> None:
         (
             "{each: [pi, acp]}",
             "",
-            "x.scenario.yaml:2:15: the file runs once for each of pi and acp: name one of them, as in x[pi]",
+            "x.scenario.yaml:2:15: the scenario runs once for each of pi and acp: name one of them, as in x[pi]",
         ),
-        ("{each: [pi, acp]}", "pio", 'x.scenario.yaml:2:15: unknown agent of this file "pio": did you mean "pi"?'),
-        ("pi", "pi", 'x.scenario.yaml:1:1: the file has one agent and no list of them: leave "[pi]" out'),
+        ("{each: [pi, acp]}", "pio", 'x.scenario.yaml:2:15: unknown agent of this scenario "pio": did you mean "pi"?'),
+        ("pi", "pi", 'x.scenario.yaml:1:1: the scenario has one agent and no list of them: leave "[pi]" out'),
+        (
+            "{each: claude session}",
+            "",
+            "x.scenario.yaml:2:15: each must be a list: write each: [claude session]",
+        ),
+        ("{each: []}", "", f"x.scenario.yaml:2:15: each must be a list: {FORM}"),
+        (
+            "{dialect: claude session}",
+            "",
+            "x.scenario.yaml:2:18: dialect is one word: write {dialect: claude, mode: session}",
+        ),
         (
             "{each: pi}",
             "",
-            f"x.scenario.yaml:2:15: each must be a list in brackets: {FORM}",
+            "x.scenario.yaml:2:15: each must be a list: write each: [pi]",
         ),
         ("{each: [pi, pi]}", "pi", "x.scenario.yaml:2:20: each has pi twice"),
         (
@@ -119,5 +173,5 @@ def test_agents_of_sessions_are_not_listed() -> None:
     """They run at the same time, each by its own name."""
     text = "scenario: x\nsessions:\n  a: {agent: {each: [pi]}, script: []}\n  b: {agent: pi, script: []}\ndrive: []\n"
     assert _list_problems(text)[0] == (
-        "x.scenario.yaml:3:21: sessions.a.agent.each is for a file with one agent at a time: leave sessions out"
+        "x.scenario.yaml:3:21: sessions.a.agent.each is for a scenario with one agent at a time: leave sessions out"
     )

@@ -9,7 +9,7 @@ from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.verdict import CheckRow, Verdict, choose_overall_verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import Policy, RunReport
-from tests.unit.handmade import BoundScenario, Expected, PlayResult, Script
+from tests.unit.handmade import BoundScenario, Expected, Script, play_by_hand
 
 FILE = """\
 scenario: a claim
@@ -83,7 +83,7 @@ def test_a_key_stands_at_one_level_only() -> None:
 def test_a_block_is_below_the_level_of_its_file(level: str, line: int) -> None:
     """Otherwise there would be two places for the same."""
     found = list_problems(FILE.replace("harm:", f"level: {level}\nharm:"))
-    assert f"<text>:{line}:1: the level of this file is {level}: write these checks under expect" in found
+    assert f"<text>:{line}:1: the level of this scenario is {level}: write these checks under expect" in found
 
 
 def test_a_path_in_a_lower_block_is_named_as_it_stands() -> None:
@@ -124,7 +124,7 @@ def test_a_must_that_is_not_reported_stays_undecided_whatever_a_should_says() ->
     expected = Expected("outcome", "completed"), Expected("elapsed", 0, level="should")
     script = Script(catches={"some-defect": "elapsed"})
     rows = judge_all_expectations(
-        PlayResult(BoundScenario(expected, scenario=script), _record_start(), RunReport(elapsed=0))
+        play_by_hand(BoundScenario(expected, scenario=script), _record_start(), RunReport(elapsed=0))
     )
     assert [row.verdict for row in rows] == [Verdict.UNDECIDED, Verdict.PASSED]
 
@@ -137,7 +137,7 @@ def test_a_supervisor_without_a_transcript_is_judged_by_its_text(answer: dict[st
     expected = Expected("text", {"exact": "a"}), Expected("transcript", {"exact": "a"})
     script = Script(catches={"some-defect": "transcript"})
     report = RunReport(**answer)  # type: ignore[arg-type]
-    rows = judge_all_expectations(PlayResult(BoundScenario(expected, scenario=script), _record_start(), report))
+    rows = judge_all_expectations(play_by_hand(BoundScenario(expected, scenario=script), _record_start(), report))
     assert rows[1].verdict is verdict
 
 

@@ -46,7 +46,7 @@ def test_a_full_scenario_keeps_everything() -> None:
 
 def test_off_switches_a_limit_off() -> None:
     """None is what the vocabulary calls it."""
-    assert loads(f"{SMALL}policy: {{inactivity_timeout: off}}\n").policy == {"inactivity_timeout": None}
+    assert loads(f"{SMALL}policy: {{inactivity_timeout: none}}\n").policy == {"inactivity_timeout": None}
 
 
 def test_a_prompt_of_many_mebibytes_has_its_size() -> None:

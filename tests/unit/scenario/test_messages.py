@@ -110,7 +110,7 @@ def test_a_file_has_at_most_a_hundred_open_values() -> None:
     """The time to check a file grows with its size times their number."""
     with pytest.raises(ScenarioError) as caught:
         loads(OPEN + "- silence: {between: [0s, 1s]}\n" * 101)
-    assert str(caught.value) == "<text>:104:12: the file has 101 open values: at most 100 are read"
+    assert str(caught.value) == "<text>:104:12: the scenario has 101 open values: at most 100 are read"
 
 
 @pytest.mark.parametrize("end", ["\x85", "\u2028", "\u2029"])
@@ -118,5 +118,8 @@ def test_a_line_that_ends_for_yaml_alone_is_refused(end: str) -> None:
     """No editor would show the lines that messages speak of."""
     with pytest.raises(ScenarioError) as caught:
         loads(f"scenario: a\r\nagent: raw\rscript:\n- say: 'a{end}b'\n")
-    message = f'U+{ord(end):04X} ends a line for YAML and for no editor: write "\\u{ord(end):04x}", in a quoted text'
+    message = (
+        f'U+{ord(end):04X} ends a line for YAML and for no editor: write "\\u{ord(end):04x}", in a quoted text '
+        f'(in a text of Python "\\\\u{ord(end):04x}")'
+    )
     assert str(caught.value) == f"<text>:4:10: {message}"

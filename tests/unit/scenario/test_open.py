@@ -61,6 +61,63 @@ def test_a_default_that_is_filled_in_is_what_a_plain_run_plays() -> None:
     assert named[0] == named[1]
 
 
+_BLOCK_LISTS = (
+    _HEAD
+    + """\
+  - silence:
+      between:
+        - 0s   # at once
+        - inactivity_timeout
+  - any_order:
+    - say: a
+
+    # the second one
+    - say:
+        text: |
+          # b
+            c
+  - one_of:
+      - silence:
+          one_of:
+            - 1s
+            - 2s
+      - when: {signal: TERM}
+        do:
+          - say: d
+  - some_of:
+      - say: e
+      - say: f
+  - answer: x
+"""
+)
+
+
+def test_a_list_may_have_a_line_for_each_item() -> None:
+    """Formatters of YAML turn a list in brackets into such a list."""
+    assert loads(_BLOCK_LISTS).fill_open_values(["1s", (1, 0), 1, 0, (1,)]) == (
+        _HEAD
+        + """\
+  - silence:
+      1s
+  - say:
+      text: |
+        # b
+          c
+  - say: a
+  - when: {signal: TERM}
+    do:
+      - say: d
+  - say: f
+  - answer: x
+"""
+    )
+    plain = loads(_BLOCK_LISTS)
+    filled = loads(plain.fill_open_values([opening.default_choice for opening in plain.openings]))
+    assert [(step.name, str(step.value)) for step in filled.scripts[0] if step.name != "silence"] == [
+        (step.name, str(step.value)) for step in plain.scripts[0] if step.name != "silence"
+    ]
+
+
 def test_a_tool_s_own_arguments_are_never_open() -> None:
     """Data of a tool stands as it is: a schema of JSON has the word, too."""
     text = _HEAD + "  - tool: {id: t, name: x, input: {one_of: [1, 2]}}\n"
@@ -74,7 +131,7 @@ def test_a_tool_s_own_arguments_are_never_open() -> None:
     [
         (
             "- silence: {between: 3s}",
-            "4:14: between must have a list in brackets: write {between: [LOW, HIGH]}",
+            "4:14: between must have a list: write {between: [LOW, HIGH]}",
         ),
         (
             "- silence: {between: [0s, soon]}",

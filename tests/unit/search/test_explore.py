@@ -19,7 +19,8 @@ from pytest_agentproc.verdict import Verdict, find_instants, judge_play, replace
 from tests.bundled import load_all_bundled, load_bundled
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import PlayResult, ScenarioRunner
+    from pytest_agentproc.harness import ScenarioRunner
+    from pytest_agentproc.plays import PlayResult
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.search import SearchResult
     from pytest_agentproc.vocabulary import LimitsRequest, Policy
@@ -42,7 +43,7 @@ agent: pi
 script:
   - silence: 1s
   - say: a
-  - linger: inactivity_timeout + 10s
+  - silence: inactivity_timeout + 10s
   - exit: 3
 expect: {outcome: inactive, elapsed: 121s, signals: [{TERM: 121s}]}
 """
@@ -107,7 +108,7 @@ def test_times_and_places_for_pauses_move_in_the_script_and_nowhere_else() -> No
         "  - silence: 1s",
         "  - silence: 1ms",
         "  - say: a",
-        "  - linger: inactivity_timeout + 10s + 1s",
+        "  - silence: inactivity_timeout + 10s + 1s",
         "  - exit: 3",
     ]
 

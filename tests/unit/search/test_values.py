@@ -23,7 +23,8 @@ from tests.benchmarks.search import build_defective_supervisor, confirm_finding
 from tests.bundled import load_all_bundled, load_bundled
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import PlayResult, ScenarioRunner
+    from pytest_agentproc.harness import ScenarioRunner
+    from pytest_agentproc.plays import PlayResult
     from pytest_agentproc.search import SearchResult
     from pytest_agentproc.vocabulary import RunRequest
 
@@ -239,7 +240,7 @@ def test_the_reference_keeps_every_promise_in_the_generic_open_scenarios(scenari
         ("waits-for-eof", "run-ending"),
         ("cancel-grace-is-short", "session-timeouts"),
         ("idle-questions-wait", "session-questions"),
-        ("close-waits-for-tasks", "session-close"),
+        ("close-waits-for-the-exit", "session-close"),
     ],
 )
 def test_a_timing_defect_of_each_kind_is_found_soon(name: str, file: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from pytest_agentproc.supervisor import Policy
 from pytest_agentproc.supervisor import _events as machine_events
-from pytest_agentproc.vocabulary import DIALECTS
+from pytest_agentproc.vocabulary import DIALECTS, ContinuedSession
 from tests.unit.session_stage import Stage
 
 POLICY = Policy(prompt_timeout=60.0, permission_timeout=40.0)
@@ -90,6 +90,36 @@ def test_every_end_of_a_turn_has_its_outcome(end: dict[str, Any], outcome: str, 
     stage = begin_first_prompt()
     stage.print_lines(end)
     assert (get_last_result(stage).outcome.value, get_last_result(stage).error) == (outcome, error)
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_an_error_that_is_not_tried_again_ends_the_turn(*, is_named: bool) -> None:
+    """Codex does not always complete such a turn; a `turn/completed` that comes all the same changes nothing."""
+    stage = begin_first_prompt()
+    error = build_notification("error", error={"message": "stream disconnected"}, willRetry=False)
+    stage.print_lines(error if is_named else {"method": "error", "params": {**error["params"], "turnId": None}})
+    ended = get_last_result(stage)
+    assert (ended.outcome, ended.error) == ("failed", "stream disconnected")
+    assert stage.status == "ready"
+    stage.print_lines(build_turn_end("failed"))
+    assert get_last_result(stage) is ended
+
+
+@pytest.mark.parametrize(
+    ("lines", "quoted"),
+    [
+        ([], "; its last error: Reconnecting... 1/5"),
+        ([build_message_end("here I am")], ""),
+    ],
+)
+def test_an_error_that_is_tried_again_explains_a_turn_that_then_times_out(lines: list[Any], quoted: str) -> None:
+    """Codex reconnects in silence; after progress the error is no reason any more."""
+    stage = begin_first_prompt()
+    stage.print_lines(build_notification("error", error={"message": "Reconnecting... 1/5"}, willRetry=True), *lines)
+    assert stage.status == "prompting"
+    stage.advance_to(60)
+    why = "no progress for 60 s: the turn was cancelled, the agent lives on"
+    assert get_last_result(stage).error == why + quoted
 
 
 def test_a_refused_prompt_has_failed_in_the_words_of_the_refusal() -> None:
@@ -201,6 +231,17 @@ def test_the_next_agent_resumes_the_thread_or_starts_a_new_one(*, is_resumed: bo
         assert [line["method"] for line in stage.take_sent()] == ["thread/start"]
         stage.print_lines(build_reply(2, thread={"id": "u"}))
     assert (stage.status, stage.machine.session_id) == ("ready", "t" if is_resumed else "u")
+
+
+@pytest.mark.parametrize("is_missing", [True, False])
+def test_a_thread_that_the_caller_continues_is_resumed_or_the_handshake_fails(*, is_missing: bool) -> None:
+    """A new thread in its place would lose the conversation."""
+    stage = Stage(CODEX, continues=ContinuedSession("resume", "t"))  # type: ignore[arg-type]
+    stage.print_lines(build_reply(0, userAgent="x"))
+    assert [line["method"] for line in stage.take_sent()] == ["initialize", "initialized", "thread/resume"]
+    error = {"id": 1, "error": {"code": -32600, "message": "no rollout found for thread id t"}}
+    stage.print_lines(error if is_missing else build_reply(1, thread={"id": "t"}))
+    assert (stage.status, stage.take_sent()) == ("failed" if is_missing else "ready", [])
 
 
 @pytest.mark.parametrize(

@@ -195,6 +195,28 @@ def test_a_queued_prompt_is_cancelled_without_a_word_to_the_agent() -> None:
     assert stage.describe_end(1) == ("completed", 0.0, "one's")
 
 
+def test_a_cancel_of_no_named_turn_during_the_handshake_cancels_the_first_prompt_that_waits() -> None:
+    """The caller saw its prompt as the one at work, so the cancel must not be lost."""
+    stage = Stage(policy=MINUTE)
+    stage.prompt("one")
+    stage.prompt("two")
+    stage.send_intents(machine_events.CancelTurn(None))
+    assert stage.describe_end(1) == ("cancelled", 0.0, None)
+    stage.greet_as_pi()
+    assert [sent["message"] for sent in stage.take_sent()] == ["two"]
+
+
+@pytest.mark.parametrize(("stderr", "quoted"), [(b"", ""), (b"rate limit\n", "; its last words on stderr: rate limit")])
+def test_the_error_of_a_turn_that_times_out_quotes_stderr(stderr: bytes, quoted: str) -> None:
+    """The agent often says there why it makes no progress."""
+    stage = begin_first_prompt()
+    stage.agent.output["stderr"] += stderr
+    stage.look()
+    stage.advance_to(60)
+    [error] = [event.text for event in stage.events if event.kind == "error"]
+    assert error == f"no progress for 60 s: the turn was cancelled, the agent lives on{quoted}"
+
+
 def test_a_cancel_that_came_before_the_turn_began_goes_out_again() -> None:
     """An abort of nothing is answered and stops nothing; the run that begins after it must not continue for ever."""
     stage = build_ready_session()

@@ -25,7 +25,9 @@ ENDED = {"type": "system", "subtype": "task_notification", "task_id": "b", "stat
 RESULT = {"type": "result", "subtype": "success", "result": "done"}
 
 
-def build_finished_run(*lines: dict[str, Any], grace: float = 60.0, deciders: Deciders | None = None) -> RunMachine:
+def build_finished_run(
+    *lines: dict[str, Any], grace: float | None = 60.0, deciders: Deciders | None = None
+) -> RunMachine:
     """Have an agent print these lines, and its result after a second."""
     machine = RunMachine(RunSettings("claude", b"", Policy(background_grace=grace)), deciders)
     machine.feed(machine_events.RunStarted(), 0)
@@ -50,6 +52,12 @@ def test_the_linger_begins_after_the_grace(lines: list[dict[str, Any]], grace: f
     """But only for an agent that has something to wait for."""
     machine = build_finished_run(*lines, grace=grace)
     assert machine.deadlines == {"linger_grace": seconds * SECOND}
+
+
+def test_a_grace_that_is_off_never_ends() -> None:
+    """The agent waits for its commands as long as they run, and for nothing once none does."""
+    assert build_finished_run(STARTED, grace=None).deadlines == {}
+    assert build_finished_run(grace=None).deadlines == {"linger_grace": 1.25 * SECOND}
 
 
 def test_the_outcome_is_that_of_the_result() -> None:

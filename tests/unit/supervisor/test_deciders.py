@@ -288,8 +288,8 @@ def test_an_exit_at_a_limits_instant_is_an_exit() -> None:
 @pytest.mark.parametrize("streams", [[], ["stdout"], ["stdout", "stderr"]])
 def test_an_agent_is_gone_by_its_exit_alone(streams: list[str]) -> None:
     """A descendant may hold its pipes open, and it may close them and live (C4)."""
-    assert OutcomeRules().is_gone(0, streams)
-    assert not OutcomeRules().is_gone(None, streams)
+    assert OutcomeRules().is_gone(streams, has_exited=True)
+    assert not OutcomeRules().is_gone(streams, has_exited=False)
 
 
 @pytest.mark.parametrize(("errno", "missing"), [(2, True), (20, True), (13, False), (8, False), (7, False)])

@@ -17,7 +17,7 @@ from pytest_agentproc.vocabulary import LimitsRequest
 SECOND = 1_000_000_000
 
 
-def build_splitter(limit: int) -> LineSplitter:
+def build_splitter(limit: int | None) -> LineSplitter:
     """Make a framing with a limit."""
     made = LineSplitter()
     made.limit = limit
@@ -39,6 +39,12 @@ def test_a_line_as_long_as_the_limit_is_a_line() -> None:
     cutting = build_splitter(4)
     assert [cutting.feed(data) for data in (b"ab", b"cd", b"\nabc", b"d\nab")] == [[], [], [b"abcd"], [b"abcd"]]
     assert (cutting.is_overlong, cutting.flush()) == (False, [b"ab"])
+
+
+def test_without_a_limit_each_line_is_a_line() -> None:
+    """A supervisor that says so takes a line of any size."""
+    cutting = build_splitter(None)
+    assert (cutting.feed(b"x" * 2**25), cutting.feed(b"\n"), cutting.is_overlong) == ([], [b"x" * 2**25], False)
 
 
 def test_progress_is_an_event_and_activity_a_byte() -> None:

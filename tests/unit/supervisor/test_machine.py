@@ -115,7 +115,26 @@ def test_a_silent_agent_is_terminated_and_killed() -> None:
     assert machine.feed(machine_events.TreeSwept(alone=True), 16 * SECOND) == FINISH
     result = machine.build_result(0)
     assert (result.outcome, result.elapsed, result.exit_code) == (Outcome.INACTIVE, 11 * SECOND, 124)
-    assert result.error == "no output for 10 s, after 1 bytes"
+    assert result.error == "no output for 10 s, after 1 bytes; its last words on stderr: ."
+
+
+@pytest.mark.parametrize(
+    ("prints", "quoted"),
+    [
+        ([], ""),
+        ([("stdout", b"hello\n")], ""),
+        ([("stderr", b"asking: may I?\n")], "; its last words on stderr: asking: may I?"),
+        ([("stderr", b"log\n"), ("stdout", b"Proceed? (y/n) ")], "; its last line, without an end: Proceed? (y/n)"),
+    ],
+)
+def test_the_error_of_a_silent_agent_quotes_what_it_may_wait_for(prints: list[tuple[str, bytes]], quoted: str) -> None:
+    """A question at a prompt, or the last words on stderr, say why nothing comes any more."""
+    machine = build_running_machine()
+    for stream, data in prints:
+        machine.feed(build_output_event(data, stream), 0)
+    machine.feed(machine_events.DeadlineReached(), 10 * SECOND)
+    size = sum(len(data) for _, data in prints)
+    assert machine.error == f"no output for 10 s, after {size} bytes{quoted}"
 
 
 def test_output_at_the_instant_of_the_limit_is_in_time() -> None:

@@ -12,7 +12,7 @@ from pytest_agentproc.scenario import loads
 from pytest_agentproc.scenario._expect_keys import ARTIFACT_EXPECT_KEY_BY_NAME, RESULT_EXPECT_KEY_BY_FIELD
 from pytest_agentproc.verdict import judge_all_expectations
 from pytest_agentproc.vocabulary import ARTIFACT_TEXTS, RESULT_FIELD_TEXTS, Policy, RunReport
-from tests.unit.handmade import SECOND, BoundScenario, Expected, PlayResult
+from tests.unit.handmade import SECOND, BoundScenario, Expected, play_by_hand
 
 RESULT = "artifacts.result.json"
 FIELDS = {
@@ -45,7 +45,7 @@ def judge_artifact(
     record.header.update(header)
     record.add(0, "p", {"process": "agent", "seen": True, "line": 0})
     (row,) = judge_all_expectations(
-        PlayResult(BoundScenario((Expected(key, value),)), record, RunReport(), None, tolerance, files)
+        play_by_hand(BoundScenario((Expected(key, value),)), record, RunReport(), None, tolerance, files)
     )
     return row.verdict.value, row.wanted, row.seen
 
@@ -58,7 +58,7 @@ def test_every_file_and_every_field_can_be_expected() -> None:
 
 def test_each_leaf_is_an_expectation_in_its_normal_form() -> None:
     """`catches` names a leaf, and a row of the verdict is one."""
-    assert bind_artifacts("none") == [("artifacts", None)]
+    assert bind_artifacts("[]") == [("artifacts", None)]
     assert bind_artifacts('{result.json: none, stdout.log: "a\\n", stderr.log: {hex: "FF 0a"}}') == [
         ("artifacts.result.json", None),
         ("artifacts.stdout.log", {"exact": "a\n"}),
@@ -132,7 +132,7 @@ def test_a_subject_that_keeps_nothing_is_neither_good_nor_bad() -> None:
 def test_no_file_is_expected_of_an_agent_that_never_ran() -> None:
     """A supervisor that starts nothing keeps nothing, and must not look conformant for it."""
     (row,) = judge_all_expectations(
-        PlayResult(BoundScenario((Expected("artifacts", None),)), Record(), RunReport(), artifacts={})
+        play_by_hand(BoundScenario((Expected("artifacts", None),)), Record(), RunReport(), artifacts={})
     )
     assert row.verdict == "not exercised"
 

@@ -60,7 +60,7 @@ def test_scenarios_that_miss_one_rule_are_one_line_with_a_count() -> None:
     ]
 
 
-def test_values_without_words_are_shown_if_they_are_equal_and_else_left_out() -> None:
+def test_values_are_shown_if_the_words_alone_say_nothing() -> None:
     """A reader learns nothing from `expected *, seen *`."""
     lost = [build_failed_scenario(name, ("text", '"done"', '""')) for name in "ab"]
     late = [build_failed_scenario(f"late{at}", ("elapsed", f"{at} s", f"{at + 1} s")) for at in range(3)]
@@ -68,7 +68,7 @@ def test_values_without_words_are_shown_if_they_are_equal_and_else_left_out() ->
         build_failed_scenario(f"named{at}", ("text", f'contains "{at}"', '"x"'), level="should") for at in range(2)
     ]
     assert [line.split("  ")[0] for line in print_causes(*lost, *late, *named)[1::2]] == [
-        "failed: elapsed",
+        "failed: elapsed, for example: expected 0 s, seen 1 s",
         'failed: text: expected "done", seen ""',
         "failed: text: expected contains *, seen *",
     ]

@@ -12,7 +12,16 @@ from pytest_agentproc.scenario import TIME_EXPECT_KEYS
 from pytest_agentproc.verdict import CheckRow, Verdict, choose_overall_verdict, judge_all_expectations
 from pytest_agentproc.verdict._value_text import show_wanted
 from pytest_agentproc.vocabulary import RunReport
-from tests.unit.handmade import SECOND, BoundScenario, Events, Expected, PlayResult, Script, judge_events, judge_one_key
+from tests.unit.handmade import (
+    SECOND,
+    BoundScenario,
+    Events,
+    Expected,
+    Script,
+    judge_events,
+    judge_one_key,
+    play_by_hand,
+)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +63,7 @@ def test_what_is_not_reported_decides_only_where_the_scenario_turns_on_it() -> N
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
     reported, silent = RunReport(outcome="completed"), RunReport(warnings=())
     for answer, verdict in ((reported, Verdict.PASSED), (silent, Verdict.UNDECIDED)):
-        rows = judge_all_expectations(PlayResult(BoundScenario(expected, scenario=script), record, answer))
+        rows = judge_all_expectations(play_by_hand(BoundScenario(expected, scenario=script), record, answer))
         assert choose_overall_verdict(rows) is verdict
     assert [row.verdict for row in rows] == [Verdict.UNDECIDED, Verdict.PASSED]
 
@@ -77,7 +86,7 @@ def test_one_deciding_key_that_is_reported_decides(
     record = Record()
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
     rows = judge_all_expectations(
-        PlayResult(BoundScenario(expected, scenario=Script(catches=catches)), record, RunReport(**answer))
+        play_by_hand(BoundScenario(expected, scenario=Script(catches=catches)), record, RunReport(**answer))
     )
     assert [row.verdict.value for row in rows] == verdicts
 
@@ -98,7 +107,9 @@ def test_what_else_is_odd_is_a_supervisors_own_to_say(warning: str, catches: dic
     record = Record()
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
     answer = RunReport(outcome="completed", warnings=(warning,))
-    rows = judge_all_expectations(PlayResult(BoundScenario(expected, scenario=Script(catches=catches)), record, answer))
+    rows = judge_all_expectations(
+        play_by_hand(BoundScenario(expected, scenario=Script(catches=catches)), record, answer)
+    )
     assert [row.verdict.value for row in rows] == ["passed", verdict]
 
 
@@ -117,7 +128,7 @@ def test_plain_output_may_be_reported_with_the_end_of_its_last_line(mode: str, s
     bound, record = BoundScenario((Expected("text", {"exact": "one"}),), scenario=Script(mode=mode)), Record()
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
     [row] = [
-        row for row in judge_all_expectations(PlayResult(bound, record, RunReport(text=said))) if row.key == "text"
+        row for row in judge_all_expectations(play_by_hand(bound, record, RunReport(text=said))) if row.key == "text"
     ]
     assert row.verdict.value == verdict
 
@@ -293,7 +304,7 @@ def test_nothing_is_green_if_no_agent_was_started() -> None:
     record = Record()
     record.add(0, "x", {"process": "agent", "by": "supervisor", "code": 0})  # the subject's word is not enough
     answer = RunReport(outcome="completed", text="other")
-    rows = judge_all_expectations(PlayResult(BoundScenario((*expected, status)), record, answer))
+    rows = judge_all_expectations(play_by_hand(BoundScenario((*expected, status)), record, answer))
     assert [row.verdict.value for row in rows] == [
         *("not exercised", "failed", "not exercised", "not exercised", "undecided", "failed"),
     ]
@@ -307,14 +318,14 @@ def test_an_agent_that_cannot_be_started_need_not_be(outcome: str, cannot_spawn:
     """There the start is what is judged."""
     expected = (Expected("outcome", outcome), Expected("leaks", []))
     bound = BoundScenario(expected, scenario=Script(cannot_spawn=cannot_spawn))
-    rows = judge_all_expectations(PlayResult(bound, Record(), RunReport(outcome=outcome)))
+    rows = judge_all_expectations(play_by_hand(bound, Record(), RunReport(outcome=outcome)))
     assert {row.verdict for row in rows} == {Verdict.PASSED}
 
 
 def test_our_own_mistakes_are_kit_errors() -> None:
     """They must never be read as a verdict on the subject."""
     assert judge_one_key("no_such_key", 1)[::2] == ("kit error", "nothing checks this key")
-    (row,) = judge_all_expectations(PlayResult(BoundScenario((Expected("outcome", "completed"),)), Record(), None))
+    (row,) = judge_all_expectations(play_by_hand(BoundScenario((Expected("outcome", "completed"),)), Record(), None))
     assert (row.verdict, row.seen) == (Verdict.KIT_ERROR, "the run has neither an answer nor a fault")
 
 

@@ -7,7 +7,7 @@ import pytest
 from pytest_agentproc.record import Record
 from pytest_agentproc.verdict import judge_all_expectations
 from pytest_agentproc.vocabulary import Policy, RunReport
-from tests.unit.handmade import SECOND, BoundScenario, Expected, PlayResult
+from tests.unit.handmade import SECOND, BoundScenario, Expected, play_by_hand
 
 QUARTER = SECOND // 4
 
@@ -22,7 +22,7 @@ def judge_elapsed(
         record.add(signalled, "s", {"process": "agent", "signal": "TERM"})
     record.add(returned, "m", {"process": "supervisor", "returned": True})
     bound = BoundScenario((Expected("outcome", outcome), Expected("elapsed", 5 * SECOND)), policy or Policy())
-    row = judge_all_expectations(PlayResult(bound, record, RunReport(outcome=outcome)))[1]
+    row = judge_all_expectations(play_by_hand(bound, record, RunReport(outcome=outcome)))[1]
     return row.verdict.value, row.hint or row.seen
 
 

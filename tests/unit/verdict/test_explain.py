@@ -21,15 +21,18 @@ from pytest_agentproc.verdict import (
     judge_all_expectations,
 )
 from pytest_agentproc.vocabulary import Policy
+from tests.unit.handmade import play_by_hand
 
 SECOND = 1_000_000_000
 SCENARIO: Any = SimpleNamespace(
     path="scenarios/drip.scenario.yaml",
     claim="a byte a minute is activity",
     catches={},
+    expected=(),
     covers=("A1",),
     level="must",
     prints_events=False,
+    is_session=False,
     harm="work is lost",
     text=textwrap.dedent(
         """\
@@ -51,7 +54,7 @@ def build_expected(key: str, wanted: object, line: int) -> SimpleNamespace:
     return SimpleNamespace(key=key, wanted=wanted, line=line, not_applicable=None, level="must", unstated=())
 
 
-def build_play(record: Record, answer: SimpleNamespace | None, fault: Exception | None = None) -> SimpleNamespace:
+def build_play(record: Record, answer: Any, fault: Exception | None = None) -> Any:
     """Put a run together by hand."""
     expect = (
         build_expected("outcome", "completed", 6),
@@ -60,10 +63,7 @@ def build_play(record: Record, answer: SimpleNamespace | None, fault: Exception 
         build_expected("leaks", [], 0),
     )
     bound = SimpleNamespace(scenario=SCENARIO, policy=Policy(), expect=expect, parts={})
-    seen = {"bound": bound, "record": record, "answer": answer, "fault": fault}
-    return SimpleNamespace(
-        **seen, tolerance=0, compute_allowed_delay=lambda _at: 0, undecided="", unstated=None, reference=None
-    )
+    return play_by_hand(bound, record, answer, fault)
 
 
 def test_a_failure_says_where_what_and_how_it_came_to_that() -> None:

@@ -9,7 +9,7 @@ import pytest
 from pytest_agentproc.record import Record
 from pytest_agentproc.verdict import judge_all_expectations
 from pytest_agentproc.vocabulary import Policy, RunReport
-from tests.unit.handmade import SECOND, BoundScenario, Events, Expected, PlayResult, Script
+from tests.unit.handmade import SECOND, BoundScenario, Events, Expected, Script, play_by_hand
 
 AT_ONCE = Policy(kill_grace=0, linger_kill_grace=0)
 TERM, KILL = ("TERM", SECOND), ("KILL", SECOND)
@@ -30,7 +30,7 @@ def judge_key(
     for at, code, data in events:
         record.add(at, code, {"process": "agent", **data})
     bound = BoundScenario((Expected("outcome", outcome), Expected(key, wanted)), policy)
-    return judge_all_expectations(PlayResult(bound, record, RunReport(outcome=outcome), None, tolerance))[
+    return judge_all_expectations(play_by_hand(bound, record, RunReport(outcome=outcome), None, tolerance))[
         1
     ].verdict.value
 
@@ -85,7 +85,7 @@ def test_where_more_than_one_outcome_is_right_the_reported_one_counts(
     record.add(SECOND, "x", {"process": "agent", "signal": "KILL"})
     expect = Expected("outcome", {"not": "completed"}), Expected("signals", [TERM])
     bound = BoundScenario(expect, Policy(kill_grace=0, linger_kill_grace=linger))
-    assert judge_all_expectations(PlayResult(bound, record, RunReport(outcome=outcome)))[1].verdict.value == observed
+    assert judge_all_expectations(play_by_hand(bound, record, RunReport(outcome=outcome)))[1].verdict.value == observed
 
 
 def test_a_kill_that_is_expected_alone_is_no_term() -> None:
@@ -110,7 +110,7 @@ def judge_helper(policy: Policy, agent: list[tuple[str, str]], *, is_session: bo
     record.add(SECOND, "x", {"process": "helper", "signal": "KILL"})
     expect = Expected("outcome", "completed"), Expected("processes.helper.signals", [TERM])
     bound = BoundScenario(expect, policy, Script(is_session=is_session))
-    return judge_all_expectations(PlayResult(bound, record, RunReport(outcome="completed")))[1].verdict.value
+    return judge_all_expectations(play_by_hand(bound, record, RunReport(outcome="completed")))[1].verdict.value
 
 
 LEFT = Policy(leftover_kill_grace=0)
@@ -149,7 +149,7 @@ def test_in_a_session_the_grace_of_the_kill_alone_counts() -> None:
     record.add(SECOND, "x", {"process": "agent", "signal": "KILL"})
     expect = Expected("signals", [TERM, ("KILL", SECOND)]), Expected("agent_status", STATUS)
     bound = BoundScenario(expect, Policy(kill_grace=0), Script(is_session=True))
-    assert [row.verdict.value for row in judge_all_expectations(PlayResult(bound, record, RunReport(turns=())))] == [
+    assert [row.verdict.value for row in judge_all_expectations(play_by_hand(bound, record, RunReport(turns=())))] == [
         "passed",
         "passed",
     ]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import AdapterError, Deadlock
 from pytest_agentproc.record import Record
 from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import RunReport
-from tests.unit.handmade import BoundScenario, Expected, PlayResult, Reference, Script
+from tests.unit.handmade import BoundScenario, Expected, Reference, Script, play_by_hand
+
+if TYPE_CHECKING:
+    from pytest_agentproc.plays import PlayResult
 
 FILE = (Expected("outcome", "inactive"), Expected("elapsed", 60), Expected("leaks", []))
 HERE: dict[str, Any] = {"outcome": "inactive", "elapsed": 60}
@@ -33,8 +36,8 @@ def build_play(
     if leak:
         record.add(60, "m", {"process": leak, "leaked": "alive", "line": 4})
     if isinstance(answer, Exception):
-        return PlayResult(bound, record, None, answer, reference=reference)
-    return PlayResult(bound, record, RunReport(**answer), reference=reference)
+        return play_by_hand(bound, record, None, answer, reference=reference)
+    return play_by_hand(bound, record, RunReport(**answer), reference=reference)
 
 
 def list_verdicts(played: PlayResult) -> list[str]:

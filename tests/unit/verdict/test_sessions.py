@@ -16,7 +16,7 @@ from pytest_agentproc.record import (
 )
 from pytest_agentproc.verdict import Verdict, explain_play, judge_all_expectations
 from pytest_agentproc.vocabulary import RunReport
-from tests.unit.handmade import SECOND, BoundScenario, Expected, PlayResult
+from tests.unit.handmade import SECOND, BoundScenario, Expected, play_by_hand
 
 LEFT = RunReport(turns=(RunReport(text="a", elapsed=SECOND),), statuses=("starting", "ready"), warnings=())
 RIGHT = RunReport(turns=(RunReport(text="b", elapsed=2 * SECOND),), error="lost")
@@ -48,7 +48,7 @@ def judge_key(
     """Judge one key of the two sessions; give the verdict and what was seen."""
     bound = BoundScenario((Expected(key, wanted),), parts={"left": BoundScenario(()), "right": BoundScenario(())})
     answer = answer or (None if fault else RunReport(sessions={"left": LEFT, "right": RIGHT}))
-    row = judge_all_expectations(PlayResult(bound, record_two_sessions(), answer, fault))[0]
+    row = judge_all_expectations(play_by_hand(bound, record_two_sessions(), answer, fault))[0]
     assert row.key == key
     return row.verdict, row.seen
 
@@ -105,7 +105,7 @@ def test_a_turn_without_an_end_fails_in_a_deadlock_and_one_with_an_end_was_not_j
     bound = BoundScenario(
         (Expected("sessions.right.turns.1.outcome", "completed"),), parts={"right": BoundScenario(())}
     )
-    rows = judge_all_expectations(PlayResult(bound, record_two_sessions(), None, fault))
+    rows = judge_all_expectations(play_by_hand(bound, record_two_sessions(), None, fault))
     assert [(row.key, row.verdict) for row in rows] == [
         ("outcome", Verdict.FAILED),
         ("sessions.right.turns.1.outcome", Verdict.NOT_EXERCISED),
@@ -117,7 +117,8 @@ def test_what_is_expected_of_all_needs_one_agent_of_any() -> None:
     assert judge_key("processes.left 2.gone_at", 4 * SECOND)[0] is Verdict.PASSED
     bound = BoundScenario((Expected("leaks", []),), parts={"left": BoundScenario(())})
     assert (
-        judge_all_expectations(PlayResult(bound, Record(), RunReport(sessions={})))[0].verdict is Verdict.NOT_EXERCISED
+        judge_all_expectations(play_by_hand(bound, Record(), RunReport(sessions={})))[0].verdict
+        is Verdict.NOT_EXERCISED
     )
 
 
@@ -158,7 +159,7 @@ def test_a_failure_names_the_last_step_of_each_session() -> None:
     )
     told = record_two_sessions()
     told.add(5 * SECOND, "m", {"process": "left", "step": "say", "line": 4})
-    played = PlayResult(bound, told, RunReport(sessions={"left": LEFT, "right": RIGHT}))
+    played = play_by_hand(bound, told, RunReport(sessions={"left": LEFT, "right": RIGHT}))
     assert (
         "  left's last step: one.scenario.yaml:4: " in explain_play(played, judge_all_expectations(played)).splitlines()
     )

@@ -14,7 +14,7 @@ from pytest_agentproc.verdict import (
     compute_results_digest,
     format_summary,
     hash_corpus,
-    is_conformant,
+    judge_conformance,
 )
 
 ONE = JudgedScenario(
@@ -49,31 +49,38 @@ def test_it_crosses_a_wire() -> None:
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "conformant"),
+    ("verdicts", "conformance"),
     [
-        (["passed"], True),
-        (["passed", "not applicable", "known"], True),
-        (["not applicable"], False),
-        (["known"], False),
-        ([], False),
-        (["passed", "undecided"], True),
-        (["passed", "not exercised"], True),
-        (["passed", "failed"], False),
-        *((["passed", verdict], False) for verdict in ("crashed", "adapter error", "kit error")),
+        (["passed"], "is conformant"),
+        (["passed", "not applicable", "known"], "is conformant"),
+        (["not applicable"], "was not judged"),
+        (["known"], "was not judged"),
+        ([], "was not judged"),
+        (["passed", "undecided"], "is undecided"),
+        (["passed", "not exercised"], "is undecided"),
+        (["passed", "failed", "kit error"], "is not conformant"),
+        (["passed", "crashed"], "is not conformant"),
+        (["passed", "undecided", "adapter error"], "has no verdict"),
+        (["passed", "kit error"], "has no verdict"),
     ],
 )
-def test_who_is_conformant(verdicts: list[str], conformant: bool) -> None:
+def test_what_the_checks_say_of_a_supervisor(verdicts: list[str], conformance: str) -> None:
     """A pass needs something passed and nothing failed; without an applicable check nothing was shown."""
-    assert is_conformant([build_judged(verdict) for verdict in verdicts]) is conformant
+    assert judge_conformance([build_judged(verdict) for verdict in verdicts]) == conformance
 
 
 def test_only_a_failed_must_keeps_a_supervisor_from_being_conformant() -> None:
     """A careful program may do otherwise than a `should`; a file at level `info` decides nothing."""
-    assert is_conformant([ONE, build_judged("undecided", level="should"), build_judged("failed", level="info")])
-    assert is_conformant([ONE, build_judged("failed", level="should")])
-    assert is_conformant([ONE, build_judged("failed", rows=build_checks(must="passed", should="failed"))])
-    assert not is_conformant([ONE, build_judged("failed", rows=build_checks(must="failed", should="passed"))])
-    assert not is_conformant([build_judged("passed", level="info")])
+    for others in (
+        [ONE, build_judged("undecided", level="should"), build_judged("failed", level="info")],
+        [ONE, build_judged("failed", level="should")],
+        [build_judged("failed", rows=build_checks(must="passed", should="failed"))],
+        [build_judged("passed", level="should")],
+    ):
+        assert judge_conformance(others) == "is conformant"
+    failed = build_judged("failed", rows=build_checks(must="failed", should="passed"))
+    assert judge_conformance([ONE, failed]) == "is not conformant"
+    assert judge_conformance([build_judged("passed", level="info")]) == "was not judged"
 
 
 def test_the_sentence_gives_three_numbers() -> None:
@@ -102,11 +109,11 @@ def test_a_crash_counts_as_failed_at_its_level() -> None:
 
 
 def test_an_undecided_must_is_said_beside_the_verdict() -> None:
-    """The supervisor's behaviour there is unknown, so the verdict speaks of the rest."""
+    """The supervisor's behaviour there is unknown, so nobody can call it conformant."""
     sentence = format_summary(
         [ONE, build_judged("undecided", scenario="two"), build_judged("not exercised", scenario="three")], "1.2.3"
     )[-1]
-    assert "agentproc: mine is conformant as far as reported (2 undecided): must: 0 failed" in sentence
+    assert "agentproc: mine is undecided: must: 0 failed, should: 0 failed, undecided: 2;" in sentence
 
 
 def test_informational_scenarios_are_counted_apart() -> None:

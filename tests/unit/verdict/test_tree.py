@@ -16,9 +16,9 @@ SCENARIO: Any = SimpleNamespace(
 )
 
 
-def record_of(*events: tuple[int, str, dict[str, Any]], **argv: list[str]) -> Record:
-    """Write a record whose head has the commands of the fakes."""
-    record = Record({"argv": argv})
+def record_of(*events: tuple[int, str, dict[str, Any]], **programs: str) -> Record:
+    """Write a record whose head has the names of the fakes' programs."""
+    record = Record({"programs": programs})
     for at, code, data in events:
         record.add(at, code, data)
     return record
@@ -31,6 +31,11 @@ def build_start_event(
     return 0, "p", {"process": name, "seen": True, "pid": pid, "parent": parent, "line": line}
 
 
+def build_given_event(name: str, *argv: str) -> tuple[int, str, dict[str, Any]]:
+    """Note the arguments of a start."""
+    return 0, "m", {"process": name, "given": {"argv": list(argv)}}
+
+
 def build_left_event(name: str, state: str, **more: Any) -> tuple[int, str, dict[str, Any]]:
     """Note that a process was left."""
     return 9 * SECOND, "m", {"process": name, "leaked": state, "line": 0, **more}
@@ -40,17 +45,19 @@ def test_every_process_is_there_with_its_end_and_its_step_or_command() -> None:
     """Children stand below the parent that they were born to; a command is what was started."""
     record = record_of(
         build_start_event("agent", 4711),
+        build_given_event("agent", "--mode", "json", "-p", 'say\n"hi"\x1b'),
         build_start_event("helper", 4712, "agent", 4),
         build_start_event("tool", 4713, "helper", 5),
         (SECOND, "x", {"process": "agent", "code": 0}),
         (SECOND, "x", {"process": "agent", "by": "supervisor", "code": 3}),
         (2 * SECOND, "x", {"process": "tool", "signal": "KILL"}),
-        build_left_event("helper", "alive"),
-        agent=["pi", "--mode", "json", "-p", "hi"],
+        build_left_event("helper", "alive", facts=["2.0 s old in real time", "listens on 127.0.0.1:3000"]),
+        agent="pi",
     )
     assert draw_tree(record, SCENARIO) == [
-        "agent (pid 4711): gone, code 0, at 1 s          pi --mode json -p hi",
+        "agent (pid 4711): gone, code 0, at 1 s          pi --mode json -p 'say\\n\"hi\"\\u001b'",
         "  helper (pid 4712): still alive                x.scenario.yaml:4: - spawn: helper",
+        "      2.0 s old in real time, listens on 127.0.0.1:3000",
         "    tool (pid 4713): gone, signal KILL, at 2 s  x.scenario.yaml:5: - spawn: {id: tool, how: new_session}",
     ]
 
@@ -60,10 +67,12 @@ def test_a_stopped_process_and_a_zombie_say_so() -> None:
     record = record_of(
         build_start_event("agent", 7),
         build_start_event("agent 2", 8),
+        build_given_event("agent", "--asked"),
+        build_given_event("agent 2", "--asked"),
         (SECOND, "x", {"process": "agent 2", "signal": "TERM"}),
         build_left_event("agent", "stopped", argv=["pi", "--really"]),
         build_left_event("agent 2", "zombie"),
-        agent=["pi", "--asked"],
+        agent="pi",
     )
     assert draw_tree(record, SCENARIO) == [
         "agent (pid 7): stopped                        pi --really",
@@ -72,12 +81,16 @@ def test_a_stopped_process_and_a_zombie_say_so() -> None:
 
 
 def test_several_sessions_stand_beside_one_another() -> None:
-    """Each has its own agent, and a fault leaves ends that were not seen."""
+    """Each has its own agent, and a fault leaves ends that were not seen. One did not report its arguments."""
     record = record_of(
-        build_start_event("left", 7), build_start_event("right", 8), left=["agent"], right=["pi", "--mode", "rpc"]
+        build_start_event("left", 7),
+        build_start_event("right", 8),
+        build_given_event("right", "--mode", "rpc"),
+        left="agent",
+        right="pi",
     )
     assert draw_tree(record, SCENARIO) == [
-        "left (pid 7): not seen to end   agent",
+        "left (pid 7): not seen to end",
         "right (pid 8): not seen to end  pi --mode rpc",
     ]
 
@@ -119,8 +132,9 @@ def test_the_text_of_a_leak_has_the_tree() -> None:
     record = record_of(
         build_start_event("agent", 0),
         build_start_event("helper", 0, "agent", 4),
+        build_given_event("agent"),
         build_left_event("helper", "alive"),
-        agent=["pi"],
+        agent="pi",
     )
     lines = explain_leaks(SCENARIO, record).splitlines()
     assert lines[1:4] == [

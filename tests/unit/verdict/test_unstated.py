@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_agentproc.errors import Deadlock
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
-from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations, judge_play
+from pytest_agentproc.verdict import CheckRow, Verdict, choose_overall_verdict, judge_all_expectations, judge_play
 from pytest_agentproc.vocabulary import ALL_LIMIT_NAMES, Policy, RunReport, mark_unstated_limits
-from tests.unit.handmade import SECOND, BoundScenario, Events, Expected, PlayResult, Script, Unstated
+from tests.unit.handmade import SECOND, BoundScenario, Events, Expected, Reference, Script, Unstated, play_by_hand
+
+if TYPE_CHECKING:
+    from pytest_agentproc.plays import PlayResult
 
 REMEDY = "state limits={'kill_grace': ...} to have this judged"
 FILE = (Expected("outcome", "inactive"), Expected("text", {"exact": "hi"}), Expected("leaks", []))
@@ -37,8 +41,8 @@ def build_play(
     for at, code, data in events:
         record.add(at, code, data)
     if isinstance(answer, Exception):
-        return PlayResult(bound, record, None, answer, unstated=unstated)
-    return PlayResult(bound, record, RunReport(**answer), unstated=unstated)
+        return play_by_hand(bound, record, None, answer, unstated=unstated)
+    return play_by_hand(bound, record, RunReport(**answer), unstated=unstated)
 
 
 def list_verdicts(played: PlayResult) -> dict[str, str]:
@@ -106,6 +110,134 @@ def test_a_line_that_the_shortest_value_cuts_excuses_no_count() -> None:
         plays = tuple(with_noise(count) for count in variants)
         unstated = Unstated(("kill_grace",), with_noise(3), {"kill_grace": plays})
         assert list_verdicts(with_noise(0, unstated))["noise"] == seen
+
+
+TALK = (
+    *(Expected("turns.1.outcome", "timed_out"), Expected("turns.2.outcome", "completed")),
+    *(Expected("turns.2.text", {"exact": "two"}), Expected("spawns", [0]), Expected("signals", [])),
+)
+ONE = {"outcome": "timed_out", "text": "one"}
+"""The first turn, as the right supervisor reports it under any value."""
+CUT = {"outcome": "cancelled", "text": ""}
+CANCEL: Events = [(10 * SECOND, "t", {"process": "supervisor", "timer": "cancel_grace", "armed": 310 * SECOND})]
+NEXT: tuple[int, str, dict[str, Any]] = (20 * SECOND, "p", {"process": "agent 2", "seen": True, "parent": "supervisor"})
+
+
+def list_verdicts_of_talk(second: dict[str, Any] | None, events: Events) -> dict[str, str]:
+    """Judge a talk of two prompts, where a short cancel_grace ends the agent at 20 s and so cuts the second turn."""
+
+    def talk(*turns: dict[str, Any], events: Events, unstated: Unstated | None = None) -> PlayResult:
+        reports = tuple(RunReport(**turn) for turn in turns)
+        return build_play({"turns": reports}, unstated, file=TALK, events=events)
+
+    short = talk(ONE, CUT, events=[*CANCEL, (20 * SECOND, "s", {"process": "agent", "signal": "TERM"}), NEXT])
+    default = talk(ONE, {"outcome": "completed", "text": "two"}, events=CANCEL)
+    unstated = Unstated(("cancel_grace",), default, {"cancel_grace": (short,)})
+    return list_verdicts(talk(ONE, *([second] if second else []), events=events, unstated=unstated))
+
+
+TERM = {"process": "agent", "signal": "TERM"}
+
+
+@pytest.mark.parametrize(
+    ("second", "events", "failed"),
+    [
+        pytest.param(CUT, [(30 * SECOND, "s", TERM), NEXT], "", id="the agent is ended after another grace"),
+        pytest.param(None, [], "turns.2.outcome turns.2.text", id="a prompt without a turn"),
+        pytest.param({"outcome": "completed", "text": "one"}, [], "turns.2.text", id="words of another turn"),
+        pytest.param(CUT, [NEXT, (NEXT[0], "p", {**NEXT[2], "process": "agent 3"})], "spawns", id="one start too many"),
+        pytest.param(
+            *(CUT, [(10 * SECOND, "s", TERM), NEXT], "turns.2.outcome turns.2.text spawns signals"),
+            id="TERM at the instant at which a cancel is due",
+        ),
+    ],
+)
+def test_what_no_value_explains_is_demanded(second: dict[str, Any] | None, events: Events, failed: str) -> None:
+    """A short grace may end an agent and cut its turn. It drops no prompt, mixes no answers, starts no third agent."""
+    seen = list_verdicts_of_talk(second, events)
+    assert [key for key, verdict in seen.items() if verdict == "failed"] == failed.split()
+
+
+def test_what_an_outcome_does_not_carry_is_demanded() -> None:
+    """Under another grace a run may have another outcome and text. That starts no second agent."""
+    file = (*FILE, Expected("spawns", [0]))
+    other = build_play({"outcome": "completed", "text": "hi"}, file=file)
+    unstated = Unstated(("kill_grace",), build_play(RIGHT, file=file), {"kill_grace": (other,)})
+    events: Events = [(SECOND, "p", {"process": "agent 2", "seen": True, "parent": "supervisor"})]
+    played = build_play({"outcome": "failed", "text": ""}, unstated, file=file, events=events)
+    assert list_verdicts(played)["spawns"] == "failed"
+
+
+def test_limits_in_another_order_explain_no_dropped_prompt() -> None:
+    """With the limits of the supervisor the first turn may end in another way. The second prompt has a turn, too."""
+
+    def talk(*outcomes: str, reference: Reference | None = None) -> PlayResult:
+        turns = tuple(RunReport(outcome=outcome, text=outcome) for outcome in outcomes)
+        return replace(build_play({"turns": turns}, file=TALK[:2]), reference=reference)
+
+    reference = Reference(talk("completed", "failed"), talk("timed_out", "completed"))
+    assert set(list_verdicts(talk("completed", "failed", reference=reference)).values()) == {"not applicable"}
+    assert list_verdicts(talk("completed", reference=reference))["turns.2.outcome"] == "failed"
+
+
+@pytest.mark.parametrize(("must", "observed"), [("not applicable", "not applicable"), ("passed", "passed")])
+def test_a_scenario_whose_musts_do_not_apply_has_not_passed(must: str, observed: str) -> None:
+    """What is only good practice shows no conformance, nor does a check that the file does not state."""
+    rows = [
+        CheckRow("turns.2.outcome", 9, "", "", Verdict(must)),
+        CheckRow("signals", 9, "", "", Verdict.PASSED, level="should"),
+        CheckRow("leaks", 0, "", "", Verdict.PASSED),
+    ]
+    assert choose_overall_verdict(rows) is Verdict(observed)
+
+
+AGENT_2 = {"process": "agent 2", "seen": True, "parent": "supervisor"}
+AGENT_3 = {**AGENT_2, "process": "agent 3"}
+HUNG: Events = [
+    (60 * SECOND, "s", TERM),
+    (60 * SECOND, "t", {"process": "supervisor", "timer": "kill_grace", "armed": 62 * SECOND}),
+    (62 * SECOND, "x", {"process": "agent", "signal": "KILL"}),
+    (63 * SECOND, "p", AGENT_2),
+]
+KILL = {"process": "agent", "signal": "KILL"}
+NAMING_A_GRACE = tuple(
+    Expected(key, wanted, unstated=("kill_grace",))
+    for key, wanted in [
+        ("signals", [("TERM", 60 * SECOND), ("KILL", 62 * SECOND)]),
+        ("spawns", [0, 63 * SECOND]),
+        ("turns.2.elapsed", 62 * SECOND),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("turns", "events", "failed"),
+    [
+        pytest.param(2, HUNG, "", id="as the default has it"),
+        pytest.param(2, [HUNG[0], (70 * SECOND, "x", KILL), (71 * SECOND, "p", AGENT_2)], "", id="a longer grace"),
+        pytest.param(2, [(60 * SECOND, "x", KILL), (61 * SECOND, "p", AGENT_2)], "", id="no grace"),
+        pytest.param(1, HUNG, "turns.2.elapsed", id="a prompt without a turn"),
+        pytest.param(2, [*HUNG, (80 * SECOND, "p", AGENT_3)], "spawns", id="one start too many"),
+        pytest.param(2, [(59 * SECOND, "s", TERM), *HUNG[2:]], "signals", id="TERM before the limit"),
+        pytest.param(2, [(60 * SECOND, "s", {**TERM, "signal": "QUIT"}), *HUNG[2:]], "signals", id="another signal"),
+        pytest.param(2, [(61 * SECOND, "x", {**KILL, "signal": "PIPE"}), HUNG[3]], "", id="a closed pipe"),
+        pytest.param(2, [*HUNG[:3], (1 * SECOND, "p", AGENT_2)], "spawns", id="a start before the limit"),
+    ],
+)
+def test_a_check_that_names_an_unstated_limit_stays_where_no_value_explains_it(
+    turns: int, events: Events, failed: str
+) -> None:
+    """A list of signals or starts was dropped whole, because one of its instants was open."""
+
+    def play(count: int, happened: Events, unstated: Unstated | None = None) -> PlayResult:
+        answer = {"turns": tuple(RunReport(elapsed=62 * SECOND) for _ in range(count))}
+        return build_play(answer, unstated, file=NAMING_A_GRACE, events=sorted(happened, key=lambda event: event[0]))
+
+    at_once = play(2, [(60 * SECOND, "x", KILL), (61 * SECOND, "p", AGENT_2)])
+    unstated = Unstated(("kill_grace",), play(2, HUNG), {"kill_grace": (at_once,)})
+    seen = list_verdicts(play(turns, events, unstated))
+    assert {key for key, verdict in seen.items() if verdict == "failed"} == {*failed.split()}
+    assert {*seen.values()} <= {"failed", "not applicable"}
 
 
 SIGNALS = (Expected("signals", [("TERM", SECOND)]), Expected("outcome", "inactive"))

@@ -1,10 +1,10 @@
 import asyncio
-from asyncio.subprocess import PIPE
+from asyncio.subprocess import DEVNULL, PIPE
 
 
 async def supervise(argv, env):
     """Give an agent a minute."""
-    agent = await asyncio.create_subprocess_exec(*argv, env=env, stdout=PIPE)
+    agent = await asyncio.create_subprocess_exec(*argv, env=env, stdin=DEVNULL, stdout=PIPE)
     try:
         text, _ = await asyncio.wait_for(agent.communicate(), 60)
     except TimeoutError:

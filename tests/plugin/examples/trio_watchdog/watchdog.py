@@ -6,7 +6,8 @@ import trio
 
 
 async def supervise(argv, env):
-    agent = await trio.lowlevel.open_process(argv, env=env, stdout=subprocess.PIPE, start_new_session=True)
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE}
+    agent = await trio.lowlevel.open_process(argv, env=env, start_new_session=True, **streams)
     text = b""
     async with agent.stdout:
         while True:

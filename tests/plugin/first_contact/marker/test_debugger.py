@@ -105,11 +105,18 @@ def test_a_debugger_in_a_worker_thread_is_no_stall(pytester: pytest.Pytester) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_debugger", [True, False])
-def test_an_attached_debugger_is_known_by_its_trace_function(pytester: pytest.Pytester, is_debugger: bool) -> None:
-    """A debugger of an editor traces every function; so does a measure of coverage, which is no debugger."""
-    module = "pydevd_tracing" if is_debugger else "coverage_tracer"
-    pytester.makepyfile(**{module: "def trace(frame, event, arg):\n    return trace\n"})
-    write_blocking_test(pytester, f"import sys, {module}; sys.settrace({module}.trace)")
-    result = pytester.runpytest_subprocess("-p", "no:anyio")
-    result.assert_outcomes(passed=is_debugger, failed=not is_debugger)
+def test_an_attached_debugger_is_known_by_its_trace_function(pytester: pytest.Pytester) -> None:
+    """A debugger of an editor traces every function."""
+    pytester.makepyfile(pydevd_tracing="def trace(frame, event, arg):\n    return trace\n")
+    write_blocking_test(pytester, "import sys, pydevd_tracing; sys.settrace(pydevd_tracing.trace)")
+    pytester.runpytest_subprocess("-p", "no:anyio").assert_outcomes(passed=1)
+
+
+@pytest.mark.slow
+def test_the_guards_count_under_coverage(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It traces every function too, and is no debugger."""
+    monkeypatch.setenv("COVERAGE_CORE", "ctrace")
+    write_blocking_test(pytester, "pass")
+    result = pytester.run(sys.executable, "-m", "coverage", "run", "-m", *PYTEST[2:], timeout=60)
+    result.assert_outcomes(failed=1)
+    result.stdout.re_match_lines([r"E +pytest_agentproc.errors.Spin: .*"])

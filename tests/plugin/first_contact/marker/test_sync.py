@@ -75,7 +75,7 @@ CASE = """
             self.agents["claude"].assert_called_once_with("-p", "hi")
 
         def test_a_leak(self):
-            self.agents.on_path(claude="- silence: 1h\\n- answer: hi\\n- linger: {linger}")
+            self.agents.on_path(claude="- silence: 1h\\n- answer: hi\\n- silence: {linger}")
             self.process = subprocess.Popen(["claude", "-p", "hi"], stdout=subprocess.DEVNULL)
             time.sleep(3601)
             self.assertIsNot(self.process.poll(), 1)
@@ -126,6 +126,6 @@ FAULTS = [
     "E   AssertionError: assert (('KILL', 599.0),) == (('KILL', 600),)",
     "E   AssertionError: claude was never called",
     r"E   AssertionError: assert (b'hi\n', 1) == (b'hi\n', 0)",
-    "E   AssertionError: <test_a_leak>:4: claude was left (still alive): - linger: for ever",
+    "E   AssertionError: <test_a_leak>:4: claude was left (still alive): - silence: for ever",
     "E   3601 s              claude: LEAKED: still alive",
 ]

@@ -1,0 +1,1 @@
+"""Tests of what a failed test says of its cause, word for word."""

@@ -1,0 +1,81 @@
+"""A fake refuses the values that its real CLI refuses, with the same words; `tests/fidelity` compares both."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.process.fakes.test_flags import make_fake
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_agentproc.harness import ScenarioRunner
+
+EXEC = ["exec", "--skip-git-repo-check"]
+MAX_TURNS = "error: option '--max-turns <turns>' argument 'x' is invalid. must be a number"
+REFUSED = [
+    ("claude", ["-p", "--max-turns", "x"], 1, MAX_TURNS),
+    ("claude", ["-p", "--max-budget-usd", "0"], 1, "must be a number greater than 0"),
+    ("claude", ["-p", "--json-schema", "{bad"], 1, "Error: --json-schema is not valid JSON"),
+    ("claude", ["-p", "--json-schema", "[]"], 1, "Error: --json-schema must be a JSON object"),
+    ("claude", ["-p", "--agents", "{bad"], 1, "Error: Invalid --agents configuration:"),
+    ("claude", ["-p", "--agents", "no.json"], 1, "Error: --agents file not found: {folder}/no.json"),
+    ("claude", ["-p", "--setting-sources", "frob"], 1, "Invalid setting source: frob"),
+    ("claude", ["-p", "--system-prompt-file", "no"], 1, "Error: System prompt file not found: {folder}/no"),
+    ("codex", ["exec"], 1, "Not inside a trusted directory and --skip-git-repo-check was not specified."),
+    ("codex", [*EXEC, "-C", "no"], 1, "Error: No such file or directory (os error 2)"),
+    ("codex", [*EXEC, "-c", "foo"], 1, "Error parsing -c overrides: Invalid override (missing '='): foo"),
+    ("codex", [*EXEC, "-c", "=x"], 1, "Error parsing -c overrides: Empty key in override: =x"),
+    ("codex", [*EXEC, "-c", "sandbox_mode=nope"], 1, "unknown variant `nope`, expected one of `read-only`"),
+    ("codex", [*EXEC, "--output-schema", "no"], 1, "Failed to read output schema file no: No such file"),
+    ("codex", [*EXEC, "--output-schema", "bad.json"], 1, "Output schema file bad.json is not valid JSON"),
+    ("gemini", ["--session-file", "no"], 42, "File not found or invalid format: no"),
+    ("opencode", ["run", "--dir", "no"], 1, "Failed to change directory to no"),
+    ("pi", ["--extension", "no"], 1, 'Error: Failed to load extension "{folder}/no"'),
+]
+ACCEPTED = [
+    ("claude", ["-p", "--max-turns", "3"]),
+    ("claude", ["-p", "--max-budget-usd", "1.5"]),
+    ("claude", ["-p", "--json-schema", '{"type": "object"}']),
+    ("claude", ["-p", "--agents", "{}"]),
+    ("claude", ["-p", "--setting-sources", "user,project"]),
+    ("claude", ["-p", "--setting-sources", ""]),
+    ("codex", ["exec", "--yolo"]),
+    ("codex", ["exec", "-C", "repo/inner"]),
+    ("codex", [*EXEC, "-c", "sandbox_mode=read-only"]),
+    ("codex", [*EXEC, "--output-schema", "good.json"]),
+    ("opencode", ["run", "--dir", "repo"]),
+]
+
+
+def start(runner: ScenarioRunner, agent: str, argv: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Start a fake in a folder that has a repository and two files."""
+    (folder / "repo" / ".git").mkdir(parents=True)
+    (folder / "repo" / "inner").mkdir()
+    (folder / "bad.json").write_text("{bad", "utf-8")
+    (folder / "good.json").write_text("{}", "utf-8")
+    command = [make_fake(runner, agent).path, *argv, "hi"]
+    null = subprocess.DEVNULL
+    return subprocess.run(command, stdin=null, capture_output=True, text=True, check=False, timeout=60, cwd=folder)
+
+
+@pytest.mark.parametrize(("agent", "argv", "code", "words"), REFUSED)
+def test_a_fake_refuses_what_the_real_cli_refuses(
+    runner: ScenarioRunner, tmp_path: Path, agent: str, argv: list[str], code: int, words: str
+) -> None:
+    """It prints nothing on stdout."""
+    completed = start(runner, agent, argv, tmp_path)
+    assert (completed.returncode, completed.stdout) == (code, "")
+    assert words.format(folder=tmp_path) in completed.stderr
+
+
+@pytest.mark.parametrize(("agent", "argv"), ACCEPTED)
+def test_a_fake_answers_if_the_value_is_good(
+    runner: ScenarioRunner, tmp_path: Path, agent: str, argv: list[str]
+) -> None:
+    """The same options with values that the real CLI takes."""
+    completed = start(runner, agent, argv, tmp_path)
+    assert (completed.returncode, completed.stdout) == (0, "done\n")
