@@ -115,6 +115,9 @@ async def kill_first_agent():
             process.kill()
 
 ReferenceSupervisor.run = run_and_kill
+
+def pytest_unconfigure():
+    ReferenceSupervisor.run = run  # this session runs within the process of other tests
 """
 
 
