@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 IMPATIENT = """
 from pytest_agentproc.plugin.reports import _progress
+period = _progress._PROGRESS_LINE_PERIOD_SECONDS
 _progress._PROGRESS_LINE_PERIOD_SECONDS = 0
+
+def pytest_unconfigure():
+    _progress._PROGRESS_LINE_PERIOD_SECONDS = period  # some sessions run within the process of other tests
 """
 
 
