@@ -13,6 +13,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import get_terminal_size
@@ -22,11 +23,13 @@ import pytest_agentproc
 from pytest_agentproc.cli._calls import get_output_encoding
 from pytest_agentproc.cli._supervisors import add_run_options, load_supervisor_under_test, parse_time_scale
 from pytest_agentproc.errors import KitError, UsageError
+from pytest_agentproc.terminal import ERASE_LINE, PROGRESS_DESCRIPTOR_VARIABLE, is_terminal, paint_verdicts
 from pytest_agentproc.verdict import Conformance, JudgedScenario, Verdict, format_summary, judge_conformance
 from pytest_agentproc.vocabulary import RULES
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
 
 
 HELP_TEXT = """\
@@ -84,8 +87,8 @@ def run_command(options: argparse.Namespace) -> int:
     if options.json:
         sys.stdout.write(results_text)
     else:
-        lines = [_format_summary([result for result in judged if result.subject == name]) for name in names]
-        sys.stdout.write("\n\n".join(lines) + "\n")
+        summaries = [_format_summary([result for result in judged if result.subject == name]) for name in names]
+        sys.stdout.write("\n\n".join(summaries) + "\n")
         if options.report:
             sys.stdout.write(f"agentproc: pages in {Path(options.report, 'index.html')}\n")
     if any(result.verdict == Verdict.KIT_ERROR for result in judged):
@@ -144,15 +147,17 @@ def _judge_with_pytest(options: argparse.Namespace, folder: Path) -> str:
     argv += ["-p", "xdist", "-n", str(options.j)] if options.j > 1 else []
     path = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH", "")]))
     env = {**os.environ, "PYTHONPATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}
-    completed = subprocess.run(
-        argv,
-        env=env,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding=get_output_encoding(),
-        errors="backslashreplace",
-        check=False,
-    )
+    with _share_terminal(env) as descriptors:
+        completed = subprocess.run(
+            argv,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding=get_output_encoding(),
+            errors="backslashreplace",
+            check=False,
+            pass_fds=descriptors,
+        )
     if completed.returncode == _NO_SCENARIO_EXIT_CODE:
         raise UsageError("no scenario is like that", "agentproc list shows them all")
     if completed.returncode not in _JUDGED_EXIT_CODES or not results.exists():
@@ -164,6 +169,22 @@ def _judge_with_pytest(options: argparse.Namespace, folder: Path) -> str:
                 json.dumps(result["rerun"]), json.dumps(_format_rerun_command(result, options))
             )
     return results_text
+
+
+@contextmanager
+def _share_terminal(env: dict[str, str]) -> Iterator[tuple[int, ...]]:
+    """Name the terminal to the pytest of the block, so that it says there how far it is; then make the line empty."""
+    if not is_terminal(sys.stderr):
+        yield ()
+        return
+    descriptor = os.dup(sys.stderr.fileno())  # the number of stderr itself becomes a pipe there
+    env[PROGRESS_DESCRIPTOR_VARIABLE] = str(descriptor)
+    try:
+        yield (descriptor,)
+    finally:
+        os.close(descriptor)
+        sys.stderr.write(ERASE_LINE)
+        sys.stderr.flush()
 
 
 def _format_rerun_command(judged: dict[str, Any], options: argparse.Namespace) -> str:
@@ -189,7 +210,7 @@ def _make_error_from_pytest_output(done: subprocess.CompletedProcess[str]) -> Us
 
 def _format_summary(judged: list[JudgedScenario]) -> str:
     width = max(get_terminal_size((100, 24)).columns - 1, 79)
-    return "\n".join(format_summary(judged, pytest_agentproc.__version__, width))
+    return paint_verdicts("\n".join(format_summary(judged, pytest_agentproc.__version__, width)), sys.stdout)
 
 
 def _write_results_file(file: str, text: str) -> None:

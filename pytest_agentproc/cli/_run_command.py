@@ -29,6 +29,7 @@ from pytest_agentproc.harness import (
 from pytest_agentproc.record import LiveRecord, Record, render_text
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.subjects import ReferenceSupervisor
+from pytest_agentproc.terminal import paint_verdicts
 from pytest_agentproc.verdict import (
     Judgement,
     Verdict,
@@ -243,7 +244,7 @@ def _play_until_judged(way: _RunSettings, runner: ScenarioRunner, live: _LinePri
 
 
 def _print_line_now(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
+    sys.stdout.write(f"{paint_verdicts(line, sys.stdout)}\n")
     sys.stdout.flush()
 
 

@@ -231,7 +231,8 @@ def format_summary(
         any; those of which nothing applied in a line of their own, and those of which real time could show nothing
         in another; a table of the bug families in which something failed; a table of causes, those of
         failed musts first, each with the command that runs one of its scenarios; the limits to state so that more is
-        judged; and the sentence of `judge_conformance`.
+        judged; the sentence of `judge_conformance`; and in two lines below it what else was counted, and what it
+        was counted with.
     """
     counted = [result for result in judged if result.level != "info"]
     by_rule = {rule: [result for result in counted if rule in result.covers] for rule in RULES}
@@ -257,7 +258,7 @@ def format_summary(
     lines += _format_bug_families(counted, columns, width)
     lines += _format_failure_causes(counted, width)
     lines += describe_unstated_limits([row for result in counted for row in result.rows], width)
-    return [*lines, *([""] if lines else []), _format_summary_sentence(judged, counted, version, is_whole=is_whole)]
+    return [*lines, *([""] if lines else []), *_format_conclusion(judged, counted, version, is_whole=is_whole)]
 
 
 def describe_unstated_limits(rows: Iterable[CheckRow | JudgedCheck], width: int) -> list[str]:
@@ -345,9 +346,9 @@ def _split_name_to_fit(name: str, room: int, width: int) -> tuple[str, list[str]
     return first, below
 
 
-def _format_summary_sentence(
+def _format_conclusion(
     judged: Sequence[JudgedScenario], counted: Sequence[JudgedScenario], version: str, *, is_whole: bool
-) -> str:
+) -> list[str]:
     counts = _count_scenarios(counted)
     found = Counter(result.verdict for result in counted)
     figures = [f"{level}: {counts[level]} failed" for level in _LEVELS_THAT_COUNT]
@@ -360,11 +361,12 @@ def _format_summary_sentence(
     applied = [result for result in judged if result.verdict != Verdict.NOT_APPLICABLE]
     clocks = " and ".join(sorted({result.clock for result in applied or judged}, reverse=True))
     verdict = _format_verdict(judged, errors) if is_whole else _TEXT_AFTER_INTERRUPTION
-    return (
-        f"agentproc: {judged[0].subject} {verdict}: {', '.join(figures)}; {', '.join(others)}; "
-        f"pytest-agentproc {version}, corpus {hash_corpus(judged)[:_SHOWN_HASH_CHARS]}, {clocks} clock, "
-        f"digest {compute_results_digest(judged)[:_SHOWN_HASH_CHARS]}"
-    )
+    corpus, digest = hash_corpus(judged)[:_SHOWN_HASH_CHARS], compute_results_digest(judged)[:_SHOWN_HASH_CHARS]
+    return [
+        f"agentproc: {judged[0].subject} {verdict}: {', '.join(figures)}",
+        f"  {', '.join(others)}; {clocks} clock",
+        f"  pytest-agentproc {version}, corpus {corpus}, digest {digest}",
+    ]
 
 
 _TEXT_AFTER_INTERRUPTION = "was not judged to the end, as the session was interrupted"

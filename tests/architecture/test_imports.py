@@ -23,7 +23,18 @@ from tests.architecture.sources import (
     parse_file,
 )
 
-GROUND = {"errors", "files", "foreign", "machine", "originals", "places", "processes", "procfs", "vocabulary"}
+GROUND = {
+    "errors",
+    "files",
+    "foreign",
+    "machine",
+    "originals",
+    "places",
+    "processes",
+    "procfs",
+    "terminal",
+    "vocabulary",
+}
 LOWER = {"clock", "record", "scenario", "supervisor", "tree"}
 MIDDLE = {"harness", "plays", "subjects", "verdict"}
 
@@ -39,6 +50,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "places": {"files"},
     "processes": {"machine", "procfs"},
     "procfs": set(),
+    "terminal": set(),
     "vocabulary": {"errors"},
     "hookspecs": {"defects", "record", "vocabulary"},
     "tree": GROUND,

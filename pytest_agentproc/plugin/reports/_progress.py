@@ -2,19 +2,23 @@
 
 Figures are properties of the report, so they reach a junit file and cross the wire of xdist; `-v` shows the durations.
 Progress is shown on a terminal only, where a user waits: not in a CI server's log, with `-q`, or by a worker of xdist.
+`agentproc conform` reads the output of its pytest itself, so it names a descriptor of its own terminal.
 """
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_agentproc.corpus import SCENARIO_FILE_SUFFIX
 from pytest_agentproc.originals import monotonic
+from pytest_agentproc.terminal import ERASE_LINE, PROGRESS_DESCRIPTOR_VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pytest_agentproc.plays import PlayResult
     from pytest_agentproc.vocabulary import RunReport
@@ -70,6 +74,9 @@ def add_play_figures(status: Any, report: pytest.TestReport) -> Any:
 _PROGRESS_LINE_PERIOD_SECONDS = 10.0
 """Real seconds from line to line; a session that is shorter has none."""
 
+_OVERWRITTEN_LINE_PERIOD_SECONDS = 1.0
+"""The same where each line takes the place of the one before."""
+
 _PROGRESS_PLUGIN_NAME = "agentproc-progress"
 
 
@@ -81,14 +88,49 @@ def show_progress(config: pytest.Config, ids: Sequence[str]) -> None:
         ids: the tests that were collected; each worker of xdist finds the same.
     """
     plugins = config.pluginmanager
-    reporter = plugins.getplugin("terminalreporter")
-    if reporter is None or hasattr(config, "workerinput") or config.get_verbosity() < 0:
-        return
-    if plugins.has_plugin(_PROGRESS_PLUGIN_NAME):
+    descriptor = os.environ.pop(PROGRESS_DESCRIPTOR_VARIABLE, None)
+    if hasattr(config, "workerinput") or plugins.has_plugin(_PROGRESS_PLUGIN_NAME):
         return  # the next worker of xdist, or one in the place of a worker that died
+    count = sum(map(_is_scenario, ids))
+    if descriptor is not None:
+        write, period = _make_overwriting_writer(int(descriptor)), _OVERWRITTEN_LINE_PERIOD_SECONDS
+    elif _is_on_terminal(config):
+        write, period = _make_line_writer(config), _PROGRESS_LINE_PERIOD_SECONDS
+    else:
+        return
+    plugins.register(_ProgressReporter(write, count, period), _PROGRESS_PLUGIN_NAME)
+
+
+def _is_on_terminal(config: pytest.Config) -> bool:
+    reporter: Any = config.pluginmanager.getplugin("terminalreporter")
+    if reporter is None or config.get_verbosity() < 0:
+        return False
     is_terminal = reporter.isatty  # a method, and a value before pytest 9
-    if is_terminal() if callable(is_terminal) else is_terminal:
-        plugins.register(_ProgressReporter(reporter, sum(map(_is_scenario, ids))), _PROGRESS_PLUGIN_NAME)
+    return bool(is_terminal() if callable(is_terminal) else is_terminal)
+
+
+def _make_line_writer(config: pytest.Config) -> Callable[[str], None]:
+    reporter: Any = config.pluginmanager.getplugin("terminalreporter")
+
+    def write_line(line: str) -> None:
+        if config.pluginmanager.has_plugin("dsession"):
+            reporter.write(f"\n{line}\n", flush=True)  # letters of workers stand wherever they come
+        else:
+            reporter.ensure_newline()
+            reporter.write(line, flush=True)  # the next file begins a line
+
+    return write_line
+
+
+def _make_overwriting_writer(descriptor: int) -> Callable[[str], None]:
+    os.set_inheritable(descriptor, False)  # no supervisor under test shall have it
+
+    def overwrite_line(line: str) -> None:
+        with suppress(OSError):  # the terminal has gone; the results have not
+            columns = os.get_terminal_size(descriptor).columns or 80  # some say 0
+            os.write(descriptor, f"{ERASE_LINE}{line[: columns - 1]}".encode())
+
+    return overwrite_line
 
 
 _LEAST_ANNOUNCED_SECONDS = 10
@@ -117,9 +159,10 @@ def announce_real_time(config: pytest.Config, items: Sequence[pytest.Item]) -> l
 class _ProgressReporter:
     """How far a session has come."""
 
-    def __init__(self, reporter: Any, count: int) -> None:
-        self._reporter = reporter
+    def __init__(self, write: Callable[[str], None], count: int, period: float) -> None:
+        self._write = write
         self._all = count
+        self._period = period
         self._done: set[str] = set()
         self._red: set[str] = set()
         self._virtual = 0.0
@@ -142,15 +185,10 @@ class _ProgressReporter:
     def pytest_runtest_logfinish(self) -> None:
         """Print the line if it is time, and there is more to come."""
         now = monotonic()
-        if now - self._told_at < _PROGRESS_LINE_PERIOD_SECONDS or not 0 < len(self._done) < self._all:
+        if now - self._told_at < self._period or not 0 < len(self._done) < self._all:
             return
         self._told_at = now
-        line = self._format_progress_line(now - self._begun)
-        if self._reporter.config.pluginmanager.has_plugin("dsession"):
-            self._reporter.write(f"\n{line}\n", flush=True)  # letters of workers stand wherever they come
-        else:
-            self._reporter.ensure_newline()
-            self._reporter.write(line, flush=True)  # the next file begins a line
+        self._write(self._format_progress_line(now - self._begun))
 
     def _format_progress_line(self, real: float) -> str:
         done = len(self._done)

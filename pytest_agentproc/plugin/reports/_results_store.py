@@ -329,10 +329,8 @@ class _ResultsCollector:
         for subject in get_subjects(self._config):
             of_one = [judged for judged in self._judged.values() if judged.subject == subject.name]
             if of_one:
-                *lines, sentence = format_summary(of_one, self._version, width, is_whole=self._is_whole)
-                yield from lines
+                yield from format_summary(of_one, self._version, width, is_whole=self._is_whole)
                 yield from self._explain_red_should(of_one)
-                yield sentence
                 reason = next((judged.out_of_reach for judged in of_one if judged.out_of_reach), "")
                 if reason:
                     yield f"agentproc: {subject.name} was judged in real time: {reason}"
@@ -341,13 +339,13 @@ class _ResultsCollector:
                         yield f"agentproc: there is no verdict on {subject.name} in {judged.scenario}: {judged.reason}"
 
     def _explain_red_should(self, judged: Sequence[JudgedScenario]) -> Iterator[str]:
-        """Say why pytest fails though the last line calls the supervisor conformant."""
+        """Say why pytest fails though the line above calls the supervisor conformant."""
         count = sum(map(is_red_at_should_only, judged))
         if not count or get_option(self._config, "level") == "must":
             return
         if judge_conformance(judged) is Conformance.CONFORMANT:
             scenarios, them = ("1 scenario", "it") if count == 1 else (f"{count} scenarios", "them")
-            yield f"pytest fails for {scenarios} at level should; --agentproc-level=must lets {them} pass"
+            yield f"  pytest fails for {scenarios} at level should; --agentproc-level=must lets {them} pass"
 
 
 @contextmanager

@@ -64,7 +64,8 @@ def test_repeating_reports_the_first_play_that_is_another_one(pytester: pytest.P
             "    seen      once  0 s *starts",
             "              then  ~~~ 1 s pass ~~~",
             "*(virtual time plays the same twice; if its own choices *",
-            "agentproc: tiring has no verdict because of 1 kit error: must: 0 failed, *; 1 kit error, 0 passed, *",
+            "agentproc: tiring has no verdict because of 1 kit error: must: 0 failed, *",
+            "  1 kit error, 0 passed, *",
             "PLAYED 3",
         ]
     )

@@ -12,8 +12,8 @@ from tests.plugin.scenarios import GREEN, RED
 from tests.plugin.subjects.test_choice import MINE
 
 SAID = re.compile(
-    r"^agentproc: (\S+) ((?:is|has|was) [^:]*): (.*); pytest-agentproc \d\S*, corpus ([0-9a-f]{12}), "
-    r"(.*) clock, digest ([0-9a-f]{12})$",
+    r"^agentproc: (\S+) ((?:is|has|was) [^:]*): (.*); (?P<clock>.*) clock; pytest-agentproc \d\S*, "
+    r"corpus ([0-9a-f]{12}), digest ([0-9a-f]{12})$",
     re.MULTILINE,
 )
 NONE_FAILED = "must: 0 failed, should: 0 failed, undecided: 0"
@@ -31,8 +31,9 @@ def _scenarios(pytester: pytest.Pytester) -> None:
 
 
 def find_sentences(result: pytest.RunResult) -> list[tuple[str, ...]]:
-    """Give the sentences, each in its parts."""
-    return [found.groups() for found in SAID.finditer(result.stdout.str())]
+    """Give the sentences, each in its parts, with the two lines below it."""
+    text = re.sub(r"\n  (?=\d+ |pytest-agentproc)", "; ", result.stdout.str())
+    return [found.groups() for found in SAID.finditer(text)]
 
 
 def test_a_foreign_subject_gets_a_table_and_a_sentence(pytester: pytest.Pytester) -> None:
@@ -53,7 +54,7 @@ def test_a_foreign_subject_gets_a_table_and_a_sentence(pytester: pytest.Pytester
         ],
         consecutive=True,
     )
-    [(name, verdict, figures, _, clock, _)] = find_sentences(result)
+    [(name, verdict, figures, clock, _, _)] = find_sentences(result)
     assert (name, verdict, clock) == ("supervise", "is undecided", "virtual")
     assert figures == "must: 0 failed, should: 0 failed, undecided: 1; 1 passed, 1 not applicable, 0 known"
 
@@ -110,7 +111,7 @@ def test_a_failed_should_fails_the_run_only_if_the_level_says_so(
     [(_, verdict, figures, *_)] = find_sentences(result)
     assert verdict == "is conformant"
     assert figures == "must: 0 failed, should: 1 failed, undecided: 0; 1 passed, 0 not applicable, 0 known"
-    words = "pytest fails for 1 scenario at level should; --agentproc-level=must lets it pass"
+    words = "  pytest fails for 1 scenario at level should; --agentproc-level=must lets it pass"
     assert (words in result.stdout.lines) is note
 
 
@@ -249,7 +250,8 @@ def test_a_session_that_is_ended_early_shows_the_results_so_far(pytester: pytest
         [
             ".*child -15",
             r"F1  one line is one .* +- +- +- +1 +-",
-            f"agentproc: supervise {PART}: {NONE_FAILED}; 1 passed, .*",
+            f"agentproc: supervise {PART}: {NONE_FAILED}",
+            "  1 passed, .*",
             "handler SIG_DFL",
         ]
     )

@@ -49,7 +49,7 @@ def test_a_careful_supervisor_with_other_numbers_is_conformant(pytester: pytest.
     """It claims plain text alone, so that is what it is judged by; a false red would cost more than a missed one."""
     subject = "--agentproc-subject=tests.plugin.examples.careful:subject"
     result = pytester.runpytest_subprocess("--agentproc-corpus", "-q", subject, "-o", f"pythonpath={ROOT}")
-    [(name, verdict, figures, _, clock, _)] = find_sentences(result)
+    [(name, verdict, figures, clock, _, _)] = find_sentences(result)
     assert (name, verdict, clock) == ("careful", "is conformant", "virtual")
     assert figures.startswith("must: 0 failed, ")
     assert result.ret == pytest.ExitCode.OK
@@ -60,7 +60,7 @@ def test_a_supervisor_whose_limits_are_in_another_order_is_conformant(pytester: 
     """Its longest run is shorter than its silence: files about silence tell another story there, and no fault of it."""
     subject = "--agentproc-subject=tests.plugin.examples.capped:subject"
     result = pytester.runpytest_subprocess("--agentproc-corpus", "-q", subject, "-o", f"pythonpath={ROOT}")
-    [(name, verdict, figures, _, clock, _)] = find_sentences(result)
+    [(name, verdict, figures, clock, _, _)] = find_sentences(result)
     assert (name, verdict, clock) == ("Capped", "is conformant", "virtual")
     assert figures.startswith("must: 0 failed, ")
 
@@ -89,7 +89,7 @@ def test_a_supervisor_that_looks_in_turns_is_conformant(name: str, pytester: pyt
     """It gets no events, and so is late by up to one poll at each step: that is a style, like any other."""
     subject = f"--agentproc-subject=tests.plugin.examples.polling:{name}"
     result = pytester.runpytest_subprocess("--agentproc-corpus", "-q", subject, "-o", f"pythonpath={ROOT}")
-    [(_, verdict, figures, _, clock, _)] = find_sentences(result)
+    [(_, verdict, figures, clock, _, _)] = find_sentences(result)
     assert (verdict, clock) == ("is conformant", "virtual")
     assert figures.startswith("must: 0 failed, ")
     assert result.ret == pytest.ExitCode.OK
@@ -104,7 +104,7 @@ def test_a_supervisor_that_kills_at_once_and_reports_little_is_conformant(pytest
     result = pytester.runpytest_subprocess(
         *("--agentproc-corpus", "-q", subject, "--agentproc-backend=trio", "-k", chosen, "-o", f"pythonpath={ROOT}")
     )
-    [(name, verdict, figures, _, clock, _)] = find_sentences(result)
+    [(name, verdict, figures, clock, _, _)] = find_sentences(result)
     assert (name, verdict, clock) == ("at-once", "is conformant", "virtual")
     assert figures.startswith("must: 0 failed, ")
     assert result.ret == pytest.ExitCode.OK
