@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.cli._scenarios import UNKNOWN_WORD_HINT, is_unknown_word_problem, report_wrong_file_name
 from pytest_agentproc.corpus import SCENARIO_FILE_SUFFIX
-from pytest_agentproc.errors import ScenarioError, UsageError
+from pytest_agentproc.errors import ScenarioError, UsageError, suggest_known_word
 from pytest_agentproc.scenario import load_for_each_agent
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from pytest_agentproc.errors import ScenarioProblem
+    from pytest_agentproc.scenario import Scenario
 
 
 HELP_TEXT = """\
@@ -47,31 +48,54 @@ def run_command(options: argparse.Namespace) -> int:
     Raises:
         UsageError: a path is none, or a folder has no scenario.
     """
-    files = [file for path in options.paths for file in _list_scenario_files(path)]
-    problems = [problem for file in dict.fromkeys(files) for problem in _find_problems(file)]
+    files = list(dict.fromkeys(file for path in options.paths for file in _list_scenario_files(path)))
+    problems, hints = _check_files(files)
     if options.json:
         rows = [
             {"file": problem.file, "line": problem.line, "column": problem.column, "message": problem.message}
             for problem in problems
         ]
-        sys.stdout.write(f"{json.dumps({'files': len(set(files)), 'problems': rows}, indent=2)}\n")
+        sys.stdout.write(f"{json.dumps({'files': len(files), 'problems': rows}, indent=2)}\n")
     else:
         sys.stdout.writelines(f"{problem}\n" for problem in problems)
         if any(map(is_unknown_word_problem, problems)):
             sys.stdout.flush()
             sys.stderr.write(f"agentproc check: {UNKNOWN_WORD_HINT}\n")
     sys.stdout.flush()
-    for file in dict.fromkeys(files):
+    for file in files:
         report_wrong_file_name("check", file)
+    sys.stderr.writelines(f"agentproc check: {hint}\n" for hint in hints)
     return 1 if problems else 0
 
 
-def _find_problems(file: str) -> tuple[ScenarioProblem, ...]:
-    try:
-        load_for_each_agent(file)
-    except ScenarioError as error:
-        return error.problems
-    return ()
+def _check_files(files: Iterable[str]) -> tuple[list[ScenarioProblem], list[str]]:
+    """Give the problems of scenario files, and hints for what is allowed and seldom meant."""
+    problems: list[ScenarioProblem] = []
+    hints: list[str] = []
+    for file in files:
+        try:
+            scenario, *_ = load_for_each_agent(file)
+        except ScenarioError as error:
+            problems += error.problems
+        else:
+            hints += _list_hints(scenario)
+    return problems, hints
+
+
+def _list_hints(scenario: Scenario) -> Iterator[str]:
+    if not scenario.expected:
+        yield (
+            f"{scenario.path}: it has no expect, so only processes that are left make it red: "
+            "write what must be true, such as expect: {outcome: completed}"
+        )
+    if not scenario.catches or sys.platform != "linux":  # a defect starts processes, so its code loads on Linux only
+        return
+    from pytest_agentproc.defects import DEFECT_NAMES  # slow to load
+
+    for name in scenario.catches:
+        if name not in DEFECT_NAMES:
+            hint = suggest_known_word(name, DEFECT_NAMES, "agentproc list --defects WORDS finds them")
+            yield f"{scenario.path}: catches: the kit has no defect {name}: {hint}"
 
 
 def _list_scenario_files(path: str) -> list[str]:

@@ -430,7 +430,8 @@ class _RuleIdType(TextType):
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the id."""
         name = super().read_node(node, what, check)
-        if name and name not in RULES:
+        is_empty_text = isinstance(node, YamlScalar) and not node.text
+        if name not in RULES and (name or is_empty_text):  # what is no text was reported
             check.report_at(node, describe_unknown_word("rule", name, RULES))
         return name
 
@@ -587,7 +588,11 @@ SCENARIO_FILE_TYPE = FieldsType(
             EXPECT_VALUE_TYPE_BY_LOWER_LEVEL["info"],
             "checks at level info, in a scenario whose level is must or should",
         ),
-        Key("catches", _CaughtDefectsType(), "the defects that the scenario catches, each with the check that fails"),
+        Key(
+            "catches",
+            _CaughtDefectsType(),
+            "the defects that the scenario catches, each with the check that fails (the kit tests itself by it)",
+        ),
     ),
     finish=_merge_expect_levels,
     elsewhere=_REMEDY_BY_MISPLACED_FILE_KEY,

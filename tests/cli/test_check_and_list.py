@@ -212,8 +212,32 @@ def test_a_file_that_pytest_would_not_collect_is_named(
     """The commands take any name, and pytest says only that it found nothing."""
     monkeypatch.chdir(tmp_path)
     hint = f"{name}: pytest collects only *.scenario.yaml: call the file {called}.scenario.yaml\n"
-    tmp_path.joinpath(name).write_text("scenario: a\nagent: raw\nscript: [{answer: hi}]\n", "utf-8")
+    tmp_path.joinpath(name).write_text("scenario: a\nagent: raw\nscript: [{answer: hi}]\nexpect: {text: hi}\n", "utf-8")
     assert main(["check", name]) == 0
     assert capsys.readouterr().err == f"agentproc check: {hint}"
     assert main(["run", name, "--clock", "model"]) == 0
     assert capsys.readouterr().err == f"agentproc run: {hint}"
+
+
+@pytest.mark.parametrize(
+    ("lines", "hint"),
+    [
+        ("", "it has no expect, so only processes that are left make it red: "),
+        (
+            "expect: {text: hi}\ncatches: {waits-for-exti: text}\n",
+            "catches: the kit has no defect waits-for-exti: did you mean waits-for-exit?\n",
+        ),
+        ("expect: {text: hi}\ncatches: {waits-for-exit: text}\n", None),
+        ("should: {text: hi}\n", None),
+    ],
+)
+def test_check_hints_at_what_is_seldom_meant(
+    lines: str, hint: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is no mistake: a plugin may have defects of its own, and a scenario may look for leaks alone."""
+    path = tmp_path / "x.scenario.yaml"
+    path.write_text(f"scenario: a\nagent: raw\nscript: [{{say: hi}}]\n{lines}", "utf-8")
+    assert main(["check", str(path)]) == 0
+    output, errors = capsys.readouterr()
+    assert output == ""
+    assert errors.startswith(f"agentproc check: {path}: {hint}") if hint else errors == ""
