@@ -61,9 +61,12 @@ def find_requested_model(scenario: Scenario) -> str | None:
 
 
 def build_environment(scenario: Scenario, folder: str) -> Mapping[str, str]:
-    """Give the whole environment that a subject is told to give its agent: a PATH of fakes only."""
+    """Give the whole environment that a subject is told to give its agent: a PATH of fakes only.
+
+    ORDER_TOKEN stands in no other environment, so that an agent which has it was given the environment of its order.
+    """
     states = scenario.dialect_record.states if scenario.states else {}
-    return {"PATH": folder, "LANG": "C.UTF-8", **states}
+    return {"PATH": folder, "LANG": "C.UTF-8", "ORDER_TOKEN": "kept", **states}
 
 
 def build_record_header(bound: BoundScenario, subject: str) -> Mapping[str, Any]:
