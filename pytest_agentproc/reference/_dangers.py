@@ -41,6 +41,7 @@ _AS_STREAM = "the danger has nothing to do with the form of the output: gemini s
 _AS_TEXT = "the danger has nothing to do with the form of the output: gemini text stands for it"
 _NO_QUESTION = "an agent of one prompt asks nothing"
 _OWN_STDIN = "its prompts come on stdin, so a supervisor always gives it a pipe of its own"
+_ONE_START = "an agent of one prompt is started once"
 _TEXT_IDS = "its requests have texts as ids, and the ids of its client are texts of other forms"
 
 DANGERS = (
@@ -151,6 +152,7 @@ DANGERS = (
             "answers-while-the-loop-is-blocked",
             "exits-while-the-loop-is-blocked",
             "session-answers-while-the-loop-is-blocked",
+            "session-acknowledges-while-the-loop-is-blocked",
         ),
         reasons={"gemini text": _AS_RAW, "gemini json": _AS_STREAM},
     ),
@@ -186,6 +188,34 @@ DANGERS = (
             "pi rpc": _TEXT_IDS,
             "codex app-server": "it answers the request of a prompt at once, so none waits while it asks",
         },
+    ),
+    Danger(
+        name="words on stderr without a line end come between the lines of the answer",
+        rule="F4",
+        files=(
+            "stderr-before-the-end-of-the-answer",
+            "claude-stderr-before-its-result",
+            "session-stderr-before-the-end-of-the-answer",
+        ),
+        reasons={"raw text": _PLAIN_TEXT, "gemini text": _PLAIN_TEXT, "gemini json": _ONE_OBJECT},
+    ),
+    Danger(
+        name="an agent dies in half a line, and another one takes its place",
+        rule="P6",
+        files=("session-dies-in-half-a-line",),
+        reasons={"runs": _ONE_START},
+    ),
+    Danger(
+        name="a new agent is started without the environment of the first one",
+        rule="P6",
+        files=("session-restart-keeps-its-environment",),
+        reasons={"runs": _ONE_START},
+    ),
+    Danger(
+        name="the terminal of the supervisor is closed while the agent works",
+        rule="T4",
+        files=("run-loses-its-terminal", "session-loses-its-terminal-in-a-turn"),
+        reasons={"gemini text": _AS_STREAM, "gemini json": _AS_STREAM},
     ),
 )
 
