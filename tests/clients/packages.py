@@ -1,13 +1,15 @@
 """The clients' packages: their versions, and where they are. Installs each once, outside the tree; imports none.
 
 They stay in the user's cache folder (`$XDG_CACHE_HOME` or `~/.cache`, there `pytest-agentproc-clients`). Each set of
-versions has one folder, so that only the first run needs a registry.
+versions has one folder, so that only the first run needs a registry. The variable `AGENTPROC_CLIENT_VERSIONS` has other
+versions as JSON, by package: the tests then run with these.
 """
 
 from __future__ import annotations
 
 import fcntl
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -19,12 +21,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 __all__ = [
     "ALONE",
     "NPM",
     "PYPI",
+    "VERSIONS_VARIABLE",
     "fill_cached_folder",
     "find_node",
     "find_program_beside",
@@ -48,7 +51,7 @@ NPM = {
     "claude-agent-sdk": {"@anthropic-ai/claude-agent-sdk": "0.3.330"},
     "acp-sdk": {"@agentclientprotocol/sdk": "2.4.0"},
     "codex-sdk": {"@openai/codex-sdk": "0.163.0"},
-    "pi-coding-agent": {"@mariozechner/pi-coding-agent": "0.73.1"},
+    "pi-coding-agent": {"@mariozechner/pi-coding-agent": "0.73.1", "node": "22.19.0"},
     "claude-agent-acp-0.20.2": {"@zed-industries/claude-agent-acp": "0.20.2"},
     "claude-agent-acp-0.23.1": {"@zed-industries/claude-agent-acp": "0.23.1"},
     "claude-agent-acp-0.101.0": {"@agentclientprotocol/claude-agent-acp": "0.101.0"},
@@ -63,8 +66,11 @@ NPM = {
 """The Node clients, an editor's server and the real CLIs, each in a folder of its own: they need other versions of the
 same."""
 
-_WHOLE = ("claude", "codex", "gemini", "opencode", "node-pty")
-"""The packages whose optional parts and scripts are needed: the program itself is one, or a script compiles a part."""
+_WHOLE = ("claude", "codex", "gemini", "opencode", "pi-coding-agent", "node-pty")
+"""The packages whose optional parts and scripts are needed: the program itself is one, or a script makes a part."""
+
+VERSIONS_VARIABLE = "AGENTPROC_CLIENT_VERSIONS"
+"""The variable of the environment that has other versions."""
 
 _LIMIT = 300
 """Real seconds for one installation."""
@@ -95,7 +101,7 @@ def install_from_pypi_without_clis() -> Path:
 
 
 def _install_python_packages(name: str, packages: dict[str, str], *options: str) -> Path:
-    pins = [f"{package}=={version}" for package, version in packages.items()]
+    pins = [f"{package}=={version}" for package, version in _choose_versions(packages).items()]
     key = [*pins, f"{sys.version_info[0]}.{sys.version_info[1]}"]
 
     def install(folder: Path) -> list[str]:
@@ -104,13 +110,20 @@ def _install_python_packages(name: str, packages: dict[str, str], *options: str)
     return fill_cached_folder(name, key, install)
 
 
-def install_from_npm(name: str) -> Path:
+def _choose_versions(packages: Mapping[str, str]) -> dict[str, str]:
+    others = json.loads(os.environ.get(VERSIONS_VARIABLE, "{}"))
+    return {package: others.get(package, version) for package, version in packages.items()}
+
+
+def install_from_npm(name: str, packages: Mapping[str, str] | None = None) -> Path:
     """Give the folder in which a Node client is installed: it holds `node_modules`.
 
     Args:
         name: a key of `NPM`.
+        packages: other packages and versions than those there.
     """
-    pins = [f"{package}@{version}" for package, version in NPM[name].items()]
+    chosen = _choose_versions(NPM[name]) if packages is None else packages
+    pins = [f"{package}@{version}" for package, version in chosen.items()]
 
     def install(folder: Path) -> list[str]:
         quiet = ("--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error")

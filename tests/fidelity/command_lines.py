@@ -267,10 +267,10 @@ class Refusal:
     stderr: str
 
 
-def measure_real(cli: str, line: str) -> Refusal:
-    """Start a real CLI in a home of its own."""
+def measure_real(cli: str, line: str, packages: Mapping[str, str] | None = None) -> Refusal:
+    """Start a real CLI in a home of its own; `packages` as for `RealCLI`."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home, ModelServer() as server:
-        real = RealCLI(cli, Path(home), server.url)
+        real = RealCLI(cli, Path(home), server.url, packages)
         ran = _start(real.path, line, real.environ, real.folder)
         return _describe(ran, str(real.folder), asked=server.script.taken.total() > 0)
 

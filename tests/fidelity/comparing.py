@@ -1,4 +1,4 @@
-"""Two outputs of one conversation: in which events, keys and types they differ. Starts nothing.
+"""Two outputs of one conversation: in which events, keys and types they differ. Starts nothing, and judges nothing.
 
 An event is a line of JSON, or a whole output that is one object. Values are not compared, but those that say which kind
 of event it is. Keys that are names of models, tools or tasks count as one key, `*`.
@@ -7,6 +7,7 @@ of event it is. Keys that are names of models, tools or tasks count as one key, 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from tests.fidelity.running import CliRun
 
-__all__ = ["list_differences", "list_kinds"]
+__all__ = ["Difference", "compare_runs", "list_differences", "list_kinds", "parse_events"]
 
 _NAMED = ("modelUsage", "model_usage_since_last_result", "models", "byName", "by_type")
 """Objects whose keys are names."""
@@ -24,32 +25,93 @@ _FREE = ("input", "args", "arguments", "parameters")
 _KINDS = ("method", "type", "subtype", "role", "status", "state")
 
 
-def list_differences(real: CliRun, fake: CliRun) -> list[str]:
-    """List how the fake's output differs from the real CLI's."""
-    found = [] if real.code == fake.code else [f"exit code: {real.code}, the fake has {fake.code}"]
-    ours, theirs = (ran.stderr.partition("\n")[0] for ran in (fake, real))
-    found += [] if ours == theirs else [f"first line of stderr: {theirs!r}, the fake has {ours!r}"]
-    events, others = _parse_events(real.stdout), _parse_events(fake.stdout)
-    if events is None or others is None:
-        return [
-            *found,
-            *([] if real.stdout == fake.stdout else [f"text: {real.stdout!r}, the fake has {fake.stdout!r}"]),
-        ]
+@dataclass(frozen=True)
+class Difference:
+    """How a second output differs from a first.
+
+    Args:
+        change: "new" is only in the second, "gone" only in the first, and "different" is in both.
+        what: "exit code", "first line of stderr", "text", "line", or "key", which includes the type of its value.
+        kind: the kind of the event.
+        place: the event before a line, or the path of a key.
+        first: what the first has.
+        second: what the second has.
+        index: the number of the event in the output that has it; of the first if both have it.
+    """
+
+    change: str
+    what: str
+    kind: str = ""
+    place: str = ""
+    first: str = ""
+    second: str = ""
+    index: int = field(default=0, compare=False)
+
+
+def compare_runs(first: CliRun, second: CliRun) -> list[Difference]:
+    """List each difference once, in the order of the output."""
+    found = []
+    if first.code != second.code:
+        found.append(Difference("different", "exit code", first=str(first.code), second=str(second.code)))
+    ours, theirs = (ran.stderr.partition("\n")[0] for ran in (first, second))
+    if ours != theirs:
+        found.append(Difference("different", "first line of stderr", first=repr(ours), second=repr(theirs)))
+    events, others = parse_events(first.stdout), parse_events(second.stdout)
+    if events is not None and others is not None:
+        found += _iterate_event_differences(events, others)
+    elif first.stdout != second.stdout:
+        found.append(Difference("different", "text", first=repr(first.stdout), second=repr(second.stdout)))
+    return list(dict.fromkeys(found))
+
+
+def _iterate_event_differences(events: list[dict[str, Any]], others: list[dict[str, Any]]) -> Iterator[Difference]:
     matcher = SequenceMatcher(None, [*map(find_kind, events)], [*map(find_kind, others)], autojunk=False)
     for what, start, end, low, high in matcher.get_opcodes():
         if what == "equal":
-            for event, other in zip(events[start:end], others[low:high], strict=True):
-                found += _iterate_differences(find_kind(event), event, other)
+            for index, event, other in zip(range(start, end), events[start:end], others[low:high], strict=True):
+                yield from _iterate_key_differences(find_kind(event), event, other, index)
             continue
         after = find_kind(events[start - 1]) if start else "the start"
-        found += [f"after {after}: the fake lacks {find_kind(event)}" for event in events[start:end]]
-        found += [f"after {after}: only the fake has {find_kind(event)}" for event in others[low:high]]
-    return list(dict.fromkeys(found))
+        for index in range(start, end):
+            yield Difference("gone", "line", find_kind(events[index]), after, index=index)
+        for index in range(low, high):
+            yield Difference("new", "line", find_kind(others[index]), after, index=index)
+
+
+def _iterate_key_differences(
+    kind: str, event: dict[str, Any], other: dict[str, Any], index: int
+) -> Iterator[Difference]:
+    real, fake = dict(_iterate_shape(event)), dict(_iterate_shape(other))
+    for path in sorted(real.keys() - fake.keys()):
+        if _is_first(path, real, fake):
+            yield Difference("gone", "key", kind, path, first=real[path], index=index)
+    for path in sorted(fake.keys() - real.keys()):
+        if _is_first(path, fake, real):
+            yield Difference("new", "key", kind, path, second=fake[path], index=index)
+    for path in sorted(real.keys() & fake.keys()):
+        if real[path] != fake[path]:
+            yield Difference("different", "key", kind, path, real[path], fake[path], index)
+
+
+def list_differences(real: CliRun, fake: CliRun) -> list[str]:
+    """List in words how the fake's output differs from the real CLI's."""
+    return [_describe(difference) for difference in compare_runs(real, fake)]
+
+
+def _describe(found: Difference) -> str:
+    who = {"gone": "the fake lacks", "new": "only the fake has", "different": "the fake has"}[found.change]
+    if found.what == "line":
+        return f"after {found.place}: {who} {found.kind}"
+    if found.what != "key":
+        return f"{found.what}: {found.first}, {who} {found.second}"
+    if found.change == "different":
+        return f"{found.kind}: {found.place} is {found.first}, in the fake {found.second}"
+    return f"{found.kind}: {who} {found.place} ({found.first or found.second})"
 
 
 def list_kinds(stdout: str) -> list[str]:
     """List the kinds of the events."""
-    return [find_kind(event) for event in _parse_events(stdout) or []]
+    return [find_kind(event) for event in parse_events(stdout) or []]
 
 
 def find_kind(event: dict[str, Any]) -> str:
@@ -76,7 +138,8 @@ def _find_kind_of_message(message: dict[str, Any]) -> str:
     )
 
 
-def _parse_events(stdout: str) -> list[dict[str, Any]] | None:
+def parse_events(stdout: str) -> list[dict[str, Any]] | None:
+    """Give the events of an output; None: it is text."""
     try:
         whole = json.loads(stdout)
     except ValueError:
@@ -88,19 +151,6 @@ def _parse_events(stdout: str) -> list[dict[str, Any]] | None:
     except ValueError:
         return None
     return found if all(isinstance(event, dict) for event in found) else None
-
-
-def _iterate_differences(kind: str, event: dict[str, Any], other: dict[str, Any]) -> Iterator[str]:
-    real, fake = dict(_iterate_shape(event)), dict(_iterate_shape(other))
-    for path in sorted(real.keys() - fake.keys()):
-        if _is_first(path, real, fake):
-            yield f"{kind}: the fake lacks {path} ({real[path]})"
-    for path in sorted(fake.keys() - real.keys()):
-        if _is_first(path, fake, real):
-            yield f"{kind}: only the fake has {path} ({fake[path]})"
-    for path in sorted(real.keys() & fake.keys()):
-        if real[path] != fake[path]:
-            yield f"{kind}: {path} is {real[path]}, in the fake {fake[path]}"
 
 
 def _is_first(path: str, shape: dict[str, str], other: dict[str, str]) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import threading
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -96,6 +97,11 @@ class ModelServer:
 
 class _Handler(BaseHTTPRequestHandler):
     server_script: ClassVar[_Script]
+
+    def handle(self) -> None:
+        """Take a client that is killed in the middle of an answer as one that has gone."""
+        with suppress(ConnectionError):
+            super().handle()
 
     def log_message(self, *_: object) -> None:
         """Print nothing."""

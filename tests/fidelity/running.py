@@ -111,16 +111,20 @@ class RealCLI:
         name: a key of `PACKAGES`.
         home: an empty folder.
         url: the scripted server.
+        packages: its package and version; None: those of `packages.NPM`.
     """
 
-    def __init__(self, name: str, home: Path, url: str) -> None:
+    def __init__(self, name: str, home: Path, url: str, packages: Mapping[str, str] | None = None) -> None:
         self.name = name
         self.folder = home / "work"
         self.folder.mkdir(parents=True)
         (home / "tmp").mkdir()
-        self.path = str(install_from_npm(PACKAGES[name]) / "node_modules" / ".bin" / name)
+        programs = install_from_npm(PACKAGES[name], packages) / "node_modules" / ".bin"
+        self.path = str(programs / name)
+        node = programs / "node"  # the Node that it comes with, if it needs one of its own
+        folder = os.path.dirname(str(node) if node.exists() else shutil.which("node") or "")  # noqa: PTH120
         self.environ = {
-            "PATH": os.pathsep.join([os.path.dirname(shutil.which("node") or ""), os.defpath]),  # noqa: PTH120
+            "PATH": os.pathsep.join([folder, os.defpath]),
             "HOME": str(home),
             "TMPDIR": str(home / "tmp"),
             "TERM": "xterm-256color",

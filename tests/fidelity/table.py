@@ -1,12 +1,11 @@
 """Holds each conversation with the real CLI and with the fake, and makes the page of what is the same.
 
-`python -m tests.fidelity.table` writes the page again.
+`python -m tests.fidelity.drift --page` writes the page again.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 import tempfile
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -25,10 +24,12 @@ from tests.fidelity.running import PACKAGES, RealCLI, run_program
 from tests.fidelity.signals import read_measured
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tests.fidelity.conversation import Conversation
     from tests.fidelity.running import CliRun
 
-__all__ = ["PAGE", "HeldConversation", "hold_conversation", "write_page_text"]
+__all__ = ["PAGE", "HeldConversation", "hold_conversation", "hold_with_real_cli", "write_page_text"]
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "fidelity.md"
 _HEAD = """# What the fakes have in common with the real CLIs
@@ -36,7 +37,7 @@ _HEAD = """# What the fakes have in common with the real CLIs
 `tests/fidelity` installs the pinned release of each CLI, and gives it a scripted model on the same machine. Then it has
 the same conversation with the real CLI and with the fake. It compares the kinds and the order of all events, their keys
 and types, the exit code, and the first line of stderr. A difference that is not in the list below fails the test. This
-page is made by `python -m tests.fidelity.table`.
+page is made by `python -m tests.fidelity.drift --page`.
 
 | CLI | release | conversation | events | differences |
 | --- | --- | --- | --- | --- |
@@ -90,9 +91,7 @@ class HeldConversation:
 @cache
 def hold_conversation(conversation: Conversation) -> HeldConversation:
     """Hold a conversation with both."""
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home, ModelServer() as server:
-        cli = RealCLI(conversation.cli, Path(home), server.url)
-        real = _hold_with_server(conversation, cli.path, dict(cli.environ), cli.folder, server)
+    real = hold_with_real_cli(conversation)
     agent = conversation.agent or conversation.cli
     with ScenarioRunner() as runner, tempfile.TemporaryDirectory() as folder:
         fake = runner.make_fake(loads(f"scenario: x\nagent: {agent}\nscript: {conversation.script}\n", "x"))
@@ -101,6 +100,13 @@ def hold_conversation(conversation: Conversation) -> HeldConversation:
         fake.finish()
     assert fault is None, fault
     return HeldConversation(list_kinds(real.stdout), list_differences(real, printed))
+
+
+def hold_with_real_cli(conversation: Conversation, packages: Mapping[str, str] | None = None) -> CliRun:
+    """Hold a conversation with the real CLI; `packages` as for `RealCLI`."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home, ModelServer() as server:
+        cli = RealCLI(conversation.cli, Path(home), server.url, packages)
+        return _hold_with_server(conversation, cli.path, dict(cli.environ), cli.folder, server)
 
 
 def _hold_with_server(
@@ -146,9 +152,3 @@ def write_signal_table() -> str:
         if "+" not in key[3]:
             rows.append(f"| {' | '.join(key)} | {code} | {fate} | {', '.join(kinds) or '-'} |")
     return _SIGNALS + "\n".join(rows) + "\n"
-
-
-if __name__ == "__main__":
-    PAGE.parent.mkdir(parents=True, exist_ok=True)
-    PAGE.write_text(write_page_text(), encoding="utf-8")
-    sys.exit(0)

@@ -45,7 +45,7 @@ def test_each_allowed_difference_is_still_there() -> None:
 
 
 def test_the_page_is_what_the_conversations_say() -> None:
-    """A new release is one changed pin, and what it changes is read here: `python -m tests.fidelity.table`."""
+    """A new release is one changed pin, and what it changes is read first: `python -m tests.fidelity.drift`."""
     assert write_page_text() == PAGE.read_text("utf-8")
 
 
