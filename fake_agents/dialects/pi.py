@@ -1,4 +1,6 @@
-"""The wire format of `pi --mode json`; docs/explanation/protocol-pi.md describes it. Knows no other dialect.
+"""The wire format of `pi --mode json` 0.73; docs/explanation/protocol-pi.md describes it. Knows no other dialect.
+
+`pi_1` has what pi 1.x writes in another way.
 
 The header and `agent_start` come with the first event, so that a silent agent is silent. Every update of a message has
 the message so far, twice: as it was then, and as it is when the update is printed. The two differ where the model asks
@@ -23,11 +25,11 @@ if TYPE_CHECKING:
 
 SESSION_ID = "01a20073-0000-7000-8000-000000000000"
 _ZERO_COSTS = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0}
-_ZERO_TOKEN_USAGE = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 0, "cost": _ZERO_COSTS}
+ZERO_TOKEN_USAGE = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 0, "cost": _ZERO_COSTS}
 _START_UNIX_MS = 1_795_303_873_000
 _RESPONSE_ID, _SERVED_MODEL_NAME = "c1", "m"
 """What the model's server calls its response, and the model; the latter it tells last."""
-_TOOLS_WITH_PROGRESS = ("bash",)
+TOOLS_WITH_PROGRESS = ("bash",)
 """The tools that tell what they have so far."""
 
 
@@ -85,7 +87,7 @@ class Encoder:
     def encode_result(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the agent's end, after a message if there is a text or an error to tell."""
         events = self._encode_opening_events(now)
-        more = {"usage": {**_ZERO_TOKEN_USAGE, **fields["usage"]}} if fields.get("usage") else {}
+        more = {"usage": {**ZERO_TOKEN_USAGE, **fields["usage"]}} if fields.get("usage") else {}
         if fields["is_error"]:
             events += self._encode_assistant_message(
                 "", "error", now, {**more, "errorMessage": fields["text"] or "error"}
@@ -109,7 +111,7 @@ class Encoder:
             ("thinking_delta", {"delta": text}),
             ("thinking_end", {"content": text}),
         )
-        return self._lines.join([*events, *(_encode_message_update(index, part, partial, partial) for part in parts)])
+        return self._lines.join([*events, *(self._encode_update(index, part, partial, partial) for part in parts)])
 
     def encode_tool_start(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the message that asks for a tool of the agent's own, and the tool's start."""
@@ -118,7 +120,7 @@ class Encoder:
         events = [*self._encode_opening_events(now), *self._encode_message_start(now), *self._encode_tool_call(fields)]
         about = {"toolCallId": number, "toolName": name, "args": fields["input"]}
         events.append(encode_json_line({"type": "tool_execution_start", **about}))
-        if name in _TOOLS_WITH_PROGRESS:
+        if name in TOOLS_WITH_PROGRESS:
             events.append(
                 encode_json_line({"type": "tool_execution_update", **about, "partialResult": {"content": []}})
             )
@@ -142,17 +144,17 @@ class Encoder:
             encode_json_line(self._build_partial_message("stop", blocks)),
         )
         events = [
-            _encode_message_update(index, ("toolcall_start", {}), encode_json_line(ahead), behind),
-            _encode_message_update(
+            self._encode_update(index, ("toolcall_start", {}), encode_json_line(ahead), behind),
+            self._encode_update(
                 index,
                 ("toolcall_delta", {"delta": args}),
                 encode_json_line({**ahead, "responseModel": _SERVED_MODEL_NAME}),
                 encode_json_line(ahead),
             ),
-            _encode_message_update(index, ("toolcall_end", {"toolCall": call}), whole, whole),
+            self._encode_update(index, ("toolcall_end", {"toolCall": call}), whole, whole),
         ]
         if text is not None:
-            events.insert(2, _encode_message_update(index - 1, ("text_end", {"content": text}), whole, whole))
+            events.insert(2, self._encode_update(index - 1, ("text_end", {"content": text}), whole, whole))
         return [*events, *self._encode_message_end("toolUse", {})]
 
     def encode_tool_end(self, fields: dict[str, Any], now: int) -> bytes:
@@ -162,23 +164,30 @@ class Encoder:
     def _end_running_tool(self, fields: dict[str, Any], now: int) -> list[bytes]:
         number, failed = fields["id"], fields["error"] is not None
         content = [{"type": "text", "text": fields["error"] if failed else fields["output"]}]
-        details: dict[str, Any] = {"details": {}} if failed else {}
         about = {"toolCallId": number, "toolName": self._tools.pop(number, number)}
-        end = {"type": "tool_execution_end", **about, "result": {"content": content, **details}, "isError": failed}
-        result = {"role": "toolResult", **about, "content": content, **details, "isError": failed}
+        end, result = self._build_tool_end(about, content, fields, now)
         result["timestamp"] = self._make_timestamp(now)
         asked = [message for message in self._messages if message["role"] == "assistant"][-1:]
         self._messages.append(result)
         self._results.append(result)
         lines = [{"type": kind, "message": result} for kind in ("message_start", "message_end")]
         events = [encode_json_line(event) for event in (end, *lines)]
-        if not failed and fields["output"] and about["toolName"] in _TOOLS_WITH_PROGRESS:
+        if not failed and fields["output"] and about["toolName"] in TOOLS_WITH_PROGRESS:
             events.insert(0, self._encode_tool_progress(about, content, asked))
         if not self._tools:
             turn = {"type": "turn_end", "message": asked[0] if asked else None, "toolResults": self._results}
             events += [encode_json_line(turn), encode_json_line({"type": "turn_start"})]
             self._results = []
         return events
+
+    def _build_tool_end(
+        self, about: dict[str, Any], content: list[dict[str, Any]], fields: dict[str, Any], now: int
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Give the end of a tool, and the message with its result."""
+        failed = fields["error"] is not None
+        details: dict[str, Any] = {"details": {}} if failed else {}
+        end = {"type": "tool_execution_end", **about, "result": {"content": content, **details}, "isError": failed}
+        return end, {"role": "toolResult", **about, "content": content, **details, "isError": failed}
 
     def _encode_tool_progress(
         self, about: dict[str, Any], content: list[dict[str, Any]], asked: list[dict[str, Any]]
@@ -200,8 +209,12 @@ class Encoder:
             *self._encode_session_header(),
             encode_json_line({"type": "agent_start"}),
             encode_json_line({"type": "turn_start"}),
+            *self._encode_system_message(now),
             *self._encode_prompt_message(now),
         ]
+
+    def _encode_system_message(self, now: int) -> list[bytes]:
+        return []
 
     def _encode_session_header(self) -> list[bytes]:
         header = {"type": "session", "version": 3, "id": SESSION_ID}
@@ -220,7 +233,7 @@ class Encoder:
     def _encode_assistant_message(self, text: str, stop: str, now: int, more: dict[str, Any]) -> list[bytes]:
         """Give a message, or what is still to come of the one that streams; an error begins as what it is."""
         if "errorMessage" in more and self._open is None:
-            self._open = {**self._build_message_head(now), **more, "stopReason": stop}
+            self._open = self._build_broken_message(stop, now, more)
             return [
                 encode_json_line({"type": "message_start", "message": self._open}),
                 *self._encode_message_end(stop, {}),
@@ -246,7 +259,7 @@ class Encoder:
             encode_json_line(self._build_partial_message("stop", [*self._blocks, _build_text_part(self._said)])),
         )
         parts: PartialEvents = (("text_start", {}), ("text_delta", {"delta": text}))
-        return [*events, *(_encode_message_update(index, part, partial, partial) for part in parts[not is_first :])]
+        return [*events, *(self._encode_update(index, part, partial, partial) for part in parts[not is_first :])]
 
     def _end_open_text(self, stop: str = "", more: dict[str, Any] | None = None) -> list[bytes]:
         """End the text that is in pieces, if one is; with a stop reason the message ends there, too."""
@@ -255,7 +268,7 @@ class Encoder:
         text, index, self._said = self._said, len(self._blocks), None
         self._blocks.append(_build_text_part(text))
         state = encode_json_line(self._build_whole_message(stop, more or {}) if stop else self._build_partial_message())
-        return [_encode_message_update(index, ("text_end", {"content": text}), state, state)]
+        return [self._encode_update(index, ("text_end", {"content": text}), state, state)]
 
     def _encode_message_end(self, stop: str, more: dict[str, Any]) -> list[bytes]:
         """Give the message's end."""
@@ -269,7 +282,7 @@ class Encoder:
             "api": "openai-completions",
             "provider": self._provider,
             "model": self._model,
-            "usage": _ZERO_TOKEN_USAGE,
+            "usage": ZERO_TOKEN_USAGE,
         }
         return {
             "role": "assistant",
@@ -278,6 +291,10 @@ class Encoder:
             "stopReason": "stop",
             "timestamp": self._make_timestamp(now),
         }
+
+    def _build_broken_message(self, stop: str, now: int, more: dict[str, Any]) -> dict[str, Any]:
+        """Give a message that begins as the error that it is."""
+        return {**self._build_message_head(now), **more, "stopReason": stop}
 
     def _build_partial_message(self, stop: str = "stop", content: list[dict[str, Any]] | None = None) -> dict[str, Any]:
         """Give the message as far as it has come."""
@@ -295,11 +312,21 @@ class Encoder:
         return {**message, **more}
 
     def _end_agent_run(self, now: int) -> list[bytes]:
-        return [self._encode_turn_end(), encode_json_line({"type": "agent_end", "messages": self._messages})]
+        return [self._encode_turn_end(), *self._encode_agent_end()]
+
+    def _encode_agent_end(self) -> list[bytes]:
+        return [encode_json_line({"type": "agent_end", "messages": self._messages})]
 
     def _encode_turn_end(self) -> bytes:
         last = self._messages[-1] if self._messages else None
         return encode_json_line({"type": "turn_end", "message": last, "toolResults": []})
+
+    def _encode_update(self, index: int, part: PartialEvent, partial: bytes, message: bytes) -> bytes:
+        """Give an update of a message; both of its states are lines already, since a text may be long."""
+        kind, fields = part
+        event = encode_json_line({"type": kind, "contentIndex": index, **fields})[:-1]
+        head = b'{"type":"message_update","assistantMessageEvent":' + event
+        return head + b',"partial":' + partial + b'},"message":' + message + b"}"
 
     def _make_timestamp(self, now: int) -> int:
         return _START_UNIX_MS + now // 1_000_000
@@ -307,11 +334,3 @@ class Encoder:
 
 def _build_text_part(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
-
-
-def _encode_message_update(index: int, part: PartialEvent, partial: bytes, message: bytes) -> bytes:
-    """Give an update of a message; both of its states are lines already, since a text may be long."""
-    kind, fields = part
-    event = encode_json_line({"type": kind, "contentIndex": index, **fields})[:-1]
-    head = b'{"type":"message_update","assistantMessageEvent":' + event
-    return head + b',"partial":' + partial + b'},"message":' + message + b"}"

@@ -1,4 +1,4 @@
-"""The wire format of `pi --mode rpc`, as the real CLI prints it: requests on stdin, the events of `json` on stdout.
+"""The wire format of `pi --mode rpc` 0.73: requests on stdin, the events of `json` and the answers on stdout.
 
 Its own words are the answers to requests; a prompt is accepted at once, and refused while the agent is busy with one. A
 prompt that steers or follows up is queued. It is taken where the real CLI takes it, within the same run of the agent.
@@ -39,6 +39,8 @@ class Encoder(pi.Encoder):
     """Encode a conversation: one run of the agent for each prompt."""
 
     code = version = 0
+    abort_errors = ("Request was aborted", "Request was aborted.")
+    """What an aborted message says of a model, and of a tool."""
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
@@ -58,7 +60,7 @@ class Encoder(pi.Encoder):
         """Answer a command; an abort of a run is the script's to answer."""
         command = parse_json_object(request)
         if command is None:
-            return self._lines.join_reply([_encode_command_response({}, "parse", error="Failed to parse command")]), ""
+            return self._lines.join_reply([encode_command_response({}, "parse", error="Failed to parse command")]), ""
         if command.get("type") == "abort" and self._is_busy:
             self._aborts.append(command)
             return b"", "cancel"
@@ -99,9 +101,8 @@ class Encoder(pi.Encoder):
         if not self._aborts:
             return b""
         events, self._queued = self._encode_opening_events(now), {"steering": [], "followUp": []}
-        error = "Request was aborted"
+        error = self.abort_errors[bool(self._tools)]
         if self._tools:
-            error += "."
             ends = [
                 self._end_running_tool({"id": number, "error": "Command aborted"}, now) for number in list(self._tools)
             ]
@@ -130,11 +131,11 @@ class Encoder(pi.Encoder):
         if kind in ("prompt", "steer", "follow_up"):
             return self._accept_prompt(command, kind, now)
         if kind == "abort":
-            return [_encode_command_response(command, kind)]
+            return [encode_command_response(command, kind)]
         data = self._find_requested_data(kind)
         if data is not None or kind in _COMMANDS_WITHOUT_DATA:
-            return [_encode_command_response(command, kind, data=data)]
-        return [_encode_command_response(command, kind, error=f"Unknown command: {kind}")]
+            return [encode_command_response(command, kind, data=data)]
+        return [encode_command_response(command, kind, error=f"Unknown command: {kind}")]
 
     def _find_requested_data(self, kind: str) -> dict[str, Any] | None:
         if kind == "get_state":
@@ -147,16 +148,20 @@ class Encoder(pi.Encoder):
         message = str(command.get("message", ""))
         queue = _QUEUE_NAMES.get(str(command.get("streamingBehavior")) if kind == "prompt" and self._is_busy else kind)
         if queue is None and self._is_busy:
-            return [_encode_command_response(command, kind, error=_BUSY_ERROR)]
+            return [encode_command_response(command, kind, error=_BUSY_ERROR)]
         self._prompts += 1
         if queue is not None:
             self._queued[queue].append(message)
             self._news.append(self._encode_queue_update())
-            return [_encode_command_response(command, kind)]
+            return [self._encode_receipt(command, kind, "queued")]
         self._past += self._messages
         self._prompt, self._messages = message, []
         self._is_busy, self._begun = True, False
-        return [_encode_command_response(command, kind), *self._encode_opening_events(now)]
+        return [self._encode_receipt(command, kind, "started"), *self._encode_opening_events(now)]
+
+    def _encode_receipt(self, command: dict[str, Any], kind: str, disposition: str) -> bytes:
+        """Accept a prompt, which is started or queued."""
+        return encode_command_response(command, kind)
 
     def _describe_agent_state(self) -> dict[str, Any]:
         pending = sum(len(queue) for queue in self._queued.values())
@@ -198,7 +203,7 @@ class Encoder(pi.Encoder):
     def _answer_waiting_commands(self, now: int) -> list[bytes]:
         """Answer the aborts of a run that is over, whatever ended it, and the requests after them."""
         behind, self._behind = self._behind, []
-        events = [_encode_command_response(abort, "abort") for abort in self._aborts]
+        events = [encode_command_response(abort, "abort") for abort in self._aborts]
         self._aborts = []
         for command in behind:
             responses = self._answer_command(command, now)
@@ -212,9 +217,10 @@ class Encoder(pi.Encoder):
         return [self._encode_queue_update(), *self._encode_prompt_message(now)]
 
 
-def _encode_command_response(
+def encode_command_response(
     command: dict[str, Any], kind: str, *, error: str = "", data: dict[str, Any] | None = None
 ) -> bytes:
+    """Give the response to a command."""
     number = {"id": command["id"]} if "id" in command else {}
     more: dict[str, Any] = {"error": error} if error else {} if data is None else {"data": data}
     return encode_json_line({**number, "type": "response", "command": kind, "success": not error, **more})

@@ -334,7 +334,8 @@ def _split_at_last_signal(
 
 
 def _make_fake_program(identity: AgentIdentity) -> dict[str, Any]:
-    record = DIALECTS[identity.dialect]
+    newest = DIALECTS[identity.dialect]
+    record = newest.find_version(identity.version) or newest
     program: dict[str, Any] = {
         "format": 1,
         "dialect": identity.dialect,

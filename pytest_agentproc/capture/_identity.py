@@ -17,7 +17,6 @@ from pytest_agentproc.vocabulary import DIALECTS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-
 _MODEL_FIELD_PATTERN = re.compile(rb'"model":"([^"\\]+)"')
 
 
@@ -33,6 +32,7 @@ class AgentIdentity:
         model: what it calls its model; "" if it does not say.
         partials: whether claude tells its messages in parts.
         states: whether claude tells its session's state.
+        version: the older version of its CLI that printed the output; "" for the newest that is known.
         by_stdin: whether the prompt came by stdin.
     """
 
@@ -43,6 +43,7 @@ class AgentIdentity:
     model: str = ""
     partials: bool = True
     states: bool = False
+    version: str = ""
     by_stdin: bool = False
 
     @property
@@ -56,6 +57,8 @@ class AgentIdentity:
         fields: dict[str, Any] = {"dialect": self.dialect}
         if self.mode != DIALECTS[self.dialect].default_mode:
             fields["mode"] = self.mode
+        if self.version:
+            fields["version"] = self.version
         if self.model:
             fields["model"] = self.model
         if not self.partials:
@@ -105,6 +108,7 @@ def identify_agent(
         prompt,
         model[1].decode(errors="replace") if model else "",
         partials=not record.partials or b'"type":"stream_event"' in out,
+        version=record.find_older_version(out.decode(errors="replace")),
         states=b'"session_state_changed"' in out and bool(record.states),
         by_stdin=bool(stdin) and not is_session and dialect in ("claude", "codex"),
     )

@@ -86,6 +86,7 @@ class ParsedAgentLog:
 
     Args:
         mode: the dialect's mode.
+        version: the older version of the CLI that printed it; "" for the newest that is known.
         is_session: whether the log is of a session.
         partials: whether claude streams.
         lines: the script.
@@ -104,6 +105,7 @@ class ParsedAgentLog:
     """
 
     mode: str
+    version: str = ""
     partials: bool = True
     is_session: bool = False
     lines: list[DraftScriptLine] = field(default_factory=list)
@@ -220,12 +222,14 @@ class _AgentLogParser:
     def __init__(self, dialect: str, events: list[Any], mode: str) -> None:
         self._dialect, self._later, self._read = dialect, LaterEvents(events), EVENT_READER_BY_DIALECT[dialect]
         streams = any(get_nested(event, "type") == "stream_event" for event in events)
-        self._parsed = ParsedAgentLog(mode, partials=not RECORDS[dialect].partials or streams)
+        text = "\n".join(json.dumps(event, separators=(",", ":")) for event in events)
+        version = RECORDS[dialect].find_older_version(text)
+        self._parsed = ParsedAgentLog(mode, version, partials=not RECORDS[dialect].partials or streams)
         self._is_session = self._parsed.is_session = self._parsed.mode in RECORDS[dialect].session_protocols
         self._is_app_server = self._parsed.mode == "app-server"
         if self._is_app_server:
             self._read = read_app_server_event
-        self._check = EncoderCheck(dialect, self._parsed.mode, partials=streams)
+        self._check = EncoderCheck(dialect, self._parsed.mode, version, partials=streams)
         self._work: set[str] = set()
         """The silent work of the agent: its tools, by their ids, and a compaction."""
         self._at: LoggedInstant | None = None

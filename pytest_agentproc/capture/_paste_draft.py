@@ -193,7 +193,8 @@ def _format_agent_key(parsed: ParsedAgentLog, dialect: str, why: str) -> str:
     if why:
         return f"agent: {{dialect: {dialect}, cannot_spawn: {why}}}"
     partials = "" if parsed.partials else ", partials: false"
-    return f"agent: {{dialect: {dialect}, mode: {parsed.mode}{partials}}}"
+    version = f", version: {parsed.version}" if parsed.version else ""
+    return f"agent: {{dialect: {dialect}, mode: {parsed.mode}{version}{partials}}}"
 
 
 def _has_last_turn_ended(parsed: ParsedAgentLog) -> bool:

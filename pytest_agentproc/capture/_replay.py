@@ -302,11 +302,12 @@ class EncoderCheck:
     Args:
         dialect: the dialect.
         mode: its mode.
+        version: the version of its CLI; "" for the newest.
         partials: whether claude streams.
     """
 
-    def __init__(self, dialect: str, mode: str, *, partials: bool) -> None:
-        record = DIALECTS[dialect]
+    def __init__(self, dialect: str, mode: str, version: str, *, partials: bool) -> None:
+        record = DIALECTS[dialect].find_version(version) or DIALECTS[dialect]
         self._dialect = dialect
         program: Any = {"dialect": dialect, "mode": mode, "prompt": "hi", "encoder": record.list_encoder_modules(mode)}
         program["argv"] = list(record.partials) if partials else []

@@ -1,4 +1,4 @@
-"""Owns `agentproc list`: the bundled scenarios, chosen and grouped, or the defects. Plays none, on any platform."""
+"""Owns `agentproc list`: the bundled scenarios, chosen and grouped, the defects, the fakes. Plays none."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.corpus import list_corpus_files
 from pytest_agentproc.errors import UsageError, suggest_known_word
 from pytest_agentproc.scenario import find_key_uses, load_for_each_agent
-from pytest_agentproc.vocabulary import BUG_FAMILIES, RULES, list_remedies
+from pytest_agentproc.vocabulary import BUG_FAMILIES, DIALECTS, RULES, list_remedies
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pytest_agentproc.defects import Defect
     from pytest_agentproc.scenario import Scenario
@@ -38,6 +38,7 @@ examples:
   agentproc list --rule C1 --dialect claude
   agentproc list --by rule                  # one heading for each rule
   agentproc list --defects never sends cancel  # the defects that are like a report
+  agentproc list --agents                   # the fakes, and the versions that they imitate
   agentproc list --json | jq -r '.[].id'
 """
 
@@ -88,6 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dialect", help="only those whose agent speaks it, such as claude or acp")
     parser.add_argument("--by", choices=_ROW_FIELD_BY_GROUPING, help="group them")
     parser.add_argument("--defects", action="store_true", help="list the defects that are like the words, best first")
+    parser.add_argument("--agents", action="store_true", help="list the fakes and the versions that they imitate")
     parser.add_argument("--json", action="store_true", help="print a JSON array of objects")
 
 
@@ -97,6 +99,8 @@ def run_command(options: argparse.Namespace) -> int:
     Raises:
         UsageError: an option names what there is not.
     """
+    if options.agents:
+        return _list_agents(options)
     if options.defects:
         return _list_defects(options)
     found = [
@@ -119,12 +123,34 @@ def run_command(options: argparse.Namespace) -> int:
     return 0 if rows else 1
 
 
+def _list_agents(options: argparse.Namespace) -> int:
+    _refuse_choices_of_scenarios(options, "--agents", ("words", "rule", "family", "dialect", "by"))
+    rows = [
+        {"dialect": dialect.name, "versions": list(dialect.versions), "modes": list(dialect.modes)}
+        for dialect in DIALECTS.values()
+    ]
+    if options.json:
+        sys.stdout.write(f"{json.dumps(rows, indent=2)}\n")
+        return 0
+    versions = {dialect.name: ", ".join(dialect.versions) or "no version" for dialect in DIALECTS.values()}
+    width, wide = max(map(len, versions)), max(map(len, versions.values()))
+    for dialect in DIALECTS.values():
+        modes = ", ".join(dialect.modes)
+        sys.stdout.write(f"{dialect.name:{width}}  {versions[dialect.name]:{wide}}  {modes}\n")
+    return 0
+
+
+def _refuse_choices_of_scenarios(options: argparse.Namespace, listing: str, names: Sequence[str]) -> None:
+    unfit = [name for name in names if getattr(options, name) not in (None, [])]
+    if unfit:
+        shown = "a WORD" if unfit[0] == "words" else f"--{unfit[0]}"
+        raise UsageError(f"{shown} is about scenarios, and {listing} lists none", f"leave {shown} out")
+
+
 def _list_defects(options: argparse.Namespace) -> int:
     from pytest_agentproc.defects import DEFECTS  # needs anyio, which an installation of the language alone lacks
 
-    unfit = [name for name in ("rule", "family", "dialect", "by") if getattr(options, name) is not None]
-    if unfit:
-        raise UsageError(f"--{unfit[0]} is about scenarios, and --defects lists none", f"leave --{unfit[0]} out")
+    _refuse_choices_of_scenarios(options, "--defects", ("rule", "family", "dialect", "by"))
     found = _find_similar_defects(options.words) if options.words else [*DEFECTS.values()]
     if options.json:
         rows = [_make_defect_row(defect) for defect in found]

@@ -124,6 +124,12 @@ def _validate_agent(values: dict[str, Any], node: YamlNode, _what: str, check: F
     values |= values.pop("cannot_spawn", {})
     check.is_spawned = "cannot_spawn" not in values
     check.set_limit_overrides({})
+    if record.find_version(values.get("version", "")) is None:
+        known = f"known {'is' if len(record.versions) == 1 else 'are'} "
+        remedy = known + join_choices(record.versions) if record.versions else "leave version out"
+        check.report_at(
+            node, f"the fake of {record.name} imitates no version {shorten_text(values['version'])}: {remedy}"
+        )
     if "model" in values and mode in record.nameless:
         check.report_at(node, f"the dialect {record.name} names no model in mode {mode}: leave model out")
     if "partials" in values and not record.partials:
@@ -272,6 +278,11 @@ class AgentScriptsType:
         return tuple(found)
 
 
+def _describe_versions() -> str:
+    described = [f"{join_choices(record.versions)} for {name}" for name, record in DIALECTS.items() if record.older]
+    return "; ".join(described)
+
+
 def _describe_modes(dialect: Dialect) -> str:
     first, *others = dialect.modes
     return f"{join_choices([f'{first} (if absent)', *others] if others else [first])} for {dialect.name}"
@@ -289,6 +300,11 @@ AGENT_VALUE_TYPE = EitherType(
                 "mode",
                 TextType("MODE"),
                 f"its variant: {'; '.join(map(_describe_modes, DIALECTS.values()))}",
+            ),
+            Key(
+                "version",
+                TextType("VERSION", may_be_empty=False),
+                f"the version of its CLI that the fake imitates, the first if absent: {_describe_versions()}",
             ),
             Key("prompt", ChoiceType(("argv", "stdin")), "how the prompt reaches it; argv if absent"),
             Key(

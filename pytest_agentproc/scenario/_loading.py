@@ -347,6 +347,7 @@ def _collect_agent_fields(values: dict[str, Any]) -> dict[str, Any]:
     return {
         "dialect": agent["dialect"],
         "mode": agent["mode"],
+        "version": agent.get("version", ""),
         "prompt_by": agent.get("prompt", "argv"),
         "cannot_spawn": agent.get("cannot_spawn"),
         "refused_start": agent.get("refused_start", (0, "")),

@@ -118,6 +118,7 @@ class Scenario:
         level: how much the checks count that say nothing else.
         harm: what a user loses if the supervisor breaks it.
         policy: the limits that the file gives, in seconds, bytes or names; None is switched off.
+        version: the version of the CLI that it imitates; "": the newest that there is.
         model: what the agent calls its model; "": as the fake has it.
         chunk: the most bytes that it writes at a time; 0: as the fake has it.
         takes_any_flags: whether its fake takes any arguments, and obeys none.
@@ -153,6 +154,7 @@ class Scenario:
     agent_name: str = ""
     dialect: str = ""
     mode: str = ""
+    version: str = ""
     prompt_by: str = "argv"
     cannot_spawn: str | None = None
     refused_start: tuple[int, str] = (0, "")
@@ -203,8 +205,9 @@ class Scenario:
 
     @property
     def dialect_record(self) -> Dialect:
-        """The record of the agent's dialect, whoever has it."""
-        return self.language.all_dialects[self.dialect]
+        """The record of the agent's dialect in the version that it imitates, whoever has it."""
+        record = self.language.all_dialects[self.dialect]
+        return record.find_version(self.version) or record
 
     @property
     def simulates_failed_spawn(self) -> bool:

@@ -91,6 +91,8 @@ class Dialect:
         partials: further arguments that ask for partial messages; empty if there are none of these.
         states: the environment that asks a session's agent to tell its state; empty if it cannot.
         identifying_words: by mode, the words of a command line from which a recording is known to be of that mode.
+        identifying_output: a pattern of the output from which a recording is known to be of this version, if the
+            record is one of `older`; "" if it cannot be known.
         probes: what the CLI prints for certain arguments, such as `--version`, without starting the agent.
         tells_on_stderr: whether it prints that on stderr if its stdin is no terminal.
         nameless: its modes that never tell which model answers.
@@ -104,6 +106,7 @@ class Dialect:
         signals: by mode and the name of a signal, what its CLI does on it; it dies of a signal that is absent.
         stdin: how its runs read stdin before they begin; None: they do not.
         silence: the default of `inactivity_timeout` for its agents; None: that of most dialects (A1).
+        older: the records of the older versions of the CLI that a scenario may name; each has a version in `probes`.
 
     Raises:
         UsageError: one of these is not what it must be.
@@ -135,6 +138,8 @@ class Dialect:
     signals: Mapping[str, Mapping[str, SignalReaction]] = field(default_factory=dict)
     stdin: StdinReading | None = None
     silence: float | None = None
+    older: Sequence[Dialect] = ()
+    identifying_output: str = ""
 
     def __post_init__(self) -> None:
         self._require("name", self.name, r"[a-z][a-z0-9_-]*", "a word of small letters, such as toy")
@@ -172,6 +177,29 @@ class Dialect:
     def _require(self, what: str, given: Any, form: str, wanted: str) -> None:
         if not isinstance(given, str) or not re.fullmatch(form, given):
             raise UsageError(f"dialect {self.name}: {what} is {given!r}", f"it must be {wanted}")
+
+    @property
+    def version(self) -> str:
+        """The version of the CLI that its fake imitates; "" if it imitates none."""
+        found = re.search(r"\d+(\.\d+)+", self.probes.get("--version", ""))
+        return found[0] if found else ""
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """Every version that its fake can imitate, the default first."""
+        return tuple(record.version for record in (self, *self.older) if record.version)
+
+    def find_version(self, version: str) -> Dialect | None:
+        """Find the record of a version, which may be short, such as 0.73; "" is the default."""
+        if not version:
+            return self
+        records = (self, *self.older)
+        return next((record for record in records if f"{record.version}.".startswith(f"{version}.")), None)
+
+    def find_older_version(self, output: str) -> str:
+        """Find the older version that printed an output; "" if the newest may have printed it."""
+        found = (old for old in self.older if old.identifying_output and re.search(old.identifying_output, output))
+        return next((old.version for old in found), "")
 
     @property
     def modes(self) -> tuple[str, ...]:

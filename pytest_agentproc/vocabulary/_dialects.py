@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.vocabulary._command_line import CommandLine, ResumeOptions
@@ -410,6 +411,35 @@ _PI_COMMAND_LINE = CommandLine(
         odd="No session found matching '{value}'",
     ),
 )
+_PI_1_COMMAND_LINE = replace(
+    _PI_COMMAND_LINE,
+    options={
+        "": """
+        --provider <name>; --model <pattern>; --api-key <key>; --system-prompt <text>; --append-system-prompt <text>;
+        --mode <mode> text json rpc; -p --print; -c --continue; -r --resume; --session <path|id>; --session-id <id>;
+        --fork <path|id>; --session-dir <dir>; --no-session; -n --name <name>; --models <patterns>; -nt --no-tools;
+        -nbt --no-builtin-tools; -t --tools <tools>; -xt --exclude-tools <tools>; --thinking <level>;
+        -e --extension <path>; -ne --no-extensions; --no-mcp; --skill <path>; -ns --no-skills;
+        --prompt-template <path>; -np --no-prompt-templates; --theme <path>; --use-theme <name>; --no-themes;
+        -nc --no-context-files; --export <file>; --list-models [search]; --verbose; --tui-mode <mode>; -a --approve;
+        -na --no-approve; --offline; -h --help; -v --version
+        """
+    },
+    foreign={"": "install remove uninstall update list config auth mcp"},
+    errors={
+        **_PI_COMMAND_LINE.errors,
+        "choice": 'Error: Invalid mode "{value}". Valid values: text, json, rpc',
+    },
+    conflicts=(
+        *_PI_COMMAND_LINE.conflicts,
+        (
+            "--provider",
+            "--model",
+            "Error: --provider requires --model (for example: --provider NAME --model <pattern>)",
+        ),
+    ),
+)
+"""That of 1.6.0."""
 _OPENCODE_ERROR_PREFIX = "\x1b[91m\x1b[1mError: \x1b[0m"
 _OPENCODE_COMMAND_LINE = CommandLine(
     options={
@@ -494,9 +524,9 @@ _CLAUDE_SIGNALS = {
     "INT": SignalReaction(0, kills_tools=True, last_words="turn"),
     "HUP": SignalReaction(129, kills_tools=True, last_words="tools"),
 }
-"""Measured with 2.1.330. A second signal changes nothing."""
+"""Measured with 2.1.332. A second signal changes nothing."""
 _PI_SIGNALS = {"TERM": SignalReaction(143, kills_tools=True), "HUP": SignalReaction(129, kills_tools=True)}
-"""Measured with 0.73.1. It dies of INT, and its tool lives on."""
+"""Measured with 1.6.0 and 0.73.1. It dies of INT, and its tool lives on."""
 _CODEX_EXEC_SIGNALS = {"INT": SignalReaction(1, kills_tools=True)}
 """Measured with 0.163.0, the native program. It dies of TERM and HUP, and its tool lives on."""
 _CODEX_APP_SERVER_SIGNALS = {"TERM": SignalReaction(0, kills_tools=True)}
@@ -507,6 +537,42 @@ _CLAUDE_STDIN_WARNING = (
     "Warning: no stdin data received in 3s, proceeding without it. If piping from a slow command, redirect stdin "
     "explicitly: < /dev/null to skip, or wait longer."
 )
+
+_PI_0_73 = Dialect(
+    name="pi",
+    command="pi",
+    command_line=_PI_COMMAND_LINE,
+    encoder=f"{_PACKAGE_OF_ENCODERS}.pi",
+    encoders={"rpc": (f"{_PACKAGE_OF_ENCODERS}.pi", f"{_PACKAGE_OF_ENCODERS}.pi_rpc")},
+    decoders={"json": f"{_PACKAGE_OF_DECODERS}._pi:PiDecoder"},
+    session_protocols={"rpc": f"{_PACKAGE_OF_DECODERS}._pi_session_protocol:PiSessionProtocol"},
+    options={"json": ("--mode", "json", "-p"), "rpc": ("--mode", "rpc")},
+    identifying_words={"rpc": "rpc"},
+    handshakes=(),
+    identifying_output=r'"assistantMessageEvent":\{[^\n]*"partial":|"content":\[\],[^\n]*"stopReason":"stop"',
+    probes={"--version": "0.73.1", "-v": "0.73.1"},
+    tells_on_stderr=True,
+    steps={
+        "json": ("begin", "delta", "think", "tool", "tool_done", "event"),
+        "rpc": ("delta", "think", "tool", "tool_done", "event", "ask"),
+    },
+    stop_reasons=("stop", "length", "toolUse", "error", "aborted"),
+    signals={"json": _PI_SIGNALS, "rpc": _PI_SIGNALS},
+    stdin=StdinReading(),
+)
+"""The last version of the package `@mariozechner/pi-coding-agent`."""
+_PI = replace(
+    _PI_0_73,
+    command_line=_PI_1_COMMAND_LINE,
+    encoder_parts=(f"{_PACKAGE_OF_ENCODERS}.pi",),
+    encoder=f"{_PACKAGE_OF_ENCODERS}.pi_1",
+    encoders={"rpc": tuple(f"{_PACKAGE_OF_ENCODERS}.{name}" for name in ("pi", "pi_rpc", "pi_1", "pi_1_rpc"))},
+    probes={"--version": "1.6.0", "-v": "1.6.0"},
+    tells_on_stderr=False,
+    older=(_PI_0_73,),
+    identifying_output="",
+)
+"""The package `@earendil-works/pi-coding-agent`."""
 
 _ALL_DIALECTS = (
     Dialect(
@@ -533,8 +599,8 @@ _ALL_DIALECTS = (
         partials=("--include-partial-messages",),
         states={"CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS": "1"},
         probes={
-            "--version": "2.1.330 (Claude Code)",
-            "-v": "2.1.330 (Claude Code)",
+            "--version": "2.1.332 (Claude Code)",
+            "-v": "2.1.332 (Claude Code)",
             "auth status": _CLAUDE_AUTH_STATUS_OUTPUT,
             "auth status --json": _CLAUDE_AUTH_STATUS_OUTPUT,
         },
@@ -562,27 +628,7 @@ _ALL_DIALECTS = (
         stdin=StdinReading(patience=3.0, warning=_CLAUDE_STDIN_WARNING),
         silence=180.0,
     ),
-    Dialect(
-        name="pi",
-        command="pi",
-        command_line=_PI_COMMAND_LINE,
-        encoder=f"{_PACKAGE_OF_ENCODERS}.pi",
-        encoders={"rpc": (f"{_PACKAGE_OF_ENCODERS}.pi", f"{_PACKAGE_OF_ENCODERS}.pi_rpc")},
-        decoders={"json": f"{_PACKAGE_OF_DECODERS}._pi:PiDecoder"},
-        session_protocols={"rpc": f"{_PACKAGE_OF_DECODERS}._pi_session_protocol:PiSessionProtocol"},
-        options={"json": ("--mode", "json", "-p"), "rpc": ("--mode", "rpc")},
-        identifying_words={"rpc": "rpc"},
-        handshakes=(),
-        probes={"--version": "0.73.1", "-v": "0.73.1"},
-        tells_on_stderr=True,
-        steps={
-            "json": ("begin", "delta", "think", "tool", "tool_done", "event"),
-            "rpc": ("delta", "think", "tool", "tool_done", "event", "ask"),
-        },
-        stop_reasons=("stop", "length", "toolUse", "error", "aborted"),
-        signals={"json": _PI_SIGNALS, "rpc": _PI_SIGNALS},
-        stdin=StdinReading(),
-    ),
+    _PI,
     Dialect(
         name="codex",
         command="codex",

@@ -12,6 +12,7 @@ import pytest
 from pytest_agentproc.cli import main
 from pytest_agentproc.cli._commands import MODULE_AND_PURPOSE_BY_COMMAND
 from pytest_agentproc.defects import DEFECTS
+from pytest_agentproc.vocabulary import DIALECTS
 from tests.architecture.sources import ROOT
 
 if TYPE_CHECKING:
@@ -141,6 +142,22 @@ def test_list_of_defects_refuses_what_is_about_scenarios(capsys: pytest.CaptureF
     assert main(["list", "--defects", "--rule", "C1"]) == 2
     assert capsys.readouterr().err == (
         "agentproc list: --rule is about scenarios, and --defects lists none\nleave --rule out\n"
+    )
+
+
+def test_list_of_agents_names_the_versions_that_the_fakes_imitate(capsys: pytest.CaptureFixture[str]) -> None:
+    """The first is that of an agent without `version`."""
+    assert main(["list", "--agents"]) == 0
+    rows = [line.split("  ") for line in capsys.readouterr().out.splitlines()]
+    found = {name.strip(): [*filter(None, map(str.strip, rest))] for name, *rest in rows}
+    assert found["pi"] == ["1.6.0, 0.73.1", "json, rpc"]
+    assert found["raw"] == ["no version", "text"]
+    assert main(["list", "--agents", "--json"]) == 0
+    shown = {row["dialect"]: row["versions"] for row in json.loads(capsys.readouterr().out)}
+    assert shown == {name: list(dialect.versions) for name, dialect in DIALECTS.items()}
+    assert main(["list", "--agents", "linger"]) == 2
+    assert capsys.readouterr().err == (
+        "agentproc list: a WORD is about scenarios, and --agents lists none\nleave a WORD out\n"
     )
 
 

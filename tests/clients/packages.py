@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 PYPI = {
-    "claude-agent-sdk": "0.2.187",
+    "claude-agent-sdk": "0.2.189",
     "agent-client-protocol": "0.12.1",
     "pexpect": "4.9.0",
     "ptyprocess": "0.7.0",
@@ -48,16 +48,16 @@ ALONE = {"openai-codex": "0.163.0", "codex-app-server-client": "0.1.0"}
 """The Python clients that need a real CLI: they are installed without it. All else that they need, `PYPI` brings."""
 
 NPM = {
-    "claude-agent-sdk": {"@anthropic-ai/claude-agent-sdk": "0.3.330"},
+    "claude-agent-sdk": {"@anthropic-ai/claude-agent-sdk": "0.3.332"},
     "acp-sdk": {"@agentclientprotocol/sdk": "2.4.0"},
     "codex-sdk": {"@openai/codex-sdk": "0.163.0"},
-    "pi-coding-agent": {"@mariozechner/pi-coding-agent": "0.73.1", "node": "22.19.0"},
+    "pi-coding-agent": {"@earendil-works/pi-coding-agent": "1.6.0", "node": "22.19.0"},
     "claude-agent-acp-0.20.2": {"@zed-industries/claude-agent-acp": "0.20.2"},
     "claude-agent-acp-0.23.1": {"@zed-industries/claude-agent-acp": "0.23.1"},
     "claude-agent-acp-0.101.0": {"@agentclientprotocol/claude-agent-acp": "0.101.0"},
     "pi-subagents": {"pi-subagents": "0.34.0"},
     "yaml-language-server": {"yaml-language-server": "2.0.0"},
-    "claude": {"@anthropic-ai/claude-code": "2.1.330"},
+    "claude": {"@anthropic-ai/claude-code": "2.1.332"},
     "codex": {"@openai/codex": "0.163.0"},
     "gemini": {"@google/gemini-cli": "0.61.0"},
     "opencode": {"opencode-ai": "1.18.33"},

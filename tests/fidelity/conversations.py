@@ -353,6 +353,8 @@ _GEMINI = [
 
 _M1 = ("--provider", "fake", "--model", "m1")
 _PI_SHELL = ("bash", {"command": "echo hi"})
+_PI_REFUSAL = '400: {"type":"invalid_request_error","message":"refused","code":400}'
+_PI_REFUSED = f"[{{result: {{text: {json.dumps(_PI_REFUSAL)}, is_error: true}}}}]"
 _PI_TOOL = _tool("call_10", *_PI_SHELL)
 _PI = [
     Conversation(cli="pi", name="hello", argv=(*_M1, "--mode", "json", "-p", "hi")),
@@ -370,14 +372,14 @@ _PI = [
         name="an API error",
         argv=(*_M1, "--mode", "json", "-p", "hi"),
         replies=FAILS,
-        script="[{result: {text: 400 refused, is_error: true}}]",
+        script=_PI_REFUSED,
     ),
     Conversation(
         cli="pi",
         name="an API error, as text",
         argv=(*_M1, "-p", "hi"),
         replies=FAILS,
-        script="[{result: {text: 400 refused, is_error: true}}]",
+        script=_PI_REFUSED,
     ),
     Conversation(
         cli="pi",

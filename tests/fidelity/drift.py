@@ -87,10 +87,6 @@ _CLIENT_TESTS = {
 """By package, the tests in `tests/clients` in which a client meets a fake. pi's client comes with pi itself."""
 
 
-_SUCCESSORS = {"@mariozechner/pi-coding-agent": "@earendil-works/pi-coding-agent"}
-"""The present name of a package that was renamed."""
-
-
 @dataclass(frozen=True)
 class Release:
     """A package, and how far it has come.
@@ -118,8 +114,7 @@ class Release:
     def pins(self) -> tuple[dict[str, str], dict[str, str]]:
         """The imitated and the newest version, each by the name of its package; and what it needs."""
         others = dict([*NPM[PACKAGES[self.name]].items()][1:]) if self.is_cli else {}
-        newest = _SUCCESSORS.get(self.package, self.package)
-        return {self.package: self.imitated, **others}, {newest: self.newest, **others}
+        return {self.package: self.imitated, **others}, {self.package: self.newest, **others}
 
     @property
     def is_newer(self) -> bool:
@@ -353,7 +348,6 @@ def _find_releases() -> list[Release]:
 
 
 def _ask_npm(package: str) -> tuple[str, str]:
-    package = _SUCCESSORS.get(package, package)
     found = json.loads(_run(["npm", "view", package, "version", "deprecated", "--json"]))
     return (found, "") if isinstance(found, str) else (found["version"], found.get("deprecated") or "")
 

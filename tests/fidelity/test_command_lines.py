@@ -15,10 +15,10 @@ OTHER_CODES = {
     "codex": ("--json ''", "model_provider=nope", "--oss", "able nosuch"),
     "gemini": ("--list-", "--delete-session", "-m gemini-2.5-flash -p hi"),
     "opencode": ("--dir good.txt", "--attach", "--command nope", "--model nope", "--model fake/nope"),
-    "pi": ("--model nope", "--provider nope --model m1", "@nodir"),
+    "pi": ("--model nope", "--provider nope --model m1", "@nodir", "--export bad"),
 }
 """Parts of command lines for which a fake does not know what the real CLI knows: a schema of schemas, the models,
-providers, features and servers that there are, and the folders that the user trusts."""
+providers, features and servers that there are, the folders that the user trusts, and what is in a session's file."""
 
 
 def _is_other(cli: str, line: str) -> bool:

@@ -95,6 +95,7 @@ def test_the_second_recording_equals_the_first(name: str, tmp_path: Path) -> Non
         mirror.model,
         partials=mirror.partials,
         states=mirror.states,
+        version=mirror.version,
     )
     out = tmp_path / "made.scenario.yaml"
     draft = draft_scenario_from_recording(out, first, speaker, [], "as it was recorded")

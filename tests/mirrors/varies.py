@@ -1,7 +1,8 @@
 """The parts of a line that are never the same twice, or are the machine's: the one table of omissions in a comparison.
 
 An ID is compared by its other places: the first ID is #1 wherever it comes again. For the other kinds, only three facts
-are compared: the field is there, whether it is empty, and its place. CUT are the keys that the recorder left out. The
+are compared: the field is there, whether it is empty, and its place. CUT are the keys that the recorder left out, and
+those of a newer release. The
 length of a text that pi had got when it printed an update is a time, too. Two recordings of the same two pieces differ
 in it.
 """
@@ -39,6 +40,8 @@ VARIES: dict[str, dict[str, str]] = {
         **dict.fromkeys(("plugins", "capabilities", "output_file", "pid", "user_output_styles_dir"), HOST),
         **dict.fromkeys(("first_request_input_tokens", "first_request_cache_read_input_tokens"), COUNT),
         **dict.fromkeys(("response/response/" + key for key in _CUT), CUT),
+        "sandbox_enabled": CUT,
+        "claude_code_version": HOST,  # a newer release than that of the recordings
     },
     "acp": {
         **dict.fromkeys(("sessionId", "toolCallId"), ID),

@@ -10,7 +10,8 @@ from pytest_agentproc.vocabulary import DIALECTS
 
 def make_encoder(program: Any) -> Any:
     """Make the encoder of a program that does not name its modules."""
-    record = DIALECTS[program["dialect"]]
+    record = DIALECTS[program["dialect"]].find_version(program.get("version", ""))
+    assert record is not None
     mode = program.get("mode") or record.default_mode
     modules = record.list_encoder_modules(mode, has_tasks=bool(program.get("tasks")))
     return made_encoder({"encoder": modules, **program})

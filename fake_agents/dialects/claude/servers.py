@@ -25,7 +25,7 @@ _CLIENT_INFO = {
     "title": "Claude Code",
     "description": "Anthropic's agentic coding tool",
     "websiteUrl": "https://claude.com/claude-code",
-    "version": "2.1.330",
+    "version": "2.1.332",
 }
 _INITIALIZE_PARAMS: dict[str, Any] = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": _CLIENT_INFO}
 _CLIENT_CAPABILITIES = {"roots": {"listChanged": True}, "elicitation": {"form": {}, "url": {}}}

@@ -2,7 +2,7 @@
 
 import { fileURLToPath } from "node:url";
 // From its own file: the package's door loads the whole agent, which takes a second.
-import { RpcClient } from "./node_modules/@mariozechner/pi-coding-agent/dist/modes/rpc/rpc-client.js";
+import { RpcClient } from "./node_modules/@earendil-works/pi-coding-agent/dist/modes/rpc/rpc-client.js";
 import { main, tell } from "./telling.mjs";
 
 /** Have a pi that runs; `on` sees what it tells. */
@@ -69,8 +69,7 @@ const usages = {
   async twice(agent) {
     const again = async ({ type }, pi) => {
       if (type !== "tool_execution_start") return;
-      await pi.prompt("second");
-      tell("accepted");
+      await pi.prompt("second").then(() => tell("accepted"), ({ message }) => tell("refused", { message }));
       await pi.followUp("go on");
     };
     const pi = await start(agent, again);
@@ -109,7 +108,7 @@ const usages = {
     const pi = await start(agent);
     await new Promise((resolve) => pi.process.once("exit", resolve));
     tell("died");
-    tell("waits", { open: await isOpen(pi.prompt("hi")) });
+    await pi.prompt("hi").catch(({ message }) => tell("refused", { message }));
     process.exit();
   },
 };

@@ -73,7 +73,7 @@ def test_without_a_format_a_fake_prints_the_answer_alone(
 EVENTS = [
     ("claude", ["-p", "--output-format", "stream-json", "--verbose", "hi"], "system", "result"),
     ("codex", ["exec", "--experimental-json", "hi"], "thread.started", "turn.completed"),
-    ("pi", ["--mode", "json", "hi"], "session", "agent_end"),
+    ("pi", ["--mode", "json", "hi"], "session", "agent_settled"),
     ("gemini", ["-p", "hi", "-o", "stream-json"], "init", "result"),
     ("opencode", ["run", "--format=json", "hi"], "step_start", "step_finish"),
 ]
@@ -280,7 +280,7 @@ def test_the_session_of_the_fake_itself_can_be_resumed(runner: ScenarioRunner) -
 def test_the_prompt_is_that_of_the_arguments(runner: ScenarioRunner) -> None:
     """Pi repeats it, and the script's own prompt is another one."""
     lines = start_fake_once(make_fake(runner, "pi"), "--mode", "json", "-p", "what", "now?").stdout.splitlines()
-    assert json.loads(lines[3])["message"]["content"] == [{"type": "text", "text": "what now?"}]
+    assert json.loads(lines[5])["message"]["content"] == [{"type": "text", "text": "what now?"}]
 
 
 def test_the_prompt_may_come_on_stdin(runner: ScenarioRunner) -> None:

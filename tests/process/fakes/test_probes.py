@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from pytest_agentproc.harness import ScenarioRunner
 
 PROBES = [
-    ("claude", "--version", "2.1.330 (Claude Code)\n"),
-    ("claude", "-v", "2.1.330 (Claude Code)\n"),
+    ("claude", "--version", "2.1.332 (Claude Code)\n"),
+    ("claude", "-v", "2.1.332 (Claude Code)\n"),
     ("codex", "-V", "codex-cli 0.163.0\n"),
     ("gemini", "--version", "0.61.0\n"),
 ]
@@ -35,14 +35,20 @@ def test_a_fake_reports_the_version_of_the_cli_that_it_stands_for(
     fake.finish()
 
 
-def test_pi_reports_its_version_on_stderr_where_stdin_is_no_terminal(runner: ScenarioRunner) -> None:
-    """A shell's `$(pi --version)` is empty with the real CLI, and with its fake."""
-    fake = runner.make_fake(loads("scenario: x\nagent: pi\nscript: [{silence: for ever}]", "x"))
+@pytest.mark.parametrize(
+    ("version", "out", "err"),
+    [("", "1.6.0\n", ""), (", version: 1.6", "1.6.0\n", ""), (", version: 0.73", "", "0.73.1\n")],
+)
+def test_a_fake_reports_the_version_that_it_imitates(runner: ScenarioRunner, version: str, out: str, err: str) -> None:
+    """A shell's `$(pi --version)` is empty with the real pi 0.73.1, and with its fake."""
+    fake = runner.make_fake(
+        loads(f"scenario: x\nagent: {{dialect: pi{version}}}\nscript: [{{silence: for ever}}]", "x")
+    )
     command = [fake.path, "--version"]
     completed = subprocess.run(
         command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, timeout=60
     )
-    assert (completed.stdout, completed.stderr) == ("", "0.73.1\n")
+    assert (completed.stdout, completed.stderr) == (out, err)
     fake.finish()
 
 
@@ -69,7 +75,7 @@ def test_a_probe_is_no_start_of_the_agent(runner: ScenarioRunner) -> None:
             return [(await anyio.run_process(command)).stdout.decode() for command in commands]
 
         status, first, version, second = clock.run(ask)
-        assert ('"loggedIn": true' in status, version) == (True, "2.1.330 (Claude Code)\n")
+        assert ('"loggedIn": true' in status, version) == (True, "2.1.332 (Claude Code)\n")
         assert ("first" in first, "second" in second) == (True, True)
         events = fake.finish().events
     born = [event.data["process"] for event in events if event.code == "p" and event.data.get("seen")]

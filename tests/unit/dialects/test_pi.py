@@ -217,7 +217,7 @@ def test_the_fakes_line_ends_do_not_change_the_meaning(newline: str) -> None:
 def test_every_update_has_the_message_so_far() -> None:
     """A viewer that joins late knows everything from any line; at the end of the text the message is whole."""
     calls = (("think", "hm"), ("delta", "zwei "), ("delta", "Da"), ("answer", "teien"))
-    made = [json.loads(line) for line in encode_calls({}, *calls).splitlines()]
+    made = [json.loads(line) for line in encode_calls({"version": "0.73"}, *calls).splitlines()]
     updates = [event for event in made if event["type"] == "message_update"]
     assert all(event["assistantMessageEvent"]["partial"] == event["message"] for event in updates)
     seen = [
@@ -248,7 +248,7 @@ def test_a_text_that_streams_ends_with_whatever_closes_its_message() -> None:
     """A tool is asked for by the same message; an error ends it where it stands, and keeps what was said."""
     tool = ("tool", {"id": "c", "name": "ls", "input": {}})
     asked = [json.loads(line) for line in encode_calls({}, ("delta", "let me see"), tool).splitlines()]
-    ends = [event["message"]["content"] for event in asked if event["type"] == "message_end"][1:]
+    ends = [event["message"]["content"] for event in asked if event["type"] == "message_end"][-1:]
     assert [[block["type"] for block in content] for content in ends] == [["text", "toolCall"]]
     failed = ("result", {"text": "overloaded", "is_error": True, "usage": None})
     assert complete_from_chunks(encode_calls({}, ("delta", "half"), failed)) == DecodedRun(
@@ -259,7 +259,7 @@ def test_a_text_that_streams_ends_with_whatever_closes_its_message() -> None:
 def test_the_fake_prints_the_events_of_the_real_cli() -> None:
     """The same types in the same order with the same keys at every depth."""
     calls = (("delta", "Hello "), ("answer", "from fake"))
-    made = [json.loads(line) for line in encode_calls({"prompt": "hello"}, *calls).splitlines()]
+    made = [json.loads(line) for line in encode_calls({"version": "0.73", "prompt": "hello"}, *calls).splitlines()]
     real = [json.loads(line) for line in (TRANSCRIPTS / "hello.jsonl").read_bytes().splitlines()]
     assert [(event["type"], _list_key_paths(event)) for event in made] == [
         (event["type"], _list_key_paths(event)) for event in real

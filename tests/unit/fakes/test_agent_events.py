@@ -148,7 +148,7 @@ def test_a_tool_is_named_once_and_ends_only_after_its_start() -> None:
 
 def test_pi_prints_a_tool_as_the_real_cli_does() -> None:
     """The same events in the same order, with the same keys at every depth."""
-    fake = make_encoder({"dialect": "pi", "mode": "json", "prompt": "p"})
+    fake = make_encoder({"dialect": "pi", "version": "0.73", "mode": "json", "prompt": "p"})
     data = fake.events["tool"](TOOL, 0) + fake.events["tool_done"](DONE, 0)
     data += fake.events["delta"]("pi an", 0) + fake.encode_answer("swer", 0)
     made = [json.loads(line) for line in data.splitlines()][1:]  # the header is what rpc mode leaves out

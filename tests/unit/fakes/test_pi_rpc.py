@@ -39,7 +39,7 @@ def stream_answer(talk: Conversation, piece: str, rest: str) -> None:
 
 def test_a_client_may_ask_for_all_that_was_said() -> None:
     """Each run of the agent ends with its own messages; the session has those of all."""
-    talk = Conversation("pi", "rpc")
+    talk = Conversation("pi", "rpc", version="0.73")
     for prompt, answer in (("one", "first"), ("two", "second")):
         talk.send_requests(json.dumps({"type": "prompt", "message": prompt}).encode())
         talk.tell("answer", answer)
@@ -53,7 +53,7 @@ def test_a_client_may_ask_for_all_that_was_said() -> None:
 
 def test_two_prompts_in_a_row_and_one_that_is_refused() -> None:
     """A prompt while another is answered is refused; the same run of the agent answers a prompt that follows up."""
-    talk, lines = Conversation("pi", "rpc"), read_recorded_input("pi-rpc-two-prompts")
+    talk, lines = Conversation("pi", "rpc", version="0.73"), read_recorded_input("pi-rpc-two-prompts")
     talk.send_requests(lines[0])
     talk.send_requests(*lines[1:])
     for pieces in (("fir", "st"), ("thi", "rd")):
@@ -65,7 +65,7 @@ def test_two_prompts_in_a_row_and_one_that_is_refused() -> None:
 
 def test_an_abort_while_a_tool_runs_ends_tool_and_run_and_is_answered_last() -> None:
     """The next prompt is a run of its own."""
-    talk, (first, abort, second) = Conversation("pi", "rpc"), read_recorded_input("pi-rpc-abort-tool")
+    talk, (first, abort, second) = Conversation("pi", "rpc", version="0.73"), read_recorded_input("pi-rpc-abort-tool")
     talk.send_requests(first)
     talk.tell("tool", TOOL)
     talk.send_requests(abort)
@@ -78,7 +78,10 @@ def test_an_abort_while_a_tool_runs_ends_tool_and_run_and_is_answered_last() -> 
 
 def test_requests_after_an_abort_are_answered_after_it() -> None:
     """A prompt that is written together with the abort is not refused."""
-    talk, (first, *behind) = Conversation("pi", "rpc"), read_recorded_input("pi-rpc-abort-stream-prompt")
+    talk, (first, *behind) = (
+        Conversation("pi", "rpc", version="0.73"),
+        read_recorded_input("pi-rpc-abort-stream-prompt"),
+    )
     talk.send_requests(first)
     for piece in ("a long", " strea", "med an"):
         talk.tell("delta", piece)
@@ -90,7 +93,10 @@ def test_requests_after_an_abort_are_answered_after_it() -> None:
 
 def test_an_abort_that_the_answer_crosses_is_answered_after_it() -> None:
     """The run is over by itself, which is what whoever aborted waits for; the prompt behind begins the next."""
-    talk, (first, *behind) = Conversation("pi", "rpc"), read_recorded_input("pi-rpc-abort-stream-prompt")
+    talk, (first, *behind) = (
+        Conversation("pi", "rpc", version="0.73"),
+        read_recorded_input("pi-rpc-abort-stream-prompt"),
+    )
     talk.send_requests(first)
     talk.send_requests(*behind)
     stream_answer(talk, "all ", "there")
@@ -103,7 +109,7 @@ def test_an_abort_that_the_answer_crosses_is_answered_after_it() -> None:
 
 def test_a_prompt_that_steers_is_taken_after_the_tool() -> None:
     """It belongs to the run that it steers."""
-    talk, (first, steer) = Conversation("pi", "rpc"), read_recorded_input("pi-rpc-steer-during-tool")
+    talk, (first, steer) = Conversation("pi", "rpc", version="0.73"), read_recorded_input("pi-rpc-steer-during-tool")
     talk.send_requests(first)
     talk.tell("tool", TOOL)
     talk.send_requests(steer)
@@ -114,7 +120,7 @@ def test_a_prompt_that_steers_is_taken_after_the_tool() -> None:
 
 def test_the_dialect_answers_what_no_step_is_about() -> None:
     """Unknown commands, lines that are none, and an abort with nothing to abort, at once; a dialog's answer is none."""
-    talk = Conversation("pi", "rpc")
+    talk = Conversation("pi", "rpc", version="0.73")
     talk.send_requests(
         b"{", b'{"type":"abort","id":"a"}', b'{"type":"dance"}', b'{"type":"extension_ui_response","id":"x"}'
     )
@@ -131,7 +137,7 @@ def test_the_dialect_answers_what_no_step_is_about() -> None:
 
 def test_the_dialect_answers_what_clients_ask_at_the_start() -> None:
     """A client may shake hands with any of these; each is answered at once, and begins nothing."""
-    talk = Conversation("pi", "rpc")
+    talk = Conversation("pi", "rpc", version="0.73")
     asked = {"get_messages": "messages", "get_available_models": "models", "get_commands": "commands"}
     talk.send_requests(*(json.dumps({"type": kind}).encode() for kind in (*asked, "set_thinking_level")))
     *lists, reported = talk.take_printed()
@@ -143,7 +149,7 @@ def test_the_dialect_answers_what_clients_ask_at_the_start() -> None:
 
 def test_a_report_outside_a_run_begins_none() -> None:
     """A text that comes too late is a message without a run around it."""
-    talk = Conversation("pi", "rpc")
+    talk = Conversation("pi", "rpc", version="0.73")
     talk.send_requests(json.dumps({"type": "prompt", "message": "hi"}).encode())
     talk.tell("answer", "done")
     talk.take_printed()

@@ -16,7 +16,7 @@ from tests.unit.bookkeeping import StagedPlay
 SECOND = 1_000_000_000
 
 
-def build_session_play(steps: str, agent: str = "{dialect: pi, mode: rpc}", **stage: Any) -> StagedPlay:
+def build_session_play(steps: str, agent: str = "{dialect: pi, mode: rpc, version: 0.73}", **stage: Any) -> StagedPlay:
     """Put the player of a session's script on a stage."""
     scenario = loads(f"scenario: a\nagent: {agent}\nscript: [{steps}]\n")
     return StagedPlay(program=scenario.bind(Policy()).program, **stage)
@@ -150,7 +150,7 @@ def test_an_acknowledgement_without_a_cancel_says_nothing() -> None:
 def test_the_model_plays_a_session_as_it_is() -> None:
     """The same player on the stage in memory: two prompts, an abort, the end of stdin."""
     steps = "{wait_for: prompt 1}, {silence: 1h}, {answer: done}, {wait_for: cancel}, {acknowledge: cancel}"
-    scenario = loads(f"scenario: a\nagent: {{dialect: pi, mode: rpc}}\nscript: [{steps}]\n")
+    scenario = loads(f"scenario: a\nagent: {{dialect: pi, mode: rpc, version: 0.73}}\nscript: [{steps}]\n")
     model = InMemoryModel(Record())
     world = model.start_agent(scenario.bind(Policy()).program, 0)
 

@@ -271,7 +271,7 @@ def test_a_program_is_plain_data_that_marshal_carries() -> None:
         "serves": False,
         "obeys": True,
         "signals": {1: (129, True, ""), 15: (143, True, "")},
-        "encoder": ["pytest_agentproc.fake_agents.dialects.pi"],
+        "encoder": ["pytest_agentproc.fake_agents.dialects.pi", "pytest_agentproc.fake_agents.dialects.pi_1"],
     }
 
 
