@@ -29,7 +29,7 @@ _START_UNIX_MS = 1_795_303_873_000
 _WORKING_DIRECTORY = "/"
 _COMMAND_TOOL_NAME = "command_execution"
 _INITIALIZE_RESULT = {
-    "userAgent": "fake/0.163.0 (Linux; x86_64) unknown (fake; 1)",
+    "userAgent": "fake/0.171.0 (Linux; x86_64) unknown (fake; 1)",
     "codexHome": "/",
     "platformFamily": "unix",
     "platformOs": "linux",
@@ -85,6 +85,7 @@ class Encoder(JsonRpcEncoder):
         self._tools: dict[str, dict[str, Any]] = {}
         self._declined: set[str] = set()
         self._interrupts: list[tuple[str, Any]] = []
+        self._items_began: dict[str, int] = {}
         """The turns that are to be interrupted, each with the id of the request."""
         self.events: EventEncoders = {
             "delta": self.encode_text_delta,
@@ -243,6 +244,7 @@ class Encoder(JsonRpcEncoder):
             "extra": None,
             "sessionId": thread,
             "forkedFromId": None,
+            "attachedToThreadId": None,
             "parentThreadId": None,
             "preview": "",
             "ephemeral": False,
@@ -255,7 +257,7 @@ class Encoder(JsonRpcEncoder):
             "status": {"type": "idle"},
             "path": f"/rollout-{thread}.jsonl",
             "cwd": _WORKING_DIRECTORY,
-            "cliVersion": "0.163.0",
+            "cliVersion": "0.171.0",
             "originator": "fake",
             "source": "vscode",
             "canAcceptDirectInput": True,
@@ -369,16 +371,17 @@ class Encoder(JsonRpcEncoder):
     def _encode_agent_message(self, text: str, now: int) -> list[bytes]:
         self._is_due = True
         if self._said is None:
-            self._final = self._build_message_item(text)
-            return [self._encode_item_event(kind, self._final, now) for kind in ("started", "completed")]
-        events = self._encode_text_piece(text, now) if text else []
-        self._final, self._said = self._said, None
-        return [*events, self._encode_item_event("completed", self._final, now)]
+            item = self._build_message_item(text)
+            events = [self._encode_item_event("started", item, now)]
+        else:
+            events = self._encode_text_piece(text, now) if text else []
+            item, self._said = self._said, None
+        self._final = self._date_item(item, now, is_over=True)
+        return [*events, self._encode_item_event("completed", item, now)]
 
     def _build_message_item(self, text: str) -> dict[str, Any]:
-        return {"type": "agentMessage", "id": self._make_item_id("msg"), "text": text} | dict.fromkeys(
-            ("phase", "memoryCitation", "delivery", "questions")
-        )
+        item = {"type": "agentMessage", "moderation": None, "id": self._make_item_id("msg"), "text": text}
+        return item | dict.fromkeys(("phase", "memoryCitation", "delivery", "questions"))
 
     def encode_thought(self, text: str, now: int) -> bytes:
         """Give a summary of what the model thinks."""
@@ -513,8 +516,17 @@ class Encoder(JsonRpcEncoder):
         return [self._encode_item_event(kind, item, now) for kind in ("started", "completed")]
 
     def _encode_item_event(self, kind: str, item: dict[str, Any], now: int) -> bytes:
-        at = {f"{kind}AtMs": _convert_to_unix_ms(now)}
-        return self._encode_dated_notification(f"item/{kind}", {"item": item, **self._add_turn_id({}), **at}, now)
+        is_over = kind == "completed"
+        counted = {"contentTokenCount": None} if is_over else {}
+        at = {**counted, f"{kind}AtMs": _convert_to_unix_ms(now)}
+        dated = self._date_item(item, now, is_over=is_over)
+        return self._encode_dated_notification(f"item/{kind}", {"item": dated, **self._add_turn_id({}), **at}, now)
+
+    def _date_item(self, item: dict[str, Any], now: int, *, is_over: bool) -> dict[str, Any]:
+        """Say when an item began and ended."""
+        began = self._items_began.setdefault(item["id"], now)
+        ended = _convert_to_unix_ms(now) if is_over else None
+        return {**item, "startedAtMs": _convert_to_unix_ms(began), "completedAtMs": ended}
 
     def _encode_thread_status(self, kind: str, now: int, *flags: str) -> bytes:
         status = {"type": kind, **({"activeFlags": list(flags)} if kind == "active" else {})}

@@ -528,9 +528,9 @@ _CLAUDE_SIGNALS = {
 _PI_SIGNALS = {"TERM": SignalReaction(143, kills_tools=True), "HUP": SignalReaction(129, kills_tools=True)}
 """Measured with 1.6.0 and 0.73.1. It dies of INT, and its tool lives on."""
 _CODEX_EXEC_SIGNALS = {"INT": SignalReaction(1, kills_tools=True)}
-"""Measured with 0.163.0, the native program. It dies of TERM and HUP, and its tool lives on."""
+"""Measured with 0.171.0, the native program. It dies of TERM and HUP, and its tool lives on."""
 _CODEX_APP_SERVER_SIGNALS = {"TERM": SignalReaction(0, kills_tools=True)}
-"""Measured with 0.163.0, the native program. It dies of INT and HUP, and its tool lives on."""
+"""Measured with 0.171.0, the native program. It dies of INT and HUP, and its tool lives on."""
 _GEMINI_SIGNALS = dict.fromkeys(("TERM", "INT", "HUP"), SignalReaction(None))
 """Measured with 0.61.0. A signal to the launcher has no effect, and a second one neither."""
 _CLAUDE_STDIN_WARNING = (
@@ -640,7 +640,7 @@ _ALL_DIALECTS = (
         nameless=("exec",),
         options={"exec": ("exec", "--json", "--skip-git-repo-check"), "app-server": ("app-server",)},
         identifying_words={"app-server": "app-server"},
-        probes={"--version": "codex-cli 0.163.0", "-V": "codex-cli 0.163.0"},
+        probes={"--version": "codex-cli 0.171.0", "-V": "codex-cli 0.171.0"},
         steps={
             "exec": ("begin", "notice", "think", "plan", "tool", "tool_done", "event"),
             "app-server": ("delta", "think", "plan", "tool", "tool_done", "event", "ask", "request"),

@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 PYPI = {
-    "claude-agent-sdk": "0.2.189",
+    "claude-agent-sdk": "0.2.187",
     "agent-client-protocol": "0.12.1",
     "pexpect": "4.9.0",
     "ptyprocess": "0.7.0",
@@ -58,7 +58,7 @@ NPM = {
     "pi-subagents": {"pi-subagents": "0.34.0"},
     "yaml-language-server": {"yaml-language-server": "2.0.0"},
     "claude": {"@anthropic-ai/claude-code": "2.1.332"},
-    "codex": {"@openai/codex": "0.163.0"},
+    "codex": {"@openai/codex": "0.171.0"},
     "gemini": {"@google/gemini-cli": "0.61.0"},
     "opencode": {"opencode-ai": "1.18.33"},
     "node-pty": {"node-pty": "1.1.0"},

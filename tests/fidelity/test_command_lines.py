@@ -12,13 +12,14 @@ OTHER_COMMANDS = ("mcp ", "exec review", "login ", "auth list", "models", "sessi
 """Commands that a fake does not have: it ends with 70."""
 OTHER_CODES = {
     "claude": ('--json-schema \'{"type": "nope"}\'', "--agents '{\"a\": {}}'", "--worktree"),
-    "codex": ("--json ''", "model_provider=nope", "--oss", "able nosuch"),
+    "codex": ("--json ''", "model_provider=nope", "--oss", "able nosuch", "-o nodir", "-o sub"),
     "gemini": ("--list-", "--delete-session", "-m gemini-2.5-flash -p hi"),
     "opencode": ("--dir good.txt", "--attach", "--command nope", "--model nope", "--model fake/nope"),
     "pi": ("--model nope", "--provider nope --model m1", "@nodir", "--export bad"),
 }
 """Parts of command lines for which a fake does not know what the real CLI knows: a schema of schemas, the models,
-providers, features and servers that there are, the folders that the user trusts, and what is in a session's file."""
+providers, features and servers that there are, the folders that the user trusts, what is in a session's file, and
+whether a file can be written."""
 
 
 def _is_other(cli: str, line: str) -> bool:

@@ -48,6 +48,9 @@ VARIES: dict[str, dict[str, str]] = {
     },
     "codex": {
         "thread_id": ID,
+        **dict.fromkeys(("item/startedAtMs", "item/completedAtMs", "items/startedAtMs", "items/completedAtMs"), CUT),
+        **dict.fromkeys(("contentTokenCount", "moderation", "attachedToThreadId"), CUT),
+        **dict.fromkeys(("cliVersion", "userAgent"), HOST),
         **dict.fromkeys(("input_tokens", "cached_input_tokens", "cache_write_input_tokens"), COUNT),
         **dict.fromkeys(("output_tokens", "reasoning_output_tokens"), COUNT),
     },

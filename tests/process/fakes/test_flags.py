@@ -330,7 +330,7 @@ def test_a_command_that_the_fake_does_not_have_is_a_fault_of_the_test(runner: Sc
     ("agent", "argv", "first"),
     [
         ("claude", ["-p", "--help"], "Usage: claude [options] [command] [prompt]\n"),
-        ("codex", ["exec", "--version"], "codex-cli 0.163.0\n"),
+        ("codex", ["exec", "--version"], "codex-cli 0.171.0\n"),
         ("gemini", ["-y", "-v"], "0.61.0\n"),
         ("opencode", ["run", "--version"], "1.18.33\n"),
         ("opencode", ["run", "--help"], ""),

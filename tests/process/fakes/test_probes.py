@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 PROBES = [
     ("claude", "--version", "2.1.332 (Claude Code)\n"),
     ("claude", "-v", "2.1.332 (Claude Code)\n"),
-    ("codex", "-V", "codex-cli 0.163.0\n"),
+    ("codex", "-V", "codex-cli 0.171.0\n"),
     ("gemini", "--version", "0.61.0\n"),
 ]
 LOGIN = ["auth", "status", "--json"]
