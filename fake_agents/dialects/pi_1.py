@@ -17,19 +17,9 @@ if TYPE_CHECKING:
 
 _OPTIONS_OF_OLD_SESSIONS = ("--session", "--continue", "-c", "--resume", "-r", "--fork")
 """The file of such a session has the message of the system already."""
-_TOOLS = {
-    "read": ("Read the contents of a file.", ["path"]),
-    "bash": ("Execute a bash command.", ["command"]),
-    "edit": ("Edit a file.", ["path", "edits"]),
-    "write": ("Write content to a file.", ["path", "content"]),
-}
-_SECTION_TEXTS = {
-    "preamble": "You are a coding assistant.",
-    "tools": "<tools></tools>",
-    "rules": "<rules></rules>",
-    "docs": "<docs></docs>",
-    "cwd": "<cwd>\n/\n</cwd>",
-}
+_TOOLS = {"read": "Read a file", "bash": "Run a command"}
+"""Two of the four. The message is short, so that a short run is one write, as it is in the other dialects."""
+_SECTION_TEXTS = {"preamble": "You are pi.", "tools": "", "rules": "", "docs": "", "cwd": "/"}
 _RAW_STOP_REASONS = {"toolUse": "tool_calls"}
 """The words of the model's server that are others than those of pi."""
 _ENDS = ("text_end", "thinking_end", "toolcall_end")
@@ -66,10 +56,10 @@ class Forms(pi.Encoder):
             {
                 "name": name,
                 "description": text,
-                "parameters": {"type": "object", "required": names, "properties": {}},
+                "parameters": {"type": "object"},
                 "constrainedSampling": sampling,
             }
-            for name, (text, names) in _TOOLS.items()
+            for name, text in _TOOLS.items()
         ]
         about = {"role": "system", "content": "", "sections": _SECTION_TEXTS}
         message = {**about, "timestamp": self._make_timestamp(now), "toolsAdded": tools}

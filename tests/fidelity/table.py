@@ -135,7 +135,7 @@ def write_page_text() -> str:
     for conversation in CONVERSATIONS:
         result = hold_conversation(conversation)
         numbers = sorted({number or 0 for number in result.find_allowing_entries(conversation).values()})
-        [version] = NPM[PACKAGES[conversation.cli]].values()
+        version = next(iter(NPM[PACKAGES[conversation.cli]].values()))
         text = ", ".join(str(number or "NOT ALLOWED") for number in numbers) or "none"
         lines.append(
             f"| {conversation.cli} | {version} | {conversation.name} | {len(result.events) or 'text'} | {text} |"
