@@ -21,11 +21,6 @@ ALLOWED = [
         "The real CLI keeps the first result back until the sub-agent's turn. A script cannot place it there.",
     ),
     (
-        "pi: *",
-        "message_update.*responseModel (str)",
-        "The server of the recordings names its model last, this one names it first.",
-    ),
-    (
         "codex: app-server: *",
         "first line of stderr: *bubblewrap*",
         "The line depends on the machine.",
