@@ -25,6 +25,7 @@ _SESSION_DEFECT_CLASSES: dict[str, dict[str, type]] = {
         "drops-prompts-after-timeout": _turn_defects.DropsPromptsAfterTimeoutDefect,
         "timeout-drops-the-queue": _turn_defects.TimeoutDropsQueueDefect,
         "timeout-reaches-no-viewer": _turn_defects.TimeoutReachesNoViewerDefect,
+        "outcome-before-words": _turn_defects.OutcomeBeforeWordsDefect,
         "cancel-stops-the-agent": _turn_defects.CancelEndsAgentDefect,
         "words-alone-are-progress": _turn_defects.ToolsAreNoProgressDefect,
         "pieces-are-no-progress": _turn_defects.DeltasAreNoProgressDefect,

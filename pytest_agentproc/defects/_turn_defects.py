@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.defects._defect import breaks
-from pytest_agentproc.supervisor import OpenTurns, Outcome, StatusRules, Transcript
+from pytest_agentproc.supervisor import BACKGROUND_TURN_MARK, OpenTurns, Outcome, StatusRules, Transcript
 from pytest_agentproc.vocabulary import add_limit
 
 if TYPE_CHECKING:
@@ -71,6 +71,27 @@ class TimeoutReachesNoViewerDefect(OpenTurns):
         data = super().cancel_expired(now)
         self._report_event = report_event
         return data
+
+
+@breaks(
+    "P4",
+    "shows viewers the outcome of a turn before the words that came in pieces",
+    harmless="The viewer gets every word. One that reads on after the outcome shows the same text.",
+)
+class OutcomeBeforeWordsDefect(OpenTurns):
+    held: tuple[tuple[int, str], ...] = ()
+
+    def _show_message(self, number: int, pieces: str) -> None:
+        if number == BACKGROUND_TURN_MARK:
+            super()._show_message(number, pieces)
+        else:
+            self.held += ((number, pieces),)
+
+    def _conclude_turn(self, turn: TurnRecord, outcome: Outcome, now: int, error: str = "") -> None:
+        super()._conclude_turn(turn, outcome, now, error)
+        held, self.held = self.held, ()
+        for number, pieces in held:
+            super()._show_message(number, pieces)
 
 
 @breaks("P1", "ends the agent when the caller cancels a turn")

@@ -26,7 +26,7 @@ from pytest_agentproc.scenario._file_check import Key
 from pytest_agentproc.scenario._session_steps import ANSWERS_BY_KIND
 from pytest_agentproc.scenario._suggestions import join_choices
 from pytest_agentproc.scenario._yaml import YamlMapping, YamlNode, YamlScalar, YamlSequence, is_nothing
-from pytest_agentproc.vocabulary import ARTIFACT_TEXTS, RESULT_FIELD_TEXTS, Outcome
+from pytest_agentproc.vocabulary import ARTIFACT_TEXTS, RESULT_FIELD_TEXTS, VIEWED_KINDS, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -276,6 +276,11 @@ TURN_EXPECT_KEY_BY_NAME = {key.name: key for key in _TURN_EXPECT_KEYS}
 _VIEWER_EXPECT_KEYS = (
     ExpectKey("status", ChoiceType(SESSION_STATUSES), "the last status that it saw"),
     ExpectKey("transcript", TEXT_MATCHER_TYPE, "the messages and errors that it saw, each on a line of its own"),
+    ExpectKey(
+        "saw",
+        ListOfType(ChoiceType(VIEWED_KINDS)),
+        "the kinds of events in the order in which it saw them; several of one kind in a row count as one",
+    ),
 )
 VIEWER_EXPECT_KEY_BY_NAME = {key.name: key for key in _VIEWER_EXPECT_KEYS}
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
+from itertools import groupby
 from typing import Any
 
 from pytest_agentproc.errors import AdapterError, suggest_known_word
 from pytest_agentproc.foreign import format_foreign_value
-from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND, Outcome, RunReport, View, find_remedy
+from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND, VIEWED_KINDS, Outcome, RunReport, View, find_remedy
 
 _FIELDS_OF_RUN_REPORTS = tuple(field.name for field in fields(RunReport))
 _OUTCOME_WORDS = tuple(outcome.value for outcome in Outcome)
@@ -122,11 +123,17 @@ def _read_viewers(given: Any, place: str, _unit: object) -> dict[str, View]:
     for name, shown in given.items():
         view = (
             shown
-            if isinstance(shown, View) or not isinstance(shown, Mapping) or set(shown) != _FIELDS_OF_VIEWS
+            if isinstance(shown, View)
+            or not isinstance(shown, Mapping)
+            or not _FIELDS_OF_VIEWS - {"saw"} <= set(shown) <= _FIELDS_OF_VIEWS
             else View(**shown)
         )
         if not isinstance(view, View) or not isinstance(view.status, str) or not isinstance(view.transcript, str):
             raise _make_error(shown, f"{place}.{name}", "{status: ..., transcript: ...}, two texts")
+        if view.saw is not None:
+            if not isinstance(view.saw, list | tuple) or not set(map(str, view.saw)) <= set(VIEWED_KINDS):
+                raise _make_error(view.saw, f"{place}.{name}.saw", f"a list of {', '.join(VIEWED_KINDS)}")
+            view = replace(view, saw=tuple(kind for kind, _ in groupby(view.saw)))
         views[str(name)] = view
     return views
 

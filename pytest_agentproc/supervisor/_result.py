@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.vocabulary import Outcome, RunReport, View
+from pytest_agentproc.vocabulary import VIEWED_KINDS, Outcome, RunReport, View
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -104,7 +105,8 @@ def summarize_view(events: Collection[SessionEvent]) -> View:
     """Say what a viewer makes of the events that it saw."""
     statuses = [event.text for event in events if event.kind == "status"]
     texts = [event.text for event in events if event.kind in _EVENT_KINDS_IN_TRANSCRIPT]
-    return View(statuses[-1] if statuses else "starting", "\n".join(texts))
+    saw = tuple(kind for kind, _ in groupby(event.kind for event in events if event.kind in VIEWED_KINDS))
+    return View(statuses[-1] if statuses else "starting", "\n".join(texts), saw)
 
 
 def _build_common_report(result: Result | TurnResult | None) -> RunReport:

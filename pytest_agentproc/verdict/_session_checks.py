@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.plays import PlayResult
@@ -199,11 +200,29 @@ def _drop_transient_ready(statuses: Sequence[str]) -> list[str]:
     ]
 
 
+def _compare_order(seen: Sequence[str] | None, wanted: Sequence[str]) -> Finding:
+    """Compare the order of events, and name the first event that is not in its place."""
+    if seen is None:
+        return Finding(Verdict.NOT_APPLICABLE, "the supervisor does not report the order of events")
+    pairs = enumerate(zip_longest(seen, wanted), start=1)
+    hint = next(
+        (
+            f"event {place} is {came or 'missing'}, and {due or 'no event'} was expected there"
+            for place, (came, due) in pairs
+            if came != due
+        ),
+        "",
+    )
+    return Finding.from_comparison(fits=not hint, seen=str([*seen]), hint=hint)
+
+
 def _build_viewer_check(name: str, leaf: str) -> ExpectationCheck:
     def judge_viewer(_played: PlayResult, views: Mapping[str, View], wanted: Any) -> Finding:
         if name not in views:
             return Finding(Verdict.NOT_EXERCISED, f"there was no viewer {name}")
         seen = getattr(views[name], leaf)
+        if leaf == "saw":
+            return _compare_order(seen, tuple(wanted))
         fits = seen == wanted if leaf == "status" else is_text_matching(seen, wanted)
         return Finding.from_comparison(fits=fits, seen=seen if leaf == "status" else quote(seen))
 

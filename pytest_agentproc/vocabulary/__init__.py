@@ -59,7 +59,7 @@ from pytest_agentproc.vocabulary._signals import (
     parse_signal_name,
 )
 from pytest_agentproc.vocabulary._stated_limits import PartlyStatedPolicy, mark_unstated_limits
-from pytest_agentproc.vocabulary._subject import LimitsRequest, RunReport, RunRequest, Subject, View
+from pytest_agentproc.vocabulary._subject import VIEWED_KINDS, LimitsRequest, RunReport, RunRequest, Subject, View
 from pytest_agentproc.vocabulary._synonyms import REMEDY_BY_KIND_AND_WORD, find_remedy, list_remedies
 
 __all__ = [
@@ -94,6 +94,7 @@ __all__ = [
     "TEXTS_OF_OTHER_NEEDS",
     "TIMEOUTS_THAT_ARE_NEVER_0",
     "UNKNOWN_EXIT_WARNING",
+    "VIEWED_KINDS",
     "WAYS_TO_END_A_PROGRAM",
     "CallbackError",
     "Caller",

@@ -124,6 +124,10 @@ class RunReport:
     sessions: Mapping[str, RunReport] | None = None
 
 
+VIEWED_KINDS = ("prompt", "message", "tool", "question", "error", "outcome")
+"""The kinds of events whose order a viewer may report."""
+
+
 @dataclass(frozen=True, slots=True)
 class View:
     """The events that a viewer of a session saw before it was detached, or the session ended.
@@ -131,10 +135,12 @@ class View:
     Args:
         status: the last status.
         transcript: messages and errors, each on a line of its own.
+        saw: the `VIEWED_KINDS` in the order of arrival, repeats in a row once. None: it does not say.
     """
 
     status: str
     transcript: str
+    saw: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,6 +125,10 @@ def test_what_it_says_is_judged_and_what_it_does_not_say_is_seen_or_undecided(
         ({"turns": [{"elapsed": "x"}]}, "it returned turns 1: elapsed 'x'\nturns 1: elapsed must be seconds *"),
         ({"turns": 2}, "it returned turns 2\nturns must be a list with one answer each, *"),
         ({"viewers": {"v": 1}}, "it returned viewers.v 1\nviewers.v must be {status: ..., transcript: ...}, *"),
+        (
+            {"viewers": {"v": {"status": "ready", "transcript": "", "saw": ["x"]}}},
+            "it returned viewers.v.saw ['x']\nviewers.v.saw must be a list of prompt, *",
+        ),
         ({"called": [1]}, "it returned called [1]\ncalled must be a list of (hook, instant), *"),
         ({"sessions": []}, "it returned sessions []\nsessions must be a mapping of names to answers, *"),
     ],

@@ -95,6 +95,15 @@ def test_a_viewer_is_judged_by_what_it_saw() -> None:
     assert judge_one_key("viewers.v.status", "ready")[0] == "undecided"
 
 
+def test_the_order_in_which_a_viewer_saw_events_is_judged_at_the_first_difference() -> None:
+    """A viewer that is told the outcome before the words stops reading too early."""
+    views = {"v": View("ready", "one", ("prompt", "outcome", "message")), "silent": View("ready", "one")}
+    wanted = ["prompt", "message", "outcome"]
+    assert judge_one_key("viewers.v.saw", wanted, viewers=views)[0] == "failed"
+    assert judge_one_key("viewers.v.saw", ["prompt", "outcome", "message"], viewers=views)[0] == "passed"
+    assert judge_one_key("viewers.silent.saw", wanted, viewers=views)[0] == "not applicable"
+
+
 def test_a_turn_without_an_end_fails_its_checks_when_nobody_can_move() -> None:
     """A session that ended before is not exercised: its answer is lost with the run."""
     rows = judge_events(
