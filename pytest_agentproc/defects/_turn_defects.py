@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.defects._defect import breaks
-from pytest_agentproc.supervisor import BACKGROUND_TURN_MARK, OpenTurns, Outcome, StatusRules, Transcript
+from pytest_agentproc.supervisor import OpenTurns, Outcome, StatusRules, Transcript
+from pytest_agentproc.supervisor.dialects import BACKGROUND_TURN_MARK
 from pytest_agentproc.vocabulary import add_limit
 
 if TYPE_CHECKING:
