@@ -467,6 +467,8 @@ class ScenarioRunner:
         fake = FakeAgent(path, arguments, record, watch, name, logs if inside else None)
         fake.can_start = scenario.cannot_spawn is None
         fake.refusal = make_spawn_failure_listener(path, scenario)
+        if inside and logs is not None:
+            logs.read_virtual_record = lambda: fake.virtual_record
         return fake
 
     def _open_builder(self) -> FakeBuilder:

@@ -14,6 +14,7 @@ from pytest_agentproc import machine
 from pytest_agentproc.harness import (
     NAMES_OF_REFUSED_CLIS,
     describe_idle_fakes,
+    describe_refused_arguments,
     has_fake_in_real_time,
     list_fake_faults,
     list_fake_paths,
@@ -35,7 +36,9 @@ _NOT_FOUND_EXIT_CODE = 127
 def add_failure_notes(
     error: BaseException, causes: Iterable[BaseException] = (), item: pytest.Item | None = None
 ) -> None:
-    """Add to an exception a program that was not found, fakes that wait, and a clock that was not used.
+    """Add to an exception what the kit knows of its cause.
+
+    That is a program that was not found, a start that a fake refused, fakes that wait, and a clock that was not used.
 
     Args:
         error: the exception.
@@ -47,6 +50,7 @@ def add_failure_notes(
         return
     notes = [note for each in (error, *causes) for note in _explain_missing_program(each, fakes)]
     notes += list_fake_faults()
+    notes += describe_refused_arguments()
     if machine.read_virtual_start() is None:  # in virtual time a wait in vain is a deadlock, which says all of this
         notes += describe_idle_fakes(_LEAST_IDLE_SECONDS)
         if item is not None and has_fake_in_real_time():

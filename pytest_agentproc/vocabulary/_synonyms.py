@@ -7,6 +7,7 @@ language. A test holds that no word here is a name there, and that each remedy n
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.vocabulary._signals import SIGNAL_NUMBER_BY_NAME
@@ -26,46 +27,67 @@ _WORDS_BY_REMEDY: dict[str, dict[str, str]] = {
     "step": {
         _NO_COMMAND: _COMMAND_WORDS,
         "write silence: T for a time, wait_for: eof or wait_for: signal for an event": "linger",
-        "write silence": "delay idle pause sleep wait quiet timeout",
-        "write silence: for ever": "hang hangs block blocks freeze stall stuck infinite forever never",
-        "write write_file for a file, say for output": "write file save create touch",
+        "write silence": (
+            "delay idle pause sleep wait quiet timeout slow slow_start startup_delay nothing noop no_op pass"
+        ),
+        "write silence: for ever": (
+            "hang hangs block blocks freeze stall stuck infinite forever never deadlock deadlocked livelock lock"
+        ),
+        "write write_file for a file, say for output": "write file save create touch file_write create_file",
         "write say": "echo output print stdout message text log speak assistant send",
         "write answer, which completes the turn": "reply respond response complete completion final finish success",
         "write delta": "chunk partial stream token tokens piece",
         "write think": "reasoning thinking thought reason",
-        "write raw": "bytes binary garbage json line lines junk invalid malformed",
-        "write raw with to: stderr": "stderr err",
+        "write raw": (
+            "bytes binary garbage json line lines junk invalid malformed half half_line cut truncate truncated newline"
+        ),
+        "write raw with to: stderr": (
+            "stderr err stderr_line traceback backtrace stacktrace stack_trace debug warn warning"
+        ),
         "write exit: 1 for a bad exit code, or result: {text: TEXT, is_error: true} for an error result": (
             "error fail fails failure failed raise raises throw throws exception"
         ),
         "write exit": "exit_code exitcode code return return_code returncode quit end status",
-        "write die": "crash crashes crashed panic segfault abort",
+        "write die": "crash crashes crashed panic segfault abort core_dump coredump",
         "write die, or kill for a child": "signal killed terminate",
+        "write die: KILL for its own death, as when the memory of the machine runs out": (
+            "oom out_of_memory oom_kill oom_killer oomkilled kill_9 kill_self self_kill suicide"
+        ),
+        'write "- when: {signal: INT}" for what it does at Ctrl-C, or die: INT for its own death': (
+            "ctrl_c ctrlc interrupt interrupted keyboard_interrupt keyboardinterrupt cancel cancelled canceled"
+        ),
         "write when": "catch on react handler handle",
         _HOW_TO_IGNORE: (
             "ignore ignores ignore_signal ignore_signals ignores_signals ignore_term ignore_sigterm mask trap nohup"
         ),
-        _HOW_TO_CHANGE_SCRIPT: "retry retries again attempt attempts first second then restart",
+        _HOW_TO_CHANGE_SCRIPT: "retry retries again attempt attempts first second then restart flaky",
         "write drip: {say: TEXT, every: 1s} to print again and again; write other steps once for each time": (
             "loop repeat repeats every each for foreach times while interval tick heartbeat ping"
         ),
         "write tool": "tool_use tool_call call function function_call use_tool toolcall",
         "write tool_done": "tool_result tool_output tool_end tool_response",
         "write wait_for": "await read expect recv receive input until waitfor eof",
-        "write spawn": "fork child children subprocess process popen background daemon detach setsid server",
+        "write spawn": "fork child children subprocess process popen background daemon detach setsid server "
+        "mcp mcp_server helper orphan orphans grandchild zombie leak",
         "write burn_cpu": "busy cpu spin compute",
         "write meanwhile": "parallel concurrently concurrent async simultaneously also",
         "write ask": "can_use_tool hook permission request_permission approval approve confirm",
         "write begin": "init start system turn_start",
-        "write event: api_retry (claude)": "rate_limit ratelimit overloaded api_error",
+        "write event: api_retry (claude)": (
+            "rate_limit ratelimit rate_limited overload overloaded api_error throttle throttled too_many_requests "
+            "429 500 503 529"
+        ),
+        "write wait_for: prompt 1 for the first prompt of a session": "prompt next_prompt",
         "it belongs to a when: write it in the same item": "do",
     },
     "limit": {
-        _HOW_TO_LIMIT: "timeout time_out timeouts limit time_limit deadline timeout_s timeout_seconds timeout_ms ttl",
+        _HOW_TO_LIMIT: "timeout time_out timeouts limit time_limit deadline ttl wait_timeout http_timeout api_timeout",
         "write max_runtime": "duration max_duration total_timeout run_timeout runtime wall_timeout wall_time max_time "
-        "hard_timeout execution_timeout overall_timeout global_timeout activedeadlineseconds runtimemaxsec",
+        "hard_timeout execution_timeout overall_timeout global_timeout activedeadlineseconds runtimemaxsec "
+        "timelimit wall_clock wallclock overall budget",
         "write inactivity_timeout": "idle idle_timeout silence silence_timeout quiet_timeout output_timeout "
-        "read_timeout no_output_timeout stdout_timeout inactivity first_byte_timeout first_output_timeout",
+        "read_timeout no_output_timeout stdout_timeout inactivity first_byte_timeout first_output_timeout "
+        "silence_limit max_silence max_idle idle_limit",
         "write internal_tool_timeout": "tool_timeout tool_limit command_timeout bash_timeout",
         "write progress_timeout": "stall_timeout stalled_timeout event_timeout heartbeat_timeout watchdog watchdogsec",
         "write prompt_timeout": "turn_timeout response_timeout request_timeout answer_timeout",
@@ -74,7 +96,8 @@ _WORDS_BY_REMEDY: dict[str, dict[str, str]] = {
         "launch_timeout ready_timeout timeoutstartsec",
         "write kill_grace, which is from TERM to KILL": "grace grace_period kill_after kill_timeout kill_delay "
         "term_timeout terminate_timeout sigterm_timeout sigkill_timeout stop_timeout stop_grace_period timeoutstopsec "
-        "termination_grace_period terminationgraceperiodseconds force_kill_after force_kill_after_delay killsignal",
+        "termination_grace_period terminationgraceperiodseconds force_kill_after force_kill_after_delay killsignal "
+        "kill_wait sigkill_delay sigkill_after term_grace sigterm_grace",
         "write linger_grace": "linger linger_timeout exit_timeout exit_grace",
         "write close_grace": "shutdown_timeout shutdown_grace close_timeout",
         "write cancel_grace": "cancel_timeout interrupt_timeout abort_timeout",
@@ -82,6 +105,7 @@ _WORDS_BY_REMEDY: dict[str, dict[str, str]] = {
         "write max_transcript_bytes, or max_line_bytes for one line": "max_output max_buffer maxbuffer output_limit "
         "buffer buffer_size max_bytes memory",
         "write host_tools": "tools allowed_tools allowedtools client_tools",
+        "no limit counts turns; max_runtime limits a whole run": "max_turns max_steps max_iterations turn_limit",
         "write containment": "cgroup isolation sandbox process_group setsid killpg kill_mode killmode",
     },
     "expect key": {
@@ -89,26 +113,34 @@ _WORDS_BY_REMEDY: dict[str, dict[str, str]] = {
             "exit exitcode exit_status code returncode return_code rc exits"
         ),
         "write text, the final message; transcript has all messages": (
-            "result answer output stdout message messages response final reply say says content"
+            "result answer output stdout message messages response final reply say says content "
+            "result_text message_text"
+        ),
+        "write text: {contains: TEXT} for a part of the final message, text: {matches: PATTERN} for a pattern": (
+            "contains matches stdout_contains output_contains text_contains text_matches"
         ),
         "write stderr_tail": "stderr err",
         "write agent_status: {signal: KILL} for how the agent ended, signals: [{TERM: 10s}] for what it got": (
-            "killed kill killed_by terminated terminate signal died dies signaled sigterm sigkill term"
+            "killed kill killed_by terminated terminate signal died dies signaled sigterm sigkill term "
+            "signal_sent signals_sent term_sent kill_sent"
         ),
-        "write elapsed": "duration time runtime took seconds elapsed_time run_time latency wall_time",
+        "write elapsed": "duration time runtime took seconds elapsed_time run_time latency wall_time "
+        "within took_at_most duration_max max_duration max_elapsed",
         "write outcome: inactive if a limit on silence ran out, or elapsed: 10s for a time": (
-            "timeout timed_out timedout times_out hangs"
+            "timeout timed_out timedout times_out hang hangs hung"
         ),
         "write outcome: completed": "success succeeds succeeded ok passed passes complete completed finished",
         "write outcome": "failed fails failure state ended result_type end",
-        "write error": "exception errors raises message_of_error reason",
+        "write error": "exception errors raises message_of_error error_message reason cause",
         "write leaks: [] for none; processes: {ID: ...} has checks on one process": (
-            "children child descendants orphans orphan leaked leak leftovers leftover zombies left no_leaks"
+            "children child descendants orphans orphan leaked leak leftovers leftover zombies left no_leaks "
+            "no_orphans no_zombies no_children no_leftovers no_processes"
         ),
         "write received: {argv: [...], env: {NAME: TEXT}, cwd: TEXT, stdin: TEXT}": (
             "argv args arguments command env environment cwd stdin input given prompt called_with"
         ),
-        "write spawns": "restarts starts attempts retries calls call_count invocations",
+        "write spawns": "restarts starts attempts retries calls call_count invocations "
+        "retry_count retries_made restart_count called_once times_called",
         "write alive_at_once": "concurrency parallel max_agents",
         "write usage": "tokens cost token_count input_tokens output_tokens",
         "write artifacts": "files file logs artifact",
@@ -137,9 +169,11 @@ _WORDS_BY_REMEDY: dict[str, dict[str, str]] = {
     },
     "outcome": {
         "write completed": "success successful succeeded ok done complete finished passed pass normal exited answered",
-        "write failed": "error errored failure fail nonzero bad error_result is_error",
+        "write failed": "error errored failure fail nonzero bad error_result is_error "
+        "exception rate_limited api_error auth_error max_turns budget_exceeded",
         "write incomplete for a run that ended without a result, agent_lost for a prompt of a session": (
-            "crashed crash died dead killed signaled signalled signal segfault lost aborted no_result partial"
+            "crashed crash died dead killed signaled signalled signal segfault lost aborted no_result partial "
+            "oom oomkilled out_of_memory segv sigsegv sigkill core_dumped no_answer partial_result"
         ),
         "write inactive for silence, overran for max_runtime, timed_out for a turn of a session": (
             "timeout time_out timedout expired deadline deadline_exceeded timeouted"
@@ -247,8 +281,12 @@ _WORDS_BY_REMEDY: dict[str, dict[str, str]] = {
 """By kind of word: what to write, with the words of others that mean it."""
 
 
+_UNIT_IN_NAME = re.compile(r"_(s|secs?|seconds?|ms|millis|milliseconds?|mins?|minutes?)$")
+"""The unit that some tools put into the name of a time; here the value has it."""
+
+
 def _normalize_word(word: str) -> str:
-    return word.strip().lower().replace("-", "_").replace(" ", "_")
+    return re.sub(r"[-+_\s]+", "_", word.strip().lower())
 
 
 def _list_signal_steps() -> dict[str, str]:
@@ -274,9 +312,10 @@ def find_remedy(kind: str, word: object) -> str:
 
     Args:
         kind: what the word was meant as, such as `step` or `limit`.
-        word: it, in any case, with `-`, `_` or blanks.
+        word: it, in any case, with `-`, `_`, `+` or blanks, and with a unit at its end or without one.
     """
-    return REMEDY_BY_KIND_AND_WORD.get(kind, {}).get(_normalize_word(str(word)), "")
+    remedies, normal = REMEDY_BY_KIND_AND_WORD.get(kind, {}), _normalize_word(str(word))
+    return remedies.get(normal) or remedies.get(_UNIT_IN_NAME.sub("", normal), "")
 
 
 def list_remedies(word: str, kinds: Iterable[str] = tuple(REMEDY_BY_KIND_AND_WORD)) -> dict[str, str]:

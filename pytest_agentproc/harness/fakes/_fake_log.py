@@ -146,6 +146,8 @@ class FakeLog:
         """What its processes play."""
         self.command = ""
         """The fake's executable, which every one of its processes shows among its arguments."""
+        self.read_virtual_record: Callable[[], Record | None] = lambda: None
+        """Gives what the fake did in virtual time up to now; None: it was not started there."""
 
     def collect(self, record: Record) -> int:
         """Put the actions of the processes among those of the supervisor, and note the leftovers.

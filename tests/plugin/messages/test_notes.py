@@ -159,6 +159,83 @@ def test_a_program_that_only_the_fakes_hide_is_explained(pytester: pytest.Pytest
     ]
 
 
+REFUSALS = """
+    import subprocess
+    import anyio, pytest
+
+    SCRIPT = "- answer: done"
+    UNTRUSTED = ["codex", "exec", "what I asked"]
+    UNKNOWN = ["codex", "exec", "--skip-git-repo-check", "--no-such", "what I asked"]
+
+    def test_real(fake_agents):
+        fake_agents.on_path(codex=SCRIPT)
+        subprocess.run(UNKNOWN, capture_output=True, check=True)
+
+    @pytest.mark.virtual_time
+    async def test_async(fake_agents):
+        fake_agents.on_path(codex=SCRIPT)
+        await anyio.run_process(UNTRUSTED)
+
+    @pytest.mark.virtual_time
+    def test_sync(fake_agents):
+        fake_agents.on_path(codex=SCRIPT)
+        assert subprocess.run(UNTRUSTED, capture_output=True).stdout == b"done"
+
+    def test_by_arguments(fake_agents):
+        fake_agents.on_path(claude={"-p": SCRIPT})
+        subprocess.run(["claude", "-p", "--no-such"], capture_output=True, check=True)
+
+    def test_many(fake_agents):
+        fake_agents.on_path(codex=SCRIPT)
+        for _ in range(7):
+            subprocess.run(UNTRUSTED, capture_output=True)
+        assert False
+
+    @pytest.mark.virtual_time
+    async def test_code_of_the_script(fake_agents):
+        fake_agents.on_path(codex="- exit: 3")
+        await anyio.run_process(["codex", "exec", "--skip-git-repo-check", "what I asked"])
+
+    def test_code_of_the_script_in_real_time(fake_agents):
+        fake_agents.on_path(tool="- raw: {text: no, to: stderr}\\n- exit: 3")
+        subprocess.run(["tool"], check=True)
+
+    def test_help(fake_agents):
+        fake_agents.on_path(claude=SCRIPT)
+        subprocess.run(["claude", "--help"], capture_output=True, check=True)
+        assert False
+
+    def test_passes(fake_agents):
+        fake_agents.on_path(codex=SCRIPT)
+        assert subprocess.run(UNTRUSTED, capture_output=True).returncode == 1
+"""
+
+
+@pytest.mark.slow
+def test_a_start_that_a_fake_refused_is_explained(pytester: pytest.Pytester) -> None:
+    """The code under test has captured the words of the fake, and an exception of subprocess shows the code alone."""
+    pytester.makepyfile(test_it=REFUSALS)
+    result = pytester.runpytest_subprocess("-p", "no:anyio", timeout=60)
+    result.assert_outcomes(failed=8, passed=1)
+
+    def expect(name: str, code: int, words: str) -> str:
+        return f"agentproc: {name} (pid N) refused this start with code {code}, as its CLI does: {words}"
+
+    untrusted = "Not inside a trusted directory and --skip-git-repo-check was not specified."
+    unknown = (
+        "error: unexpected argument '--no-such' found / tip: to pass '--no-such' as a value, use '-- --no-such' / "
+        "Usage: codex exec [OPTIONS] [PROMPT] / codex exec [OPTIONS] <COMMAND> [ARGS] / For more informa..."
+    )
+    numbered = ["codex", *(f"codex {number}" for number in range(2, 6))]
+    assert list_notes(result) == [
+        expect("codex", 2, unknown),
+        *[expect("codex", 1, untrusted)] * 2,
+        expect("claude -p", 1, "error: unknown option '--no-such'"),
+        *(expect(name, 1, untrusted) for name in numbered),
+        "agentproc: and 2 more refused starts",
+    ]
+
+
 CLOCKS = """
     import subprocess
     import pytest

@@ -65,6 +65,40 @@ def test_a_word_is_found_in_any_writing(word: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("kind", "word", "name"),
+    [
+        ("step", "ctrl+c", "when"),
+        ("step", "Ctrl-C", "when"),
+        ("step", "keyboard_interrupt", "when"),
+        ("step", "kill -9", "die"),
+        ("step", "out of memory", "die"),
+        ("step", "429", "api_retry"),
+        ("step", "deadlock", "silence"),
+        ("step", "nothing", "silence"),
+        ("step", "orphan", "spawn"),
+        ("step", "newline", "raw"),
+        ("step", "stderr_line", "raw"),
+        ("limit", "timeout_sec", "inactivity_timeout"),
+        ("limit", "max-duration-ms", "max_runtime"),
+        ("limit", "term_grace", "kill_grace"),
+        ("limit", "max_idle", "inactivity_timeout"),
+        ("limit", "max_turns", "max_runtime"),
+        ("expect key", "elapsed_seconds", ""),
+        ("expect key", "duration_s", "elapsed"),
+        ("expect key", "no_zombies", "leaks"),
+        ("expect key", "stdout_contains", "text"),
+        ("expect key", "cause", "error"),
+        ("outcome", "OOM", "incomplete"),
+        ("outcome", "rate-limited", "failed"),
+    ],
+)
+def test_a_word_near_to_the_spelling_of_another_name_goes_by_its_meaning(kind: str, word: str, name: str) -> None:
+    """`orphan` is near to `plan`, and `timeout_sec` to `hook_timeout`: both hints were wrong. "": spelling is right."""
+    remedy = find_remedy(kind, word)
+    assert name in remedy if name else not remedy
+
+
+@pytest.mark.parametrize(
     ("script", "message"),
     [
         ('["- exit: 1", "- answer: done"]', 'not "- exit: 1": for another script at each start of the agent write'),
