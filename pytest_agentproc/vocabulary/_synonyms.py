@@ -127,7 +127,7 @@ _WORDS_BY_REMEDY: dict[str, dict[str, str]] = {
         "write elapsed": "duration time runtime took seconds elapsed_time run_time latency wall_time "
         "within took_at_most duration_max max_duration max_elapsed",
         "write outcome: inactive if a limit on silence ran out, or elapsed: 10s for a time": (
-            "timeout timed_out timedout times_out hang hangs hung"
+            "timeout timed_out timedout times_out hangs hung"
         ),
         "write outcome: completed": "success succeeds succeeded ok passed passes complete completed finished",
         "write outcome": "failed fails failure state ended result_type end",
