@@ -124,15 +124,22 @@ def _put_steps_first(program: Program, steps: list[Step], *, keep: bool) -> Prog
     return {**program, "steps": [*old[:count], *steps, *(old[count:] if keep else ())]}
 
 
+def _drop_stdin(program: Program) -> list[Step]:
+    return [step for step in program["steps"] if step[1] != "read_stdin"]
+
+
 def _add_prompt_from_arguments(program: Program, table: CommandLineTable, given: _ParsedCommandLine) -> Program:
     """Take the prompt from the arguments; a run without one reads it from stdin, unless its script does."""
     words = given.options.get(table["prompt"], []) if table["prompt"] else given.words
     words = words or given.words
-    if given.command == table["resuming"]["command"] != "" and not given.meets_condition(table["resuming"]["unless"]):
+    is_resumed = given.command == table["resuming"]["command"] != ""
+    if is_resumed and not given.meets_condition(table["resuming"]["unless"]):
         words = words[1:]
     prompt = " ".join(words)
     if prompt and prompt != "-":
-        return {**program, "prompt": prompt[: table["prompt_shown"]]}
+        program = {**program, "prompt": prompt[: table["prompt_shown"]]}
+        reads = table["resumed_reads_stdin"] or not is_resumed
+        return program if reads else {**program, "steps": _drop_stdin(program)}
     if table["kinds"][program["mode"]] == "session" or table["prompt_by"] == "stdin":
         steps = [
             (line, op, (args[0], b"", *args[2:]) if op == "read_stdin" and prompt else args)
@@ -141,7 +148,7 @@ def _add_prompt_from_arguments(program: Program, table: CommandLineTable, given:
         return {**program, "steps": steps}
     error, code = table["no_prompt"], table["no_prompt_code"] if table["no_prompt"] else 0
     patience, _, warning = table["stdin"]
-    own = {**program, "steps": [step for step in program["steps"] if step[1] != "read_stdin"]}
+    own = {**program, "steps": _drop_stdin(program)}
     notice = b"" if prompt else table["prompt_notice"]  # who asks for stdin by `-` is not told of it
     texts = (notice, warning, f"{error}\n".encode() if error else b"")
     return _put_steps_first(own, [(0, "read_stdin", (patience, *texts, code))], keep=True)

@@ -50,6 +50,7 @@ def describe_accepted_flags(scenario: Scenario, *, trusts: bool = False) -> dict
     own: dict[str, Any] = {"own": accepted, "kinds": kinds, "prompt_by": scenario.prompt_by}
     reading = record.stdin or StdinReading()
     own["stdin"] = reading.to_step_values(has_prompt=True)
+    own["resumed_reads_stdin"] = reading.resumed
     own["prompt_notice"] = reading.to_step_values(has_prompt=False)[1]
     own |= {"version": record.probes["--version"], "tells_on_stderr": record.tells_on_stderr, "trusts": trusts}
     return {"flags": {**record.command_line.to_plain_table(), **own, "prompt_shown": MAX_PROMPT_CHARS_KNOWN}}

@@ -321,6 +321,8 @@ class Scenario:
         reading = self.dialect_record.stdin
         if reading is None or self.is_session or self.cannot_spawn or _reads_stdin_itself(steps):
             return []
+        if self.continues and self.prompt_by == "argv" and not reading.resumed:
+            return []
         patience, notice, warning = reading.to_step_values(has_prompt=self.prompt_by == "argv")
         is_in_script = any(op == "bytes" and notice in args[1] for _, op, args in steps)  # a recorded one has it
         return [(0, "read_stdin", (patience, b"" if is_in_script else notice, warning, b"", None))]

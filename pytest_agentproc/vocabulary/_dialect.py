@@ -49,12 +49,14 @@ class StdinReading:
         notice: what it prints on stderr before it reads.
         prompt_notice: the same if its prompt is on stdin.
         warning: what it prints on stderr once its patience is over.
+        resumed: whether a session that is resumed reads it, too.
     """
 
     patience: float | None = None
     notice: str = ""
     prompt_notice: str = ""
     warning: str = ""
+    resumed: bool = True
 
     def to_step_values(self, *, has_prompt: bool) -> tuple[int | None, bytes, bytes]:
         """Give the patience in nanoseconds, the notice and the warning, as a program has them."""

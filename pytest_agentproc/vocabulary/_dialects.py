@@ -648,7 +648,9 @@ _ALL_DIALECTS = (
         keys=("offers", "continues"),
         signals={"exec": _CODEX_EXEC_SIGNALS, "app-server": _CODEX_APP_SERVER_SIGNALS},
         stdin=StdinReading(
-            notice="Reading additional input from stdin...", prompt_notice="Reading prompt from stdin..."
+            notice="Reading additional input from stdin...",
+            prompt_notice="Reading prompt from stdin...",
+            resumed=False,
         ),
     ),
     Dialect(

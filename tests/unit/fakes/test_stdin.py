@@ -81,3 +81,10 @@ def test_codex_says_that_it_reads_stdin() -> None:
     assert stage("codex").grant(0) == [("stderr", b"Reading additional input from stdin...\n")]
     assert stage("codex", argv=["exec"]).grant(0) == [("stderr", b"Reading prompt from stdin...\n")]
     assert stage("codex", argv=["exec", "-"]).grant(0) == []
+
+
+def test_codex_that_resumes_a_session_reads_stdin_for_a_prompt_only() -> None:
+    """`tests/fidelity` saw both with codex itself: with a prompt it goes on although stdin stays open."""
+    resume = ["exec", "resume", "--last"]
+    assert stage("codex", argv=[*resume, "hi"]).grant(0)[-1] == ("exit", 0)
+    assert stage("codex", argv=resume).grant(0) == [("stderr", b"Reading prompt from stdin...\n")]
