@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,6 +34,7 @@ examples:
   agentproc check --json scenarios | jq '.problems[].message'
 """
 
+_EXPECT_KEY_PATTERN = re.compile(r"^(expect|should|info):", re.MULTILINE)
 _SKIPPED_FOLDER_NAMES = frozenset({"node_modules", "venv", "__pycache__"})
 
 
@@ -83,7 +85,7 @@ def _check_files(files: Iterable[str]) -> tuple[list[ScenarioProblem], list[str]
 
 
 def _list_hints(scenario: Scenario) -> Iterator[str]:
-    if not scenario.expected:
+    if not scenario.expected and not _EXPECT_KEY_PATTERN.search(scenario.text):  # `expect: {}` is meant
         yield (
             f"{scenario.path}: it has no expect, so only processes that are left make it red: "
             "write what must be true, such as expect: {outcome: completed}"

@@ -246,6 +246,7 @@ def test_a_file_that_pytest_would_not_collect_is_named(
         ),
         ("expect: {text: hi}\ncatches: {waits-for-exit: text}\n", None),
         ("should: {text: hi}\n", None),
+        ("expect: {}\n", None),
     ],
 )
 def test_check_hints_at_what_is_seldom_meant(

@@ -94,11 +94,13 @@ def test_a_wrong_call_fails_in_real_time_as_well(pytester: pytest.Pytester) -> N
     pytester.makepyfile(supervisor=SYNC.replace('["claude", "-p"]', '["codex", "-p", prompt]'), test_fallback=SYNC_TEST)
     result = pytester.runpytest()
     result.assert_outcomes(failed=1)
-    assert list_error_lines(result) == [
+    *lines, note = list_error_lines(result)
+    assert lines == [
         "AssertionError: claude was never called",
         "  expected  claude -p",
         "            stdin: 'hi'",
     ]
+    assert note.endswith(" refused this start with code 1, as its CLI does: Error: stdin is not a terminal")
 
 
 def test_no_other_agent_is_installed(pytester: pytest.Pytester) -> None:

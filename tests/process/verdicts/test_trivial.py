@@ -33,7 +33,7 @@ NEED_A_PROGRAM = [
     f"session-loses-its-{what}[{dialect}]"
     for what in ("program-between-two-turns", "terminal-between-two-turns", "terminal-in-a-turn")
     for dialect in _DIALECTS_OF_SESSIONS
-]
+] + [f"run-loses-its-terminal[{dialect}]" for dialect in _DIALECTS_OF_RUNS]
 SCORES: dict[str, dict[str, list[str]]] = {
     # verdict: scenarios; every scenario that is not named here fails, but for those that need a program
     "null": {
@@ -51,6 +51,7 @@ SCORES: dict[str, dict[str, list[str]]] = {
             "run-with-servers-is-cancelled",
             "sees-its-prompt",
             *(f"sees-its-prompt-on-stdin[{dialect}]" for dialect in ("claude", "codex", "opencode")),
+            *(f"sees-a-large-prompt-on-stdin[{dialect}]" for dialect in ("claude", "codex", "opencode")),
             "run-is-cancelled[opencode]",
             *(f"scope-of-a-run-is-cancelled[{dialect}]" for dialect in _DIALECTS_OF_RUNS),
         ]
@@ -88,6 +89,7 @@ SCORES: dict[str, dict[str, list[str]]] = {
             "sees-its-prompt-plain",
             "sees-its-prompt",
             *(f"sees-its-prompt-on-stdin[{dialect}]" for dialect in ("claude", "codex", "opencode")),
+            *(f"sees-a-large-prompt-on-stdin[{dialect}]" for dialect in ("claude", "codex", "opencode")),
             *(f"run-is-not-repeated[{dialect}]" for dialect in ("claude", "codex", "gemini", "opencode", "pi")),
             "split-utf8-plain",
             "stderr-tail-is-its-end",

@@ -50,9 +50,11 @@ def assert_alike(made: list[dict[str, Any]], real: list[dict[str, Any]]) -> None
     assert set().union(*map(list_key_paths, made)) - set().union(*map(list_key_paths, real)) <= EXTRA
 
 
-EXTRA = {
-    f"response.response.{key}" for key in ("commands", "agents", "models", "account", "available_output_styles")
-} | {f"response.response.models.[].{key}" for key in ("value", "displayName", "description")}
+EXTRA = (
+    {"sandbox_enabled", "response.response.sandbox_enabled"}
+    | {f"response.response.{key}" for key in ("commands", "agents", "models", "account", "available_output_styles")}
+    | {f"response.response.models.[].{key}" for key in ("value", "displayName", "description")}
+)
 """The part of the handshake that the real CLI prints, too, and that the recorder left out."""
 
 

@@ -34,7 +34,7 @@ def build_failed_scenario(
 def print_causes(*judged: JudgedScenario) -> list[str]:
     """Give the lines of the causes."""
     lines = format_summary(judged, "1")
-    return lines[1:-2] if lines[0] == "" else lines
+    return lines[1:-4] if lines[0] == "" else lines
 
 
 def test_scenarios_that_miss_one_rule_are_one_line_with_a_count() -> None:
