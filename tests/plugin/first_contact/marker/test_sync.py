@@ -114,7 +114,7 @@ def test_each_fault_is_seen_in_virtual_time(pytester: pytest.Pytester) -> None:
     )
     result = pytester.runpytest_subprocess("--tb=short", FAST)
     result.assert_outcomes(failed=7)
-    lines = [line for line in result.outlines if re.match(r"E +(?!agentproc: ).*(Error|Expired|!>|LEAKED)", line)]
+    lines = [line for line in result.outlines if re.match(r"E(?! +agentproc: ) .*(Error|Expired|!>|LEAKED)", line)]
     assert [re.sub("'/.*'", "...", line) for line in lines] == FAULTS
 
 
