@@ -85,8 +85,8 @@ class Encoder(JsonRpcEncoder):
         self._tools: dict[str, dict[str, Any]] = {}
         self._declined: set[str] = set()
         self._interrupts: list[tuple[str, Any]] = []
-        self._items_began: dict[str, int] = {}
         """The turns that are to be interrupted, each with the id of the request."""
+        self._items_began: dict[str, int] = {}
         self.events: EventEncoders = {
             "delta": self.encode_text_delta,
             "think": self.encode_thought,

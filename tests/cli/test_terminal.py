@@ -46,7 +46,7 @@ class Terminal(io.StringIO):
 
 
 PAINTED, PLAIN = "\x1b[32mpassed\x1b[0m: leaks", "passed: leaks"
-CLOSED = Terminal()
+CLOSED = io.StringIO()
 CLOSED.close()
 
 
@@ -56,6 +56,7 @@ CLOSED.close()
         ({}, Terminal(), PAINTED),
         ({}, io.StringIO(), PLAIN),
         ({}, object(), PLAIN),
+        ({}, CLOSED, PLAIN),
         ({"TERM": "dumb"}, Terminal(), PLAIN),
         ({"NO_COLOR": "1"}, Terminal(), PLAIN),
         ({"NO_COLOR": ""}, Terminal(), PAINTED),

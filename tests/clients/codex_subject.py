@@ -12,5 +12,8 @@ def build_subject() -> Command:
     """Make it."""
     program = find_program_beside("codex-sdk", "codex_supervisor.mjs")
     return Command(
-        [find_node(), str(program), "{agent}"], name="codex-sdk", says={"exit_code": "exit_code", "text": "stdout"}
+        [find_node(), str(program), "{agent}"],
+        name="codex-sdk",
+        says={"exit_code": "exit_code", "text": "stdout"},
+        prompt_on_stdin=True,
     )
