@@ -39,6 +39,7 @@ _AS_RAW = "its output is the same plain text as that of raw"
 _ONE_OBJECT = "it prints nothing before its one object"
 _AS_STREAM = "the danger has nothing to do with the form of the output: gemini stream stands for it"
 _AS_TEXT = "the danger has nothing to do with the form of the output: gemini text stands for it"
+_SECOND_END = "it ends a turn with a second line, so a first one that is spoilt costs nothing"
 _NO_QUESTION = "an agent of one prompt asks nothing"
 _OWN_STDIN = "its prompts come on stdin, so a supervisor always gives it a pipe of its own"
 _ONE_START = "an agent of one prompt is started once"
@@ -197,7 +198,13 @@ DANGERS = (
             "claude-stderr-before-its-result",
             "session-stderr-before-the-end-of-the-answer",
         ),
-        reasons={"raw text": _PLAIN_TEXT, "gemini text": _PLAIN_TEXT, "gemini json": _ONE_OBJECT},
+        reasons={
+            "raw text": _PLAIN_TEXT,
+            "gemini text": _PLAIN_TEXT,
+            "gemini json": _ONE_OBJECT,
+            "pi rpc": _SECOND_END,
+            "codex app-server": _SECOND_END,
+        },
     ),
     Danger(
         name="an agent dies in half a line, and another one takes its place",
