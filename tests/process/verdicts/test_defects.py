@@ -16,13 +16,11 @@ from pytest_agentproc.subjects import ReferenceSupervisor
 from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import RULES
 from tests.bundled import load_all_bundled
-from tests.process.kill_matrix import list_failed_keys
 from tests.unit.harness.test_model_plays import DIES_SELDOM
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import ScenarioRunner
     from pytest_agentproc.plays import PlayResult
-    from pytest_agentproc.scenario import Scenario
 
 pytestmark = pytest.mark.once
 
@@ -40,10 +38,6 @@ CLAIMS = [(scenario, defect, key) for scenario in load_all_bundled() for defect,
 def _build_defective_supervisor(defect: str) -> ReferenceSupervisor:
     made = defects.find_defect(defect)
     return ReferenceSupervisor(defect, made.deciders, made.session_deciders)
-
-
-def _name_claim(value: object) -> str:
-    return getattr(value, "id", str(value))
 
 
 def test_a_rule_is_broken_by_a_defect_or_it_is_said_why_not() -> None:
@@ -64,12 +58,6 @@ def test_a_rule_is_covered_by_a_scenario_that_catches_something() -> None:
     assert {rule for scenario, _, _ in CLAIMS for rule in scenario.covers} | set(UNBREAKABLE) == set(RULES)
 
 
-@pytest.mark.parametrize(("scenario", "defect", "key"), CLAIMS, ids=_name_claim)
-def test_a_claim_holds_in_the_model(scenario: Scenario, defect: str, key: str) -> None:
-    """`catches` names the key on which a reader looks for the defect."""
-    assert key in list_failed_keys(scenario, defect)
-
-
 def test_a_defect_is_caught_in_runs_and_in_sessions_or_it_says_why_it_is_in_one_of_them() -> None:
     """A defect that changes runs alone is green in a session with the same fault, and nobody is told."""
     right = ReferenceSupervisor("right")
@@ -84,30 +72,32 @@ def test_a_defect_is_caught_in_runs_and_in_sessions_or_it_says_why_it_is_in_one_
     assert [name for name, both in changed.items() if all(both) is bool(defects.DEFECTS[name].one_kind)] == []
 
 
-def test_a_defect_fails_a_must_unless_its_text_says_why_nobody_is_harmed() -> None:
-    """A fault that harms a user and fails no must lets a supervisor be conformant with it; both ways, so it is true."""
-    harmful = {
-        defect
-        for scenario, defect, _ in CLAIMS
-        for row in judge_all_expectations(run_in_model(scenario, _build_defective_supervisor(defect)))
-        if row.verdict is Verdict.FAILED and row.level == "must"
-    }
-    assert [name for name, defect in defects.DEFECTS.items() if (name in harmful) is bool(defect.harmless)] == []
-
-
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")  # some defects leave theirs
 @pytest.mark.parametrize("defect", defects.DEFECT_NAMES)
-def test_what_a_defect_does_is_the_same_with_processes(runner: ScenarioRunner, defect: str) -> None:
-    """A defect that shows in the model only would be a mistake of the model."""
+def test_a_defect_is_caught_as_each_scenario_claims(runner: ScenarioRunner, defect: str) -> None:
+    """`catches` names the key on which a reader looks for the defect; what shows in the model shows with processes.
+
+    A fault that harms a user fails a must, or a supervisor is conformant with it. Both ways, so that its text is true.
+    """
     subject = _build_defective_supervisor(defect)
+    claims = [(scenario, key) for scenario, name, key in CLAIMS if name == defect]
+    models = [run_in_model(scenario, subject) for scenario, _ in claims]
+    failed = [[row for row in judge_all_expectations(model) if row.verdict is Verdict.FAILED] for model in models]
+    missed = [
+        (scenario.id, key)
+        for (scenario, key), rows in zip(claims, failed, strict=True)
+        if key not in [row.key for row in rows]
+    ]
+    assert missed == []
+    is_harmful = any(row.level == "must" for rows in failed for row in rows)
+    assert is_harmful is not bool(defects.DEFECTS[defect].harmless)
     gc.disable()  # a forgotten child is reaped with its object, and that must not be between the run and the look
     try:
         differ = [
-            (claimed.id, _describe_difference(played, model))
-            for claimed in (scenario for scenario, name, _ in CLAIMS if name == defect)
-            if (played := _select_compared_values(runner.play(claimed, subject)))
-            != (model := _select_compared_values(run_in_model(claimed, subject)))
+            (scenario.id, _describe_difference(played, expected))
+            for (scenario, _), model in zip(claims, models, strict=True)
+            if (played := _select_compared_values(runner.play(scenario, subject)))
+            != (expected := _select_compared_values(model))
         ]
     finally:
         gc.enable()
