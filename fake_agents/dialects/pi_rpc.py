@@ -20,11 +20,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.fake_agents.questions import ClientQuestion
 
 _BUSY_ERROR = "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message."
-_EMPTY_DATA_BY_COMMAND: dict[str, dict[str, Any]] = {
-    "get_available_models": {"models": []},
-    "get_commands": {"commands": []},
-}
-"""Questions that are answered by what there is: nothing."""
 _COMMANDS_WITHOUT_DATA = (
     "set_thinking_level",
     "set_steering_mode",
@@ -142,7 +137,24 @@ class Encoder(pi.Encoder):
             return self._describe_agent_state()
         if kind == "get_messages":
             return {"messages": [*self._past, *self._messages]}
-        return _EMPTY_DATA_BY_COMMAND.get(kind)
+        if kind == "get_available_models":
+            return {"models": [self._describe_model()]}
+        return {"commands": []} if kind == "get_commands" else None
+
+    def _describe_model(self) -> dict[str, Any]:
+        """Give the one model that there is; a pi without one is not logged in."""
+        return {
+            "id": self._model,
+            "name": self._model,
+            "api": "openai-completions",
+            "provider": self._provider,
+            "baseUrl": "http://127.0.0.1",
+            "reasoning": False,
+            "input": ["text"],
+            "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0},
+            "contextWindow": 200_000,
+            "maxTokens": 32_000,
+        }
 
     def _accept_prompt(self, command: dict[str, Any], kind: str, now: int) -> list[bytes]:
         message = str(command.get("message", ""))

@@ -138,13 +138,26 @@ def test_the_dialect_answers_what_no_step_is_about() -> None:
 def test_the_dialect_answers_what_clients_ask_at_the_start() -> None:
     """A client may shake hands with any of these; each is answered at once, and begins nothing."""
     talk = Conversation("pi", "rpc", version="0.73")
-    asked = {"get_messages": "messages", "get_available_models": "models", "get_commands": "commands"}
+    asked = {"get_messages": "messages", "get_commands": "commands"}
     talk.send_requests(*(json.dumps({"type": kind}).encode() for kind in (*asked, "set_thinking_level")))
     *lists, reported = talk.take_printed()
     assert [(message["command"], message["success"], message["data"]) for message in lists] == [
         (kind, True, {key: []}) for kind, key in asked.items()
     ]
     assert reported == {"type": "response", "command": "set_thinking_level", "success": True}
+
+
+def test_pi_lists_the_model_that_it_speaks_with() -> None:
+    """A client takes a pi without a model for one that is not logged in, and opens no session."""
+    talk = Conversation("pi", "rpc", version="0.73")
+    talk.send_requests(json.dumps({"type": "get_available_models"}).encode())
+    [reported] = talk.take_printed()
+    [model] = reported["data"]["models"]
+    talk.send_requests(json.dumps({"type": "prompt", "message": "hi"}).encode())
+    talk.tell("answer", "done")
+    spoken = next(event["message"] for event in reversed(talk.take_printed()) if event["type"] == "message_end")
+    assert [model[key] for key in ("id", "provider", "api")] == [spoken[key] for key in ("model", "provider", "api")]
+    assert {"name", "baseUrl", "reasoning", "input", "cost", "contextWindow", "maxTokens"} < model.keys()
 
 
 def test_a_report_outside_a_run_begins_none() -> None:
