@@ -1,0 +1,1 @@
+"""Small programs that call the public programs, each as its own documentation says. Judges nothing."""
