@@ -135,6 +135,19 @@ class SendsNoCancelDefect(OpenTurns):
         return b""
 
 
+@breaks("P3", "ends the agent, and starts another one, when the caller switches the mode")
+class ModeSwitchEndsAgentDefect(OpenTurns):
+    def set_mode(self, name: str, now: int) -> bytes:
+        self.cancel_deadline = now
+        return super().set_mode(name, now)
+
+
+@breaks("P3", "notes a switch of the mode, and never sends it to the agent")
+class SendsNoModeDefect(OpenTurns):
+    def encode_mode(self) -> bytes:
+        return b""
+
+
 @breaks("P1", "sends a prompt again after its timeout")
 class TimeoutRepeatsPromptDefect(OpenTurns):
     expired: TurnRecord | None = None

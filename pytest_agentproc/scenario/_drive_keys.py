@@ -113,6 +113,19 @@ class _EmptyValueType:
             check.report_wrong_value(node, what, "{}", f"write {what.rpartition('.')[2]}: {{}}")
 
 
+class _ModeType(TextType):
+    """The agent's name for a mode, in a dialect whose protocol can switch it."""
+
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
+        """Read the name."""
+        if check.is_session and not check.has_dialect_key("modes"):
+            able = check.language.list_dialect_modes_with(
+                lambda record, mode: "modes" in record.keys and mode in record.session_protocols
+            )
+            check.report_at(node, f"the dialect {check.dialect} switches no mode: {what} is for {join_choices(able)}")
+        return super().read_node(node, what, check)
+
+
 def _make_abandon_mode(values: dict[str, Any], _node: YamlNode, _what: str, _check: FileCheck) -> str:
     return str(values.get("by", "task"))
 
@@ -157,6 +170,11 @@ _DRIVE_ITEM_KEYS = (
     ),
     Key("attach", NameType("VIEWER"), "attaches a viewer, which sees everything from the beginning"),
     Key("detach", NameType("VIEWER"), "detaches a viewer"),
+    Key(
+        "set_mode",
+        _ModeType("MODE", may_be_empty=False),
+        "switches the agent to this mode, by the agent's name for it, and the agent lives on (claude, acp)",
+    ),
     Key("at", TimeType(), "beside another key: not before this instant"),
     Key("after", TimeType(), "beside another key: at least this long after the item before it"),
     Key(
@@ -250,7 +268,7 @@ def _describe_wrong_abandon(left: DriveItem, last: DriveItem, check: FileCheck, 
 
 
 _ACTIONS_THAT_TAKE_NO_TIME = ("cancel", "stop", "close", "abandon")
-_ACTIONS_OF_SESSIONS = ("wait_for", "wait", "cancel", "stop", "close", "attach", "detach")
+_ACTIONS_OF_SESSIONS = ("wait_for", "wait", "cancel", "stop", "close", "attach", "detach", "set_mode")
 
 
 def _find_session_action(node: YamlSequence) -> YamlScalar | None:

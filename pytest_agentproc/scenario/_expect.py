@@ -180,6 +180,7 @@ _RECEIVED_EXPECT_KEYS = (
     ExpectKey("env", EnvironmentMappingType(), "variables of its environment; other variables are not checked"),
     ExpectKey("cwd", TEXT_MATCHER_TYPE, "the folder in which the agent was started"),
     ExpectKey("stdin", TEXT_MATCHER_TYPE, "all that the agent read from stdin"),
+    ExpectKey("prompt", TextType(), "the prompt of a run, within an argument or on stdin: either way is right"),
 )
 RECEIVED_EXPECT_KEY_BY_NAME = {key.name: key for key in _RECEIVED_EXPECT_KEYS}
 
@@ -195,6 +196,8 @@ class _ReceivedChecksType:
         found: list[UnboundExpectation] = []
         for key, place, leaf in self.form.match_keys(node, what, check):
             path = f"{what}.{key.name}"
+            if key.name == "prompt" and check.is_session:
+                check.report_at(place, f"{path} is for runs: in a session write {what}: {{stdin: {{contains: TEXT}}}}")
             read = key.kind.read_node(leaf, path, check)
             found.append(UnboundExpectation(strip_block_name(path), place.line, place.column, read))
         return found

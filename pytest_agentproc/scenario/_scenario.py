@@ -387,7 +387,11 @@ def _make_wait_beyond(abandoned: CallerAction) -> CallerAction:
 
 def _build_input_report(expected: tuple[UnboundExpectation, ...]) -> list[ProgramStep]:
     """Give the step that reports the agent's input, if a check needs it; variables by name, as few as need be."""
-    given = [expectation for expectation in expected if expectation.key.rpartition(".")[2] in ("argv", "env", "cwd")]
+    given = [
+        expectation
+        for expectation in expected
+        if expectation.key.rpartition(".")[2] in ("argv", "env", "cwd", "prompt")
+    ]
     given = [expectation for expectation in given if expectation.key.partition(".")[0] in ("received", "processes")]
     names = [name for expectation in given if expectation.key.endswith(".env") for name in expectation.value]
     return [(given[0].line, "report_start", (names,))] if given else []

@@ -466,7 +466,11 @@ HANDSHAKE_STEP_TYPE = EitherType(
                 ListOfType(_HISTORY_ITEM_TYPE),
                 "the past of a session that is loaded, in order; none if absent (acp)",
             ),
-            Key("modes", _OPTION_VALUES_TYPE, "the modes of a session, the first is set; none if absent (acp)"),
+            Key(
+                "modes",
+                _OPTION_VALUES_TYPE,
+                "the modes of a session, the first is set; none if absent (acp), any (claude)",
+            ),
             Key("options", ListOfType(_SESSION_OPTION_TYPE), "the options of a session; none if absent (acp)"),
         ),
         one_of=("after", "error", *_MEANING_BY_HANDSHAKE_KEY),

@@ -60,6 +60,13 @@ class Client:
     async def cancel(self) -> None:
         """Cancel the turn in flight, if there is one; an exception of this is ignored: the turn has the outcome."""
 
+    async def set_mode(self, name: str) -> None:
+        """Switch the agent to a mode, also within a turn; if a subclass does not override this, it has no such action.
+
+        The next prompt waits for its return. If it raises, see `outcome_of_prompt_error`.
+        """
+        raise NotImplementedError
+
     async def close(self) -> None:
         """End the agent, unless a held context does so.
 

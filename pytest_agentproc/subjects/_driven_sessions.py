@@ -55,7 +55,7 @@ class Driven(Function):
         outcomes: see `Function`.
         first_signal: see `Function`.
         cannot: what else it cannot do; see `Function`. Of `CAPABILITIES` a client has prompt, cancel, close and
-            permission, and those of its `continues`.
+            permission, those of its `continues`, and `set_mode` if it overrides that method.
 
     Raises:
         UsageError: it is no subclass of `Client`, or there is no such limit, dialect or ability.
@@ -82,9 +82,9 @@ class Driven(Function):
             limits = {"restart_backoff": 0, **require_limits({} if limits is None else limits)}
         fields: dict[str, Any] = {"name": name or client.__name__, "limits": limits, "dialects": dialects}
         fields |= {"cancellable": cancellable, "cannot": cannot, "outcomes": outcomes, "first_signal": first_signal}
-        super().__init__(
-            self._run_session, sessions=(*ACTIONS_OF_DRIVEN_CLIENTS, *client.continues), runs=False, **fields
-        )
+        own = () if client.set_mode is Client.set_mode else ("set_mode",)
+        sessions = (*ACTIONS_OF_DRIVEN_CLIENTS, *own, *client.continues)
+        super().__init__(self._run_session, sessions=sessions, runs=False, **fields)
         self._module = find_adapter_module(client)
 
     async def _run_session(self, order: RunRequest) -> dict[str, Any]:
@@ -113,6 +113,8 @@ class SessionDriver:
         self._turns: dict[int, dict[str, Any]] = {}
         self._cancelled: set[int] = set()
         self._answers: dict[int, anyio.Event] = {}
+        self._modes: list[str] = []
+        self._mode_lock = anyio.Lock()
         self._is_starting = True
         self._is_started = False
         self._is_closed = False
@@ -149,6 +151,10 @@ class SessionDriver:
                 self._record(untold="close")
         elif action.kind == "cancel":
             self._cancel(action.value, group)
+        elif action.kind == "set_mode":
+            self._modes.append(action.value)
+            if self._is_started:
+                group.start_soon(self._set_modes)
         self._wake_waiting_tasks()
 
     def _cancel(self, number: int | None, group: TaskGroup) -> None:
@@ -170,6 +176,18 @@ class SessionDriver:
         except Exception as error:  # noqa: BLE001  # what a cancel raises is ignored, unless the adapter refuses
             if (refusal := unwrap_adapter_error(error)) is not None:
                 raise refusal from None
+
+    async def _set_modes(self) -> None:
+        """Have the client switch modes one after the other; a lost agent is the business of the next prompt."""
+        async with self._mode_lock:
+            while self._modes:
+                try:
+                    await self._client.set_mode(self._modes.pop(0))
+                except Exception as error:
+                    if (refusal := unwrap_adapter_error(error)) is not None:
+                        raise refusal from None
+                    if self._client.outcome_of_prompt_error(_unwrap_exception_group(error)) != "agent_lost":
+                        raise
 
     async def _ask_permission(self) -> bool:
         number = self._caller.note_question(self._read_clock())
@@ -224,7 +242,9 @@ class SessionDriver:
         """Send one prompt after the other until the session is closed."""
         while not self._is_closed:
             number = len(self._turns) + 1
-            if number > len(self._prompts):
+            if self._modes or self._mode_lock.locked():
+                await self._set_modes()
+            elif number > len(self._prompts):
                 await self._news.wait()
             elif number in self._cancelled:
                 self._finish_turn(number, {"outcome": "cancelled"})

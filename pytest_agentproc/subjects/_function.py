@@ -66,7 +66,8 @@ class Function:
             `leftover_kill_grace`: it may kill without TERM there. `host_tools` are those that the host executes:
             scenarios of others are not applicable.
         sessions: whether it takes orders with a drive; or what the drive may hold, of `vocabulary.CAPABILITIES`, such
-            as `["prompt", "cancel"]`. Scenarios with more than that are not applicable.
+            as `["prompt", "cancel"]`. Scenarios with more than that are not applicable. True: all but `set_mode`
+            and the waits for a tool or a message.
         runs: whether it takes orders without a drive: agents that get one prompt and end. Scenarios of such agents are
             not applicable to a function that holds sessions only.
         artifacts: whether it writes the files of C3 into the order's directory.
@@ -118,7 +119,7 @@ class Function:
         self.cannot = require_cannot_words(cannot)
         self.outcomes = require_outcomes(outcomes)
         self.first_signal = require_first_signal(first_signal)
-        plain = tuple(action for action in CAPABILITIES if action not in REPORTED_EVENT_TEXTS)
+        plain = tuple(action for action in CAPABILITIES if action not in ("set_mode", *REPORTED_EVENT_TEXTS))
         actions = plain if isinstance(sessions, bool) else require_actions(sessions)
         self.actions = tuple(action for action in actions if action not in self.cannot)
         self.holds_sessions = bool(sessions)

@@ -85,6 +85,7 @@ class _DrivenSession:
             "cancel": self._cancel_turn,
             "stop": lambda _: self._await_in_group(self._session.stop()),
             "close": lambda _: self._await_in_group(self._session.close()),
+            "set_mode": self._set_mode,
             "attach": self._attach_viewer,
             "detach": lambda name: self._viewers.pop(name).detach(),
             "answer": lambda number: self._answers[number].set(),
@@ -150,6 +151,9 @@ class _DrivenSession:
             self._session.cancel()
         else:
             self._turns[number - 1].cancel()
+
+    def _set_mode(self, name: str) -> None:
+        self._session.set_mode(name)
 
     def _await_in_group(self, coroutine: Coroutine[Any, Any, None]) -> None:
         self._group.start_soon(_wait_for, coroutine)

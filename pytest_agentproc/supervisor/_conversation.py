@@ -23,6 +23,7 @@ from pytest_agentproc.supervisor.dialects import (
     Hook,
     ImmediateReply,
     MalformedLine,
+    ModeRefused,
     Nested,
     Noise,
     Other,
@@ -32,7 +33,7 @@ from pytest_agentproc.supervisor.dialects import (
     ToolEnded,
     ToolStarted,
 )
-from pytest_agentproc.vocabulary import Outcome
+from pytest_agentproc.vocabulary import DIALECTS, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,6 +61,7 @@ class Conversation(AgentLifecycle):
         self._wishes: dict[type[Any], Callable[[Any, int], list[MachineCommand]]] = {
             machine_events.QueuePrompt: self._handle_prompt,
             machine_events.CancelTurn: lambda wish, now: self.feeder.put(self.turns.cancel_turn(wish.number, now)),
+            machine_events.SetMode: self._handle_mode,
             machine_events.AnswerQuestion: lambda wish, now: self.feeder.put(
                 self.turns.answer_question(wish.id, now, allowed=wish.allowed)
             ),
@@ -80,6 +82,7 @@ class Conversation(AgentLifecycle):
             ImmediateReply: lambda reply, now: self._send_reply(reply.data, now),
             Hook: lambda hook, now: self._send_reply(self.hooks.handle_fired(hook, now), now),
             QuestionWithdrawn: self._handle_question_withdrawn,
+            ModeRefused: self._handle_refused_mode,
             TaskBegun: self._handle_background_task,
             TaskOver: self._handle_background_task,
         }
@@ -102,6 +105,12 @@ class Conversation(AgentLifecycle):
         """Take one intent of the caller."""
         self._now = now
         return self._deliver_and_publish(self._wishes[type(intent)](intent, now), now)
+
+    @property
+    def can_set_mode(self) -> bool:
+        """Whether the protocol of the agent can switch its mode."""
+        dialect = self.task.dialect
+        return "modes" in (DIALECTS[dialect] if isinstance(dialect, str) else dialect).keys
 
     @property
     def deadlines(self) -> dict[str, int]:
@@ -189,11 +198,12 @@ class Conversation(AgentLifecycle):
         return self._send_reply(self.turns.handle_turn_meaning(meaning, now), now)  # type: ignore[arg-type]  # all others are in the table
 
     def _handle_handshake_done(self, welcome: HandshakeDone, now: int) -> list[MachineCommand]:
+        is_first = not self._is_greeted
         self._is_greeted = self._is_steady
         self._was_ready = self._was_ready or self._is_greeted
         self.session_id = welcome.session_id or self.session_id
         self._timers.pop("handshake_timeout", None)
-        return []
+        return self.feeder.put(self.turns.encode_mode()) if is_first and self._is_greeted else []
 
     def _handle_handshake_refused(self, refusal: HandshakeRefused, now: int) -> list[MachineCommand]:
         """Give up on an agent that refuses the handshake; what it says of that later changes nothing."""
@@ -265,6 +275,15 @@ class Conversation(AgentLifecycle):
             self.turns.refuse_queued(Outcome.STOPPED, "the session is closed", now)
         elif self.failure is not None:
             self.turns.refuse_queued(*self.failure, now)
+        return []
+
+    def _handle_mode(self, wish: machine_events.SetMode, now: int) -> list[MachineCommand]:
+        """Switch the mode; an agent that is not ready gets it after its handshake."""
+        data = self.turns.set_mode(wish.name, now)
+        return self.feeder.put(data) if self._is_greeted and self._is_steady else []
+
+    def _handle_refused_mode(self, refusal: ModeRefused, now: int) -> list[MachineCommand]:
+        self._publish("warning", None, f"the agent refused the mode: {refusal.error}")
         return []
 
     def _handle_hook_registration(self, wish: machine_events.RegisterHook, now: int) -> list[MachineCommand]:

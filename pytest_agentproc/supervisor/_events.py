@@ -214,6 +214,13 @@ class CancelTurn:
 
 
 @dataclass(frozen=True, slots=True)
+class SetMode:
+    """Switch this agent, and each one after it, to a mode."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerQuestion:
     """Answer a question of the agent."""
 
@@ -246,7 +253,9 @@ class CloseSession:
     """End the session."""
 
 
-CallerIntent = QueuePrompt | CancelTurn | AnswerQuestion | RegisterHook | DecideTool | StopAgent | CloseSession
+CallerIntent = (
+    QueuePrompt | CancelTurn | SetMode | AnswerQuestion | RegisterHook | DecideTool | StopAgent | CloseSession
+)
 
 
 @dataclass(frozen=True, slots=True)

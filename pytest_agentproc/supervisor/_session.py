@@ -260,6 +260,20 @@ class Session:
         flight = self._machine.turns.flight
         self.send_intent(machine_events.CancelTurn(None if flight is None else flight.number))
 
+    def set_mode(self, name: str) -> None:
+        """Switch the agent to a mode, such as `plan`, by its own name for it; it lives on, and so does a turn.
+
+        An agent that is not ready yet gets it after its handshake, and so does each later agent. A refusal is a
+        warning.
+
+        Raises:
+            UsageError: the protocol of the agent's dialect switches no mode.
+        """
+        if not self._machine.can_set_mode:
+            known = ", ".join(dialect.name for dialect in DIALECTS.values() if "modes" in dialect.keys)
+            raise UsageError("the agent's protocol switches no mode", f"a session has modes with {known}")
+        self.send_intent(machine_events.SetMode(name))
+
     def stop(self) -> Coroutine[Any, Any, None]:
         """Terminate the agent with its whole tree, and kill it if it does not go within `kill_grace`.
 

@@ -166,14 +166,34 @@ def _check_cwd(given: Mapping[str, Any], wanted: Mapping[str, str]) -> Finding:
     )
 
 
-def _check_stdin(played: PlayResult, wanted: Mapping[str, str]) -> Finding:
+def _read_stdin(played: PlayResult) -> str | Finding:
+    """Give all that the agent read from stdin; a finding if the record cannot tell."""
     if not was_agent_started(played.record):
         return Finding(Verdict.NOT_EXERCISED, "no agent was started")
     read = [event.data["bytes"] for event in played.record.events if event.code == "i" and _is_stdin_event(event.data)]
     if any(isinstance(data, Payload) for data in read):
         size = sum(len(data) for data in read)
         return Finding(Verdict.NOT_EXERCISED, f"{size} bytes, more than the record keeps of one instant")
-    text = b"".join(read).decode(errors="replace")
+    return b"".join(read).decode(errors="replace")
+
+
+def _check_prompt(played: PlayResult, wanted: str) -> Finding:
+    """Look for the prompt in each argument and on stdin, as most CLIs take it either way."""
+    text, given = _read_stdin(played), _find_invocation(played, "agent")
+    words = [] if given is None else [*given["argv"]]
+    if any(wanted in word for word in [*words, *([text] if isinstance(text, str) else [])]):
+        return Finding(Verdict.PASSED, quote(wanted))
+    if isinstance(text, Finding):
+        return text
+    if given is not None and any(len(word.encode()) >= given["longest"] for word in words):
+        return Finding(Verdict.NOT_EXERCISED, "an argument is longer than the agent reports")
+    return Finding(Verdict.FAILED, f"arguments {join_names(map(quote, words))}; stdin {quote(text)}")
+
+
+def _check_stdin(played: PlayResult, wanted: Mapping[str, str]) -> Finding:
+    text = _read_stdin(played)
+    if isinstance(text, Finding):
+        return text
     hint = "" if played.bound.scenario.is_session else _HINT_FOR_OWN_STDIN
     return Finding.from_comparison(fits=is_text_matching(text, wanted), seen=quote(text), hint=hint)
 
@@ -187,6 +207,7 @@ CHECKS_OF_RECEIVED_VALUES: dict[str, Callable[[PlayResult, Any], Finding]] = {
     "received.env": _build_invocation_check(_check_env),
     "received.cwd": _build_invocation_check(_check_cwd),
     "received.stdin": _check_stdin,
+    "received.prompt": _check_prompt,
 }
 CHECKS_OF_SINGLE_STARTS = {"argv": _build_start_check(_check_argv), "env": _build_start_check(_check_env)}
 """What a start of the agent was given, by the leaf of `processes`."""

@@ -23,6 +23,7 @@ CAPABILITIES = (
     "close",
     "attach",
     "detach",
+    "set_mode",
     "permission",
     "hook",
     "background",
@@ -70,14 +71,14 @@ class CallerAction:
 
     Args:
         line: where the scenario says so; 0: nowhere, it follows from the rest.
-        kind: `prompt`, `cancel`, `stop`, `close`, `attach`, `detach`, `answer`, `register`, `abandon` (of the
-            supervisor itself), of other code in its program `block`, of its machine `sleep`, and the waits: `wait` (for
-            a time), `turn`, `background`, `status`, `question`, `tool`, `message` (the next one since the action
+        kind: `prompt`, `cancel`, `stop`, `close`, `attach`, `detach`, `set_mode`, `answer`, `register`, `abandon` (of
+            the supervisor itself), of other code in its program `block`, of its machine `sleep`, and the waits: `wait`
+            (for a time), `turn`, `background`, `status`, `question`, `tool`, `message` (the next one since the action
             before), `settle` (until every prompt has its outcome).
         value: the prompt's text; how a caller goes away, `task`, `scope` or one of `WAYS_TO_END_A_PROGRAM`; the number
             of a turn (None for `cancel`: the one in flight), of a background turn, of a question; the name of a status,
-            a viewer or a hook; the time to wait, or for which the event loop is blocked or the machine sleeps, in
-            nanoseconds.
+            a viewer, a mode or a hook; the time to wait, or for which the event loop is blocked or the machine sleeps,
+            in nanoseconds.
         at: the instant, in nanoseconds, before which it is not done.
         after: the same from the deed before.
         session: in which session, where there are several.

@@ -618,6 +618,7 @@ _ALL_DIALECTS = (
             "receipt",
             "signal",
             "continues",
+            "modes",
         ),
         stop_reasons=("end_turn", "max_tokens", "stop_sequence", "tool_use", "pause_turn", "refusal"),
         subtypes=(

@@ -160,7 +160,7 @@ _WORDS_BY_REMEDY: dict[str, dict[str, str]] = {
         "write argv": "args arguments command flags options",
         "write env": "environment variables",
         "write cwd": "dir directory folder workdir working_directory",
-        "write stdin": "prompt input text",
+        "write stdin": "input text",
     },
     "text check": {
         "write matches": "regex regexp re pattern match search glob like",

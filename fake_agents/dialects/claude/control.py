@@ -60,10 +60,10 @@ def encode_success_response(
     return encode_json_line({"type": "control_response", "response": fields})
 
 
-def encode_initialize_response(request: dict[str, Any], asked: dict[str, Any]) -> bytes:
-    """Give the answer to `initialize`; it speaks of hooks if there are any."""
+def encode_initialize_response(request: dict[str, Any], asked: dict[str, Any], mode: str) -> bytes:
+    """Give the answer to `initialize`: the permission mode, and what there is to say of hooks if there are any."""
     fields = {key: value for key, value in _INITIALIZE_RESULT.items() if key != "hooks_applied" or asked.get("hooks")}
-    return encode_success_response(request, fields, _NO_PENDING_REQUESTS)
+    return encode_success_response(request, {**fields, "current_permission_mode": mode}, _NO_PENDING_REQUESTS)
 
 
 def encode_failure_response(request: dict[str, Any], error: dict[str, Any]) -> bytes:
@@ -114,7 +114,7 @@ def _build_hook_input(question: ClientQuestion, call: dict[str, Any], about: dic
     event = question.fields["event"]
     session = about["session_id"]
     fields = {"session_id": session, "transcript_path": f"/home/u/{session}.jsonl", "cwd": "/"}
-    fields |= {"prompt_id": about["prompt_id"], "permission_mode": "default", "hook_event_name": event}
+    fields |= {"prompt_id": about["prompt_id"], "permission_mode": about["mode"], "hook_event_name": event}
     if event == "Stop":
         details = {"stop_hook_active": False, "last_assistant_message": about["said"]}
         return {**fields, **details, "background_tasks": about["tasks"], "session_crons": []}

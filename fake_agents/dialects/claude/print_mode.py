@@ -339,6 +339,11 @@ class Encoder:
         reason = "aborted_tools" if tools else "aborted_streaming"
         return [*events, *([self._encode_result_line(details, reason, fields, now)] if has_result else [])]
 
+    @property
+    def permission_mode(self) -> str:
+        """The mode that each line of a beginning names."""
+        return "default"
+
     def _encode_opening_events(self) -> list[bytes]:
         if self._begun:
             return []
@@ -346,7 +351,7 @@ class Encoder:
         head = {"type": "system", "subtype": "init", "cwd": "/", "session_id": self._session}
         servers = self._servers.describe_servers(INIT_LINE_FIELDS["tools"])  # type: ignore[arg-type]  # a list of names
         started = self._run_session_start_hooks()
-        own = {"model": self._model, "uuid": self._make_uuid(), **servers}
+        own = {"model": self._model, "uuid": self._make_uuid(), "permissionMode": self.permission_mode, **servers}
         return [*started, encode_json_line({**head, **INIT_LINE_FIELDS, **own, **self._build_line_marks("init")})]
 
     def _build_line_marks(self, kind: str) -> dict[str, Any]:

@@ -34,12 +34,11 @@ from pytest_agentproc.fake_agents.requests import parse_json_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from pytest_agentproc.fake_agents.program import Program
     from pytest_agentproc.fake_agents.questions import ClientQuestion
-
-_REQUESTS_WITHOUT_DATA = ("set_permission_mode", "set_model")
 
 
 class Encoder(TurnEncoder):
@@ -48,6 +47,8 @@ class Encoder(TurnEncoder):
     def __init__(self, program: Program) -> None:
         super().__init__(program)
         self.questions = ClientQuestions()
+        self.modes: Sequence[str] = ()
+        self._mode = ""
         self._calls: dict[str, dict[str, Any]] = {}
         self._interrupts: list[dict[str, Any]] = []
         self._receipts = self._cut = 0
@@ -85,7 +86,10 @@ class Encoder(TurnEncoder):
             return self._lines.join_reply(self._withdraw_turn_questions()), "cancel"
         if asked.get("subtype") != "initialize":
             return self._lines.join_reply(self._answer_control_request(line, asked, now)), ""
-        events = [*self._servers.begin_client_handshakes(asked), encode_initialize_response(line, asked)]
+        events = [
+            *self._servers.begin_client_handshakes(asked),
+            encode_initialize_response(line, asked, self.permission_mode),
+        ]
         return self._lines.join_reply(events), "connect" if self._servers.has_pending_servers else "handshake"
 
     def has_received_prompt(self, number: int) -> bool:
@@ -158,6 +162,7 @@ class Encoder(TurnEncoder):
         about: dict[str, Any] = {
             "session_id": self._session,
             "prompt_id": f"00000000-0000-4000-9000-{self._taken:012}",
+            "mode": self.permission_mode,
             "said": self._said,
         }
         about |= {
@@ -309,10 +314,24 @@ class Encoder(TurnEncoder):
                 encode_success_response(line, {}),
                 *(self._encode_session_state("idle") if self._is_idle else []),
             ]
-        if kind in _REQUESTS_WITHOUT_DATA:
+        if kind == "set_permission_mode":
+            return [self._set_permission_mode(line, asked.get("mode"))]
+        if kind == "set_model":
             return [encode_success_response(line, {})]
         error = f"Unsupported control request subtype: {kind}"
         return [encode_failure_response(line, {"error": error, "error_code": "unsupported_request"})]
+
+    @property
+    def permission_mode(self) -> str:
+        """The mode that the client set, or else the first one of the script."""
+        return self._mode or next(iter(self.modes), super().permission_mode)
+
+    def _set_permission_mode(self, line: dict[str, Any], mode: Any) -> bytes:
+        if not isinstance(mode, str) or (self.modes and mode not in self.modes):
+            error = f"Cannot set permission mode to {mode} because it is disabled by settings or configuration"
+            return encode_failure_response(line, {"error": error})
+        self._mode = mode
+        return encode_success_response(line, {"mode": mode})
 
     def _encode_owed_interrupt_responses(self) -> list[bytes]:
         """Give the control responses that are still owed."""

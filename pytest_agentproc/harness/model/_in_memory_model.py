@@ -437,6 +437,8 @@ class SessionHost:
         elif action.kind == "register":
             self._registered.add(value)
             session.on_hook(value, _ignore_hook)
+        elif action.kind == "set_mode":
+            session.set_mode(value)
         elif action.kind == "attach":
             self._viewers[value] = session.attach()
             self._seen[value] = []

@@ -18,6 +18,7 @@ from pytest_agentproc.supervisor.dialects._session_protocol import (
     HandshakeRefused,
     HistoryReplayed,
     ImmediateReply,
+    ModeRefused,
     Question,
     TurnEnded,
     TurnProgress,
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 _INITIALIZE_REQUEST_ID, _OPEN_SESSION_REQUEST_ID = 0, 1
 _REQUEST_ID_OF_FIRST_PROMPT = 2
+_REQUEST_ID_BEFORE_FIRST_MODE = 10**9
+"""No session has so many prompts."""
 _STATUSES_OF_ENDED_TOOLS = ("completed", "failed")
 _BAD_STOP_REASONS = frozenset({"cancelled", "refusal"})
 _OPTION_KINDS_THAT_ALLOW = ("allow_once", "allow_always")
@@ -47,6 +50,7 @@ class AcpSessionProtocol(JsonRpcSessionProtocol):
         super().__init__(setting)
         self.session = ""
         self._awaited = _INITIALIZE_REQUEST_ID
+        self._modes = 0
         self.readers |= {
             "notification session/update": self._read_update_line,
             "request session/request_permission": self._read_question,
@@ -67,6 +71,12 @@ class AcpSessionProtocol(JsonRpcSessionProtocol):
         """Cancel what runs; there is no answer but the turn's end."""
         return self.encode_notification("session/cancel", sessionId=self.session)
 
+    def encode_mode(self, name: str) -> bytes:
+        """Set the mode of the session."""
+        self._modes += 1
+        request = {"sessionId": self.session, "modeId": name}
+        return self.encode_request(_REQUEST_ID_BEFORE_FIRST_MODE + self._modes, "session/set_mode", request)
+
     def encode_answer(self, question: Question, *, allowed: bool | None) -> bytes:
         """Choose the option that allows or rejects once, or for ever if there is no other."""
         options = _list_dicts(question.detail.get("options"))
@@ -82,6 +92,8 @@ class AcpSessionProtocol(JsonRpcSessionProtocol):
     def _read_own_response(self, number: int, response: dict[str, Any], error: str) -> list[SessionMeaning]:
         if number < 0:
             return [Other("response")]
+        if number > _REQUEST_ID_BEFORE_FIRST_MODE:
+            return [ModeRefused(error) if error else Other("response")]
         if number in (_INITIALIZE_REQUEST_ID, _OPEN_SESSION_REQUEST_ID):
             return self._read_handshake(number, response, error) if number == self._awaited else [Other("response")]
         return [_read_turn_end(number - _REQUEST_ID_OF_FIRST_PROMPT + 1, response, error)]

@@ -34,6 +34,7 @@ from pytest_agentproc.supervisor.dialects._session_protocol import (
     Hook,
     ImmediateReply,
     JsonSessionProtocol,
+    ModeRefused,
     PromptNamed,
     Question,
     QuestionWithdrawn,
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
 
 
 _MEANINGS_OF_TOOLS = (Asked, Nested, ToolEnded, ToolStarted)
+_ID_OF_MODE_REQUEST = "mode"
+"""One mode is set at a time, and nobody waits for the response: all may have one id."""
 _UUID_NAMESPACE_OF_PROMPTS = uuid.UUID("6ee23b1c-53d0-4c12-9e0a-0c8f2f8f5f0e")
 
 
@@ -100,6 +103,10 @@ class ClaudeSessionProtocol(JsonSessionProtocol):
         """Interrupt what runs."""
         return _encode_control_request(f"cancel-{number}", {"subtype": "interrupt"})
 
+    def encode_mode(self, name: str) -> bytes:
+        """Switch the permission mode."""
+        return _encode_control_request(_ID_OF_MODE_REQUEST, {"subtype": "set_permission_mode", "mode": name})
+
     def encode_answer(self, question: Question, *, allowed: bool | None) -> bytes:
         """Allow a tool with its input as it is, or deny it."""
         if allowed:
@@ -123,6 +130,8 @@ class ClaudeSessionProtocol(JsonSessionProtocol):
 
     def _read_response(self, value: dict[str, Any]) -> list[SessionMeaning]:
         response = _as_dict(value.get("response"))
+        if response.get("request_id") == _ID_OF_MODE_REQUEST and response.get("subtype") == "error":
+            return [ModeRefused(str(response.get("error") or "no reason is given"))]
         if response.get("request_id") != "greet-0":
             return [Other("control_response")]
         if response.get("subtype") == "success":

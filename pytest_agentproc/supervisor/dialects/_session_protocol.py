@@ -75,6 +75,13 @@ class HandshakeRefused:
 
 
 @dataclass(frozen=True, slots=True)
+class ModeRefused:
+    """The agent does not switch to a mode, in its own words."""
+
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
 class MalformedLine:
     """A line whose envelope has the wrong shape, in a dialect that has one (F3)."""
 
@@ -228,6 +235,7 @@ SessionMeaning = (
     | HandshakeRefused
     | ImmediateReply
     | MalformedLine
+    | ModeRefused
     | Noise
     | Other
 )
@@ -253,6 +261,9 @@ class SessionProtocol(Protocol):
 
     def encode_cancel(self, number: int) -> bytes:
         """Give what cancels a turn."""
+
+    def encode_mode(self, name: str) -> bytes:
+        """Give what switches the agent to a mode; called only if the dialect has the key `modes`."""
 
     def encode_answer(self, question: Question, *, allowed: bool | None) -> bytes:
         """Give the answer to a question; None: its turn was cancelled."""
@@ -281,6 +292,10 @@ class JsonSessionProtocol:
 
     def encode_hook_answer(self, hook: Hook, refusal: str = "") -> bytes:
         """Answer nothing: most dialects have no hooks."""
+        return b""
+
+    def encode_mode(self, name: str) -> bytes:
+        """Give nothing: most dialects have no modes."""
         return b""
 
     def decode(self, line: bytes) -> list[SessionMeaning]:

@@ -85,6 +85,37 @@ def test_a_client_that_reads_nothing_while_it_asks_is_red_at_must(runner: Scenar
     ]
 
 
+class SwitchesMode(Acp):
+    """A client that can switch the mode."""
+
+    async def set_mode(self, name: str) -> None:
+        """Call the method, and wait for its result."""
+        await self.call("session/set_mode", sessionId=self.session, modeId=name)
+
+
+class SwitchesToNewAgent(Acp):
+    """A client that starts another agent for another mode."""
+
+    async def set_mode(self, name: str) -> None:
+        """End the agent, and start one."""
+        await self.close()
+        await self.agent.wait()
+        await self.start()
+
+
+def test_a_client_switches_the_mode_if_it_has_that_action(runner: ScenarioRunner) -> None:
+    """A client without the method is never green: the scenario does not apply. A new agent has lost the work."""
+    scenario = load_bundled("session-mode-switch-keeps-the-agent[acp]")
+    with pytest.raises(NotApplicable, match="line 5 needs sessions with set_mode"):
+        runner.play(scenario, Driven(Acp))
+    failed: dict[type[Client], list[str]] = {}
+    for client in (SwitchesMode, SwitchesToNewAgent):
+        rows = judge_all_expectations(runner.play(scenario, Driven(client, limits={"close_grace": 5})))
+        failed[client] = [row.key for row in rows if row.verdict is Verdict.FAILED]
+    assert failed[SwitchesMode] == []
+    assert "spawns" in failed[SwitchesToNewAgent]
+
+
 class StartsAgentLate(Pi):
     """A client that starts its agent when it is asked."""
 

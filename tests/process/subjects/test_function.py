@@ -312,3 +312,35 @@ def test_a_function_that_is_not_async_is_played_in_a_process_of_its_own(runner: 
     elapsed = rows.pop("elapsed")
     assert elapsed in (Verdict.PASSED, Verdict.UNDECIDED), "that it returned soon shows it, if it was soon enough"
     assert rows == {"outcome": Verdict.PASSED, "leaks": Verdict.PASSED}
+
+
+ASKS = loads(
+    "scenario: asks\nagent: raw\n"
+    'script: [raw: "Delete build? [y/N] ", wait_for: {stdin: y}, silence: 5s, say: deleted]\n'
+    'expect: {outcome: completed, text: deleted, elapsed: 65s, received: {stdin: "y\\n"}}\n'
+)
+
+
+async def answer_in_plain_text(order: RunRequest) -> dict[str, Any]:
+    """Answer a minute after the question, as a user does."""
+    start = anyio.current_time()
+    async with await anyio.open_process(order.argv, env=order.env, cwd=order.cwd) as agent:
+        assert agent.stdin is not None
+        assert agent.stdout is not None
+        seen = b""
+        async for data in agent.stdout:
+            seen += data
+            if seen.endswith(b"[y/N] "):
+                await anyio.sleep(60)
+                await agent.stdin.send(b"y\n")
+    text = seen.decode().rpartition("] ")[2].strip()
+    return {"outcome": "completed", "text": text, "elapsed": anyio.current_time() - start}
+
+
+@pytest.mark.parametrize(
+    ("supervise", "verdict"), [(answer_in_plain_text, Verdict.PASSED), (supervise_to_end, Verdict.FAILED)]
+)
+def test_an_answer_in_plain_text_reaches_stdin(runner: ScenarioRunner, supervise: Any, verdict: Verdict) -> None:
+    """The agent asks in words alone, and waits for a line: one that closes its stdin gives no answer."""
+    rows = judge_all_expectations(runner.play(ASKS, Function(supervise, limits={})))
+    assert choose_overall_verdict(rows) is verdict, rows

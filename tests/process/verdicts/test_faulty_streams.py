@@ -5,6 +5,8 @@ The kit's own supervisor is right in all these scenarios. Here one function that
 
 from __future__ import annotations
 
+import asyncio
+from asyncio.subprocess import PIPE
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -120,8 +122,8 @@ CASES: list[tuple[Break, str, str]] = [
         for name in ("claude", "codex", "opencode")
     ),
     *(
-        (start_by_a_shell, f"sees-its-prompt-as-an-argument[{name}]", "processes.agent.argv")
-        for name in ("claude", "gemini", "opencode", "pi")
+        (start_by_a_shell, f"sees-its-prompt-with-quotes[{name}]", "received.prompt")
+        for name in ("claude", "codex", "gemini", "opencode", "pi")
     ),
     *(
         (write_once, f"sees-a-large-prompt-on-stdin[{name}]", "received.stdin")
@@ -148,3 +150,22 @@ def test_a_supervisor_that_starts_reads_or_writes_wrongly_is_red(
     break_it(monkeypatch)
     rows = judge_all_expectations(runner.play(load_bundled(name), subjects.reference_supervisor()))
     assert key in [row.key for row in rows if row.verdict is Verdict.FAILED]
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("name", ["claude", "codex", "gemini", "opencode", "pi"])
+def test_a_supervisor_that_pipes_its_prompt_is_right(runner: ScenarioRunner, name: str) -> None:
+    """Each of these CLIs takes its prompt as an argument or on stdin: no user notices a difference."""
+    scenario = load_bundled(f"sees-its-prompt-with-quotes[{name}]")
+
+    async def pipe_the_prompt(order: Any) -> dict[str, Any]:
+        argv = [word for word in order.argv if word != order.prompt]
+        agent = await asyncio.create_subprocess_exec(
+            *argv, env=order.env, cwd=order.cwd, stdin=PIPE, stdout=PIPE, stderr=PIPE
+        )
+        out, _ = await agent.communicate(order.prompt.encode())
+        return {"outcome": "completed", "text": "hi" if b"hi" in out else ""}
+
+    played = runner.play(scenario, subjects.Function(pipe_the_prompt, limits={}, cannot=["argv"]))
+    found = {row.key: row.verdict for row in judge_all_expectations(played)}
+    assert found == dict.fromkeys(["outcome", "text", "received.prompt", "leaks"], Verdict.PASSED)

@@ -295,6 +295,23 @@ def _find_answered_request(event: dict[str, Any]) -> str | None:
     return number
 
 
+def test_the_permission_mode_is_the_one_that_the_client_set() -> None:
+    """A client reads the mode in the response, and again in the init of the next turn; another one is refused."""
+    talk = Conversation("claude", "session")
+    talk.host.modes = ["plan", "acceptEdits"]
+    talk.send_requests(
+        build_control_request("i", "initialize"),
+        build_control_request("a", "set_permission_mode", mode="acceptEdits"),
+        build_control_request("b", "set_permission_mode", mode="fly"),
+    )
+    greeting, good, bad = (event["response"] for event in talk.take_printed())
+    assert greeting["response"]["current_permission_mode"] == "plan"
+    assert good == {"subtype": "success", "request_id": "a", "response": {"mode": "acceptEdits"}}
+    error = "Cannot set permission mode to fly because it is disabled by settings or configuration"
+    assert bad == {"subtype": "error", "request_id": "b", "error": error}
+    assert talk.host.permission_mode == "acceptEdits"
+
+
 def test_control_requests_are_answered_by_the_dialect() -> None:
     """A request without anything to report succeeds, an unknown request fails; answers and signs of life are none."""
     talk = Conversation("claude", "session")

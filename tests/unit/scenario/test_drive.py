@@ -58,6 +58,17 @@ def test_every_item_becomes_a_deed() -> None:
     )
 
 
+def test_a_mode_is_for_dialects_that_can_switch_it() -> None:
+    """A mode may have any name: agents of ACP use addresses, too."""
+    drive = '[{prompt: a}, {set_mode: "https://modes.example#plan", after: 1s}]'
+    wanted = CallerAction(3, "set_mode", "https://modes.example#plan", after=SECOND)
+    for agent in (CLAUDE, "acp"):
+        text = f"scenario: a\nagent: {agent}\ndrive: {drive}\nscript: []\n"
+        assert loads(text).bind(Policy()).drive[1] == wanted
+    known = "drive.set_mode is for claude session or acp session"
+    assert list_problems("[{set_mode: plan}]") == [f"3:20: the dialect pi switches no mode: {known}"]
+
+
 def test_a_session_without_a_drive_is_asked_hi() -> None:
     """As a run is."""
     text = "scenario: a\nagent: {dialect: pi, mode: rpc}\nscript: []\n"
