@@ -1,6 +1,7 @@
 """Five careful supervisors whose authors knew the public texts alone: each is conformant, or the kit is wrong.
 
-They are read-only: a red is a reason to look at the scenario, not at the supervisor. Each has at most 250 lines.
+They are read-only: a red is a reason to look at the scenario, not at the supervisor. Each has at most 250 lines. Where
+reading showed that the supervisor is wrong, its folder lists the known failure.
 """
 
 from __future__ import annotations
