@@ -46,6 +46,8 @@ _SESSION_DEFECT_CLASSES: dict[str, dict[str, type]] = {
         "error-drops-the-queue": _turn_defects.FailedTurnDropsQueueDefect,
         "late-words-go-to-the-next-turn": _crossing_defects.LateWordsGoToNextTurnDefect,
         "cancel-is-not-sent": _turn_defects.SendsNoCancelDefect,
+        "queued-cancel-is-lost": _turn_defects.QueuedCancelIsLostDefect,
+        "failure-ends-no-turn": _turn_defects.FailureEndsNoTurnDefect,
         "mode-switch-ends-agent": _turn_defects.ModeSwitchEndsAgentDefect,
         "mode-is-not-sent": _turn_defects.SendsNoModeDefect,
         "timeout-repeats-the-prompt": _turn_defects.TimeoutRepeatsPromptDefect,

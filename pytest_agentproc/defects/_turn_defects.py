@@ -177,6 +177,21 @@ class EarlyCancelIsLostDefect(OpenTurns):
         return b""
 
 
+@breaks("P9", "loses the cancel of a prompt that was not sent yet")
+class QueuedCancelIsLostDefect(OpenTurns):
+    def cancel_turn(self, number: int | None, now: int) -> bytes:
+        is_sent = self.flight is not None and number in (None, self.flight.number)
+        return super().cancel_turn(number, now) if is_sent else b""
+
+
+@breaks("P9", "waits on after a turn has failed, until its time is up")
+class FailureEndsNoTurnDefect(OpenTurns):
+    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
+        turn = self._find_live_turn(number)
+        if ended.ok or turn is None or turn.cause is not None:
+            super()._handle_end(ended, number, now)
+
+
 @breaks("P3", "waits for another acknowledgement after the cancelled turn ended with a good result")
 class GoodResultAcknowledgesNothingDefect(OpenTurns):
     def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
