@@ -95,6 +95,7 @@ def render_source(
 
 _MAX_DIAGRAM_HTML_BYTES = 160_000
 _MAX_CHECK_TEXT_CHARS = 600
+_MAX_DIFF_CHARS = 4000
 _MAX_FAILURE_BANNERS = 16
 _CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
@@ -125,6 +126,8 @@ class _PageCheck(Protocol):
     def verdict(self) -> str: ...
     @property
     def hint(self) -> str: ...
+    @property
+    def diff(self) -> str: ...
 
 
 class PageVerdict(NamedTuple):
@@ -245,6 +248,7 @@ def _render_failure_banner(scenario: _PageScenario, row: _PageCheck, lines: froz
     words = "".join(
         f"<dt>{name}</dt><dd>{escape_html(clip_text(text, _MAX_CHECK_TEXT_CHARS))}</dd>" for name, text in pairs
     )
+    words += f"<dd><pre>{escape_html(clip_text(row.diff, _MAX_DIFF_CHARS))}</pre></dd>" if row.diff else ""
     return (
         f'<article class="banner"><h2><b>{escape_html(row.verdict)}</b> '
         f"<code>{escape_html(clip_text(row.key, 160))}</code> "

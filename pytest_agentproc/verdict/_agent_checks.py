@@ -10,8 +10,8 @@ from pytest_agentproc.record import Payload, describe_stray_target, format_durat
 from pytest_agentproc.verdict._facts import find_gone_at, list_agent_starts, was_agent_started
 from pytest_agentproc.verdict._rows import Finding, Verdict, is_duration_as_wanted, is_time_as_wanted
 from pytest_agentproc.verdict._value_text import (
-    is_text_matching,
     join_names,
+    judge_text,
     quote,
     show_instants,
     show_questions,
@@ -161,9 +161,7 @@ def _check_env(given: Mapping[str, Any], wanted: Mapping[str, str | None]) -> Fi
 
 
 def _check_cwd(given: Mapping[str, Any], wanted: Mapping[str, str]) -> Finding:
-    return Finding.from_comparison(
-        fits=is_text_matching(given["cwd"], wanted), seen=quote(given["cwd"]), hint=_HINT_FOR_OWN_ENV
-    )
+    return judge_text(wanted, given["cwd"], hint=_HINT_FOR_OWN_ENV)
 
 
 def _read_stdin(played: PlayResult) -> str | Finding:
@@ -195,7 +193,7 @@ def _check_stdin(played: PlayResult, wanted: Mapping[str, str]) -> Finding:
     if isinstance(text, Finding):
         return text
     hint = "" if played.bound.scenario.is_session else _HINT_FOR_OWN_STDIN
-    return Finding.from_comparison(fits=is_text_matching(text, wanted), seen=quote(text), hint=hint)
+    return judge_text(wanted, text, hint=hint)
 
 
 def _is_stdin_event(data: Mapping[str, Any]) -> bool:

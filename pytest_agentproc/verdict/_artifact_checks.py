@@ -9,7 +9,14 @@ from typing import Any
 from pytest_agentproc.plays import PlayResult
 from pytest_agentproc.record import format_instant
 from pytest_agentproc.verdict._rows import Finding, Verdict, is_duration_as_wanted
-from pytest_agentproc.verdict._value_text import is_text_matching, join_names, quote, show_matcher, show_usage
+from pytest_agentproc.verdict._value_text import (
+    is_text_matching,
+    join_names,
+    judge_text,
+    quote,
+    show_matcher,
+    show_usage,
+)
 from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND
 
 _RESULT_FILE_NAME = "result.json"
@@ -77,7 +84,7 @@ def _check_artifact_text(data: bytes | None, wanted: Mapping[str, str] | None) -
     if wanted is not None and "hex" in wanted:
         return Finding.from_comparison(fits=data.hex() == wanted["hex"], seen=quote(data.hex()))
     text = data.decode(errors="replace")
-    return Finding.from_comparison(fits=wanted is not None and is_text_matching(text, wanted), seen=quote(text))
+    return Finding(Verdict.FAILED, quote(text)) if wanted is None else judge_text(wanted, text)
 
 
 def _read_result_fields(data: bytes | None) -> Mapping[str, Any] | str:

@@ -32,7 +32,7 @@ from pytest_agentproc.verdict._value_text import (
     MAX_QUOTED_CHARS,
     is_text_matching,
     join_names,
-    quote,
+    judge_text,
     show_end_state,
     show_status,
     show_usage,
@@ -214,19 +214,17 @@ _WARNINGS_WITH_FIXED_NAMES = (
 
 
 def _build_text_check(name: str) -> ExpectationCheck:
-    def judge_text(played: PlayResult, seen: str | bytes, wanted: Mapping[str, str]) -> Finding:
+    def check_text(played: PlayResult, seen: str | bytes, wanted: Mapping[str, str]) -> Finding:
         text = seen.decode(errors="replace") if isinstance(seen, bytes) else str(seen)
         hint = (
             _describe_text_difference(played, name, wanted["exact"], text)
             if "exact" in wanted
             else _describe_text_size(text)
         )
-        fits = is_text_matching(text, wanted) or (
-            _is_agent_output(played, name) and is_text_matching(text.rstrip("\r\n"), wanted)
-        )
-        return Finding.from_comparison(fits=fits, seen=quote(text), hint=hint)
+        stripped = text.rstrip("\r\n") if _is_agent_output(played, name) else None
+        return judge_text(wanted, text, hint=hint, stripped=stripped)
 
-    return build_reported_check(name, judge_text)
+    return build_reported_check(name, check_text)
 
 
 def _check_error(played: PlayResult, wanted: Mapping[str, str]) -> Finding:

@@ -78,7 +78,12 @@ def judge_all_expectations(played: PlayResult) -> tuple[CheckRow, ...]:
     rows = _excuse_moot_leaks(played, _excuse_undecided(played, rows))
     rows = fail_undelivered_answers(played, rows)
     return tuple(
-        replace(row, wanted=escape_unprintable_characters(row.wanted), seen=escape_unprintable_characters(row.seen))
+        replace(
+            row,
+            wanted=escape_unprintable_characters(row.wanted),
+            seen=escape_unprintable_characters(row.seen),
+            diff=escape_unprintable_characters(row.diff) if row.verdict is Verdict.FAILED else "",
+        )
         for row in rows
     )
 
@@ -280,7 +285,9 @@ def _judge_row(played: PlayResult, expectation: Expectation) -> CheckRow:
     missing = expectation.not_applicable or ", ".join(unstated)
     wanted = f"it depends on {missing}" if missing else _show_wanted_value(expectation.key, expectation.wanted)
     line, level = expectation.line or finding.line, expectation.level
-    return CheckRow(expectation.key, line, wanted, finding.seen, finding.verdict, finding.hint, level, unstated)
+    return CheckRow(
+        expectation.key, line, wanted, finding.seen, finding.verdict, finding.hint, level, unstated, finding.diff
+    )
 
 
 def _show_wanted_value(key: str, wanted: Any) -> str:

@@ -345,6 +345,7 @@ def _format_row(path: str, row: CheckRow) -> list[str]:
     ]
     if row.hint:
         lines.append(f"              ({_indent_lines(row.hint)})")
+    lines += [f"      {line}".rstrip() for line in row.diff.splitlines()]
     return lines
 
 

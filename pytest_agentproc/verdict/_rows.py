@@ -80,6 +80,7 @@ class CheckRow:
         hint: what may explain a difference; empty if nothing is known to.
         level: how much it counts: `must`, `should` or `info`.
         unstated: the limits that have to be stated before this can be judged.
+        diff: where two long texts differ, as lines; empty if the check failed for something else.
     """
 
     key: str
@@ -90,6 +91,7 @@ class CheckRow:
     hint: str = ""
     level: str = LEVELS[0]
     unstated: tuple[str, ...] = ()
+    diff: str = ""
 
     def mark_not_applicable(self, why: str, unstated: tuple[str, ...] = ()) -> CheckRow:
         """Give the row as one that does not apply."""
@@ -119,6 +121,7 @@ class Finding(NamedTuple):
     seen: str
     hint: str = ""
     line: int = 0
+    diff: str = ""
 
     @classmethod
     def from_comparison(cls, *, fits: bool, seen: str, hint: str = "") -> Finding:

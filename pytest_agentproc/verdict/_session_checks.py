@@ -23,7 +23,7 @@ from pytest_agentproc.verdict._rows import (
     is_duration_as_wanted,
     is_time_as_wanted,
 )
-from pytest_agentproc.verdict._value_text import is_text_matching, join_names, quote, show_signals
+from pytest_agentproc.verdict._value_text import join_names, judge_text, quote, show_signals
 from pytest_agentproc.vocabulary import OUTCOME_BY_LIMIT, Outcome
 
 if TYPE_CHECKING:
@@ -223,8 +223,7 @@ def _build_viewer_check(name: str, leaf: str) -> ExpectationCheck:
         seen = getattr(views[name], leaf)
         if leaf == "saw":
             return _compare_order(seen, tuple(wanted))
-        fits = seen == wanted if leaf == "status" else is_text_matching(seen, wanted)
-        return Finding.from_comparison(fits=fits, seen=seen if leaf == "status" else quote(seen))
+        return Finding.from_comparison(fits=seen == wanted, seen=seen) if leaf == "status" else judge_text(wanted, seen)
 
     return build_reported_check("viewers", judge_viewer)
 

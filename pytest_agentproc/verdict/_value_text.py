@@ -1,14 +1,17 @@
-"""Owns how expected and seen values are written in a row; compares nothing."""
+"""Owns how expected and seen values are written in a row, and how two texts are compared and laid side by side."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.record import format_duration, format_instant
 from pytest_agentproc.scenario import TIME_EXPECT_KEYS
 from pytest_agentproc.verdict._patterns import has_match
+from pytest_agentproc.verdict._rows import Finding
 
 if TYPE_CHECKING:
     from pytest_agentproc.verdict._facts import EndStatus
@@ -162,3 +165,88 @@ _FORMATTERS_BY_EXPECT_KEY: dict[str, Callable[[Any], str]] = {
     "status": _show_status_or_end,
     "usage": show_usage,
 }
+
+
+# The drawing follows ndiff, which needs minutes for texts that have little in common. So lines are paired by their
+# order here, and only the first difference of a pair is marked.
+_MIN_LONG_TEXT_CHARS = 200
+_MAX_COMPARED_LINES = 400
+"""So many lines of each text are paired: the time grows with the product of both."""
+
+_MAX_DRAWN_LINES = 30
+_LINES_AROUND_DIFFERENCE = 2
+_MAX_LINE_CHARS = 90
+_CHARS_BEFORE_DIFFERENCE = 40
+_DIFF_HEADING, _DIFF_MORE = "- expected, + seen", "... and more"
+
+
+def judge_text(wanted: Mapping[str, str], observed: str, *, hint: str = "", stripped: str | None = None) -> Finding:
+    """Compare a text with a matcher.
+
+    Args:
+        wanted: the matcher.
+        observed: the text.
+        hint: what may explain a failure.
+        stripped: the same text in another form that is right, too.
+    """
+    if is_text_matching(observed, wanted) or (stripped is not None and is_text_matching(stripped, wanted)):
+        return Finding.from_comparison(fits=True, seen=quote(observed))
+    diff = draw_text_difference(wanted["exact"], observed) if "exact" in wanted else ""
+    return Finding.from_comparison(fits=False, seen=quote(observed), hint=hint)._replace(diff=diff)
+
+
+def draw_text_difference(wanted: str, observed: str) -> str:
+    """Draw the lines in which two texts differ, and those around; empty if they are short, or one of them is empty."""
+    is_long = "\n" in wanted.strip("\n") or len(wanted) > _MIN_LONG_TEXT_CHARS
+    if not is_long or not observed or wanted == observed:
+        return ""
+    drawn = list(_draw_lines(wanted.split("\n"), observed.split("\n")))
+    if len(drawn) > _MAX_DRAWN_LINES:
+        drawn[_MAX_DRAWN_LINES:] = [_DIFF_MORE]
+    return "\n".join([_DIFF_HEADING, *drawn])
+
+
+def _draw_lines(wanted: Sequence[str], observed: Sequence[str]) -> Iterator[str]:
+    same = _count_equal(wanted, observed)
+    begin = max(same - _LINES_AROUND_DIFFERENCE, 0)
+    end = begin + _MAX_COMPARED_LINES
+    # Junk would be each line that stands often in a long text, such as an empty one.
+    matcher = SequenceMatcher(None, wanted[begin:end], observed[begin:end], autojunk=False)
+    for group in matcher.get_grouped_opcodes(_LINES_AROUND_DIFFERENCE):
+        yield f"@@ line {begin + group[0][1] + 1} @@"
+        for tag, first, last, start, stop in group:
+            before, after = wanted[begin + first : begin + last], observed[begin + start : begin + stop]
+            if tag == "equal":
+                yield from (f"  {_cut_line(line, 0)}" for line in before)
+            else:
+                yield from _draw_replaced_lines(before, after)
+    if wanted[end:] != observed[end:]:
+        yield _DIFF_MORE
+
+
+def _draw_replaced_lines(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
+    """Draw lines that stand in the place of others: in pairs, if there are as many of them."""
+    if len(before) != len(after):
+        yield from (f"- {_cut_line(line, 0)}" for line in before)
+        yield from (f"+ {_cut_line(line, 0)}" for line in after)
+        return
+    for line, other in zip(before, after, strict=True):
+        at = _count_equal(line, other)
+        hidden = max(at - _CHARS_BEFORE_DIFFERENCE, 0) if max(len(line), len(other)) > _MAX_LINE_CHARS else 0
+        yield f"- {_cut_line(line, hidden)}"
+        yield f"+ {_cut_line(other, hidden)}"
+        if at:
+            yield f"  {' ' * (at - hidden + (len('...') if hidden else 0))}^"
+
+
+def _cut_line(line: str, hidden: int) -> str:
+    """Write a line without its first characters, and no longer than lines are; show blanks at its end."""
+    cut = line[hidden : hidden + _MAX_LINE_CHARS]
+    dots = "..." if hidden + _MAX_LINE_CHARS < len(line) else ""
+    kept = cut.rstrip(" ")
+    blanks = "" if dots else "\\u0020" * (len(cut) - len(kept))
+    return f"{'...' if hidden else ''}{cut if dots else kept}{blanks}{dots}"
+
+
+def _count_equal(first: Sequence[str], second: Sequence[str]) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))

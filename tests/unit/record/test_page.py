@@ -101,6 +101,13 @@ def test_what_failed_comes_before_everything_that_happened() -> None:
     ]
 
 
+def test_the_difference_of_two_texts_keeps_its_lines() -> None:
+    """In one paragraph the mark below a letter would stand anywhere."""
+    row = CheckRow("text", 7, '"a"', '"b"', Verdict.FAILED, diff="- a\n+ b\n  ^")
+    reading = read_page(render_page(record_leak(), SCRIPT, PageVerdict("failed", (row,))))
+    assert [element.text for element in reading.list_elements("pre")] == ["- a\n+ b\n  ^"]
+
+
 def test_rows_and_lines_lead_to_each_other() -> None:
     """A keyboard goes from what happened to the step that did it, and back; no link leads nowhere."""
     reading = read_page(render_page(record_leak(), SCRIPT, JUDGED))

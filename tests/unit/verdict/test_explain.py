@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +21,7 @@ from pytest_agentproc.verdict import (
     explain_play,
     judge_all_expectations,
 )
+from pytest_agentproc.verdict._value_text import draw_text_difference, judge_text
 from pytest_agentproc.vocabulary import Policy
 from tests.unit.handmade import play_by_hand
 
@@ -33,6 +35,7 @@ SCENARIO: Any = SimpleNamespace(
     level="must",
     prints_events=False,
     is_session=False,
+    mode="raw",
     harm="work is lost",
     text=textwrap.dedent(
         """\
@@ -102,6 +105,25 @@ def test_a_failure_says_where_what_and_how_it_came_to_that() -> None:
 
         failed, record {record.digest()}"""
     )
+
+
+def test_a_text_of_several_lines_is_shown_with_its_difference() -> None:
+    """Quoted, eight lines with one other letter are two rows that look the same."""
+    run = build_play(Record(), SimpleNamespace(text="one\ntwo\nthrea\nfour\n", transcript=None, turns=None))
+    run.bound.expect = (build_expected("text", {"exact": "one\ntwo\nthree\nfour\n"}, 6),)
+    assert explain_play(run, judge_all_expectations(run)).splitlines()[3:14] == [
+        "  text: failed  scenarios/drip.scenario.yaml:6",
+        '    expected  "one\\ntwo\\nthree\\nfour\\n"',
+        '    seen      "one\\ntwo\\nthrea\\nfour\\n"',
+        "              (they differ from character 13 on)",
+        "      - expected, + seen",
+        "      @@ line 1 @@",
+        "        one",
+        "        two",
+        "      - three",
+        "      + threa",
+        "            ^",
+    ]
 
 
 def test_a_fault_is_shown_as_what_was_seen() -> None:
@@ -211,3 +233,106 @@ def test_a_fault_names_what_the_caller_of_a_session_waits_for() -> None:
     assert waits in explain_play(run, judge_all_expectations(run)).splitlines()
     record.add(SECOND, "m", {"process": "caller", "does": "cancel"})
     assert waits not in explain_play(run, judge_all_expectations(run)).splitlines()
+
+
+_POEM = "one\ntwo\nthree\nfour\nfive\nsix\nseven"
+_WORDS = "word " * 60
+
+
+@pytest.mark.parametrize(
+    ("wanted", "observed", "drawn"),
+    [
+        pytest.param("one", "one\ntwo", [], id="a short text is compared by eye"),
+        pytest.param("one\n", "two\n", [], id="the end of its line makes it no text of two lines"),
+        pytest.param(_POEM, "", [], id="nothing came, so there is nothing to compare"),
+        pytest.param(
+            _POEM,
+            _POEM.replace("five", "fife"),
+            ["@@ line 3 @@", "  three", "  four", "- five", "+ fife", "    ^", "  six", "  seven"],
+            id="a letter of a line",
+        ),
+        pytest.param(
+            _POEM,
+            _POEM.replace("two\n", ""),
+            ["@@ line 1 @@", "  one", "- two", "  three", "  four"],
+            id="a line is missing",
+        ),
+        pytest.param(
+            _POEM,
+            f"{_POEM}\n",
+            ["@@ line 6 @@", "  six", "  seven", "+"],
+            id="a line end too much",
+        ),
+        pytest.param(
+            "one\ntwo", "one\ntwo  ", ["@@ line 1 @@", "  one", "- two", "+ two\\u0020\\u0020", "     ^"], id="blanks"
+        ),
+        pytest.param(
+            f"{_POEM}\n" * 2,
+            f"{_POEM}\n{_POEM}\n".replace("one", "0"),
+            [
+                *("@@ line 1 @@", "- one", "+ 0", "  two", "  three"),
+                *("@@ line 6 @@", "  six", "  seven", "- one", "+ 0", "  two", "  three"),
+            ],
+            id="two places",
+        ),
+        pytest.param(
+            f"{_WORDS}end",
+            f"{_WORDS}and",
+            [
+                "@@ line 1 @@",
+                f"- ...{'word ' * 8}end",
+                f"+ ...{'word ' * 8}and",
+                f"{' ' * 45}^",
+            ],
+            id="a long line is shown from shortly before the difference",
+        ),
+        pytest.param(
+            f"start {_WORDS}",
+            f"stalt {_WORDS}",
+            [
+                "@@ line 1 @@",
+                f"- start {('word ' * 17)[:84]}...",
+                f"+ stalt {('word ' * 17)[:84]}...",
+                "     ^",
+            ],
+            id="a long line is cut at its end",
+        ),
+    ],
+)
+def test_the_lines_that_differ_are_drawn(wanted: str, observed: str, drawn: list[str]) -> None:
+    """Two escaped lines of 300 characters and "character 222" are no help."""
+    lines = [line.rstrip() for line in draw_text_difference(wanted, observed).splitlines()]
+    assert lines == (["- expected, + seen", *drawn] if drawn else [])
+
+
+def test_a_drawing_is_short_and_soon_there() -> None:
+    """An agent prints megabytes, and a failure is read on a terminal."""
+    wanted, observed = ("\n".join(f"{word} {number % 7}" for number in range(100_000)) for word in ("a", "b"))
+    begun = time.process_time()
+    lines = draw_text_difference(wanted, observed).splitlines()
+    assert time.process_time() - begun < 2
+    assert len(lines) == 32
+    assert lines[-1] == "... and more"
+
+
+def test_a_difference_far_below_is_found() -> None:
+    """Only the lines about it are compared with each other."""
+    wanted = "\n".join(map(str, range(50_000)))
+    lines = draw_text_difference(wanted, wanted.replace("49990", "x")).splitlines()
+    assert lines[1:6] == ["@@ line 49989 @@", "  49988", "  49989", "- 49990", "+ x"]
+
+
+@pytest.mark.parametrize(
+    ("matcher", "observed", "has_diff"),
+    [
+        ({"exact": _POEM}, _POEM, False),
+        ({"exact": _POEM}, _POEM[1:], True),
+        ({"contains": _POEM}, _POEM[1:], False),
+        ({"matches": f"^{_POEM}$"}, _POEM[1:], False),
+    ],
+)
+def test_only_a_failed_comparison_with_a_whole_text_is_drawn(
+    matcher: dict[str, str], observed: str, *, has_diff: bool
+) -> None:
+    """A pattern has no lines, and a part of a text may stand anywhere."""
+    assert bool(judge_text(matcher, observed).diff) is has_diff
