@@ -96,6 +96,9 @@ def render_source(
 _MAX_DIAGRAM_HTML_BYTES = 160_000
 _MAX_CHECK_TEXT_CHARS = 600
 _MAX_DIFF_CHARS = 4000
+_MAX_PHONE_LANES_WIDTH_PX = 300
+"""Wider lanes scroll in a box of their own on a phone."""
+
 _MAX_FAILURE_BANNERS = 16
 _CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
@@ -180,7 +183,7 @@ def render_page(record: Record, scenario: _PageScenario, judged: PageVerdict) ->
         f"<header>{_render_page_head(scenario, judged, _list_run_facts(record.header, end, judged.real))}</header>",
         _render_failure_banners(scenario, judged, known),
         '<main><section id="run" tabindex="-1" aria-label="what happened">',
-        f'<div class="scroll">{diagram}</div></section>',
+        f'<div class="scroll{" wide" if lanes.width > _MAX_PHONE_LANES_WIDTH_PX else ""}">{diagram}</div></section>',
         f'<section class="beside" aria-label="the scenario"><h2>{escape_html(clip_text(str(scenario.path), 200))}</h2>',
         f'<div class="scroll" tabindex="0" role="region" aria-label="source">{source}</div></section></main>',
         f"<footer>record <code>{record.digest()}</code></footer>",

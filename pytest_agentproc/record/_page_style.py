@@ -9,7 +9,7 @@ PAGE_CSS = """\
   --line: #b4bdc7; --accent: #2a5f9e; --tint: #e8eff7; --bad: #b3261e; --wash: #fdeeec; --timer: #c98a1b;
   --good: #2e6b46; --calm: #e9f2ec;
 }
-@media (prefers-color-scheme: dark) {
+@media screen and (prefers-color-scheme: dark) {
   :root {
     --paper: #15181c; --panel: #1b1f24; --ink: #dfe3e8; --soft: #98a3ae; --faint: #2c3239; --band: #20252b;
     --line: #58636f; --accent: #86b4ec; --tint: #20303f; --bad: #ff8f85; --wash: #3a1f1d; --timer: #dda640;
@@ -30,11 +30,12 @@ a:hover { text-decoration-color: currentcolor; }
 .aside { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 .skip:focus { left: 12px; top: 8px; }
 
-h1 { font-size: 20px; line-height: 1.3; font-weight: 650; margin: 0 0 8px; max-width: 60em; text-wrap: balance; }
+h1 { font-size: 20px; line-height: 1.3; font-weight: 650; margin: 0 0 8px; max-width: 60em; text-wrap: balance;
+  overflow-wrap: anywhere; }
 .facts { display: flex; flex-wrap: wrap; gap: 4px 28px; margin: 0 0 16px; color: var(--soft); }
 .facts div { display: flex; gap: 7px; align-items: baseline; }
 .facts dt { font-size: 12.5px; }
-.facts dd { margin: 0; color: var(--ink); font-variant-numeric: tabular-nums; }
+.facts dd { margin: 0; color: var(--ink); font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
 .verdict { font-weight: 650; padding: 1px 9px 2px; border-radius: 9px; }
 .verdict.good { color: var(--good); background: var(--calm); }
 .verdict.bad { color: var(--wash); background: var(--bad); }
@@ -49,7 +50,7 @@ h1 { font-size: 20px; line-height: 1.3; font-weight: 650; margin: 0 0 8px; max-w
 .banner h2 b { color: var(--bad); font-weight: 700; }
 .banner h2 code { font-size: 13.5px; font-weight: 600; }
 .banner .where { font-size: 13px; color: var(--soft); overflow-wrap: anywhere; }
-.banner dl { display: grid; grid-template-columns: max-content 1fr; gap: 1px 14px; margin: 0; }
+.banner dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: 1px 14px; margin: 0; }
 .banner dt { color: var(--soft); }
 .banner dd { margin: 0; grid-column: 2; white-space: pre-wrap; overflow-wrap: anywhere; }
 .others { color: var(--soft); font-size: 13px; }
@@ -70,8 +71,8 @@ table { border-collapse: collapse; }
 .run .first .time { color: var(--ink); }
 .run tbody tr:hover > *, .source tr:hover > * { background: var(--band); }
 .run tbody tr:target > *, .source tr:target > * { background: var(--tint); }
-.run .g { position: relative; width: 1%; }
-.run tbody .g { padding: 0; }
+.run .g { width: 1%; }
+.run tbody .g { position: relative; padding: 0; }
 .run tbody .g div { position: absolute; inset: 0; overflow: hidden; }
 .run tbody .g::after { content: ""; display: block; }
 .run thead .g div { position: relative; height: 18px; }
@@ -164,8 +165,30 @@ footer { margin-top: 26px; color: var(--soft); font-size: 12px; overflow-wrap: a
   .beside { position: static; }
   .beside .scroll { max-height: none; }
 }
-@media (max-width: 760px) { #run .scroll { overflow-x: auto; } .run .words { min-width: 220px; } }
-@media print { .run thead th { position: static; } .g i { print-color-adjust: exact; } }
+@media (max-width: 760px) {
+  .run, .run tbody { display: block; }
+  .run thead { display: contents; }
+  .run tr { display: grid; grid-template-columns: 64px minmax(0, 1fr) max-content; }
+  .run thead tr { position: sticky; top: 0; z-index: 3; background: var(--paper); }
+  .run thead th { position: static; align-self: end; box-shadow: none; }
+  .run thead th:nth-child(n + 3) { display: none; }
+  .run .g { grid-column: 2 / 4; width: auto; }
+  .run tbody .g { height: 30px; }
+  .run .words, .run .pass .band, .run .expected .band { grid-column: 1 / 3; padding: 0 0 6px; min-width: 0; }
+  .run .pass .band, .run .expected .band { grid-column: 1 / 4; }
+  .run .n { grid-column: 3; padding: 0 0 0 12px; width: auto; }
+  .run .first .words, .run .first .n, .run .expected > * { border-top: 0; }
+  .wide { overflow: auto; max-height: 90vh; }
+  .wide .run { width: max-content; min-width: 100%; }
+  .wide .run .words, .wide .run .band { position: sticky; left: 0; width: calc(100vw - 100px); }
+}
+@media print {
+  :root { color-scheme: light; }
+  .verdict.good, .verdict.bad { background: none; border: 1px solid; }
+  .verdict.bad { color: var(--bad); }
+  .run thead th { position: static; }
+  .g i { print-color-adjust: exact; }
+}
 .counts { display: flex; flex-wrap: wrap; gap: 6px 30px; margin: 14px 0 22px; padding: 0; list-style: none; }
 .counts b { font-size: 22px; font-weight: 650; margin-right: 6px; font-variant-numeric: tabular-nums; }
 .counts .bad b { color: var(--bad); }

@@ -24,6 +24,9 @@ __all__ = ["OpenedPage", "measure_page", "take_screenshot"]
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 _LIMIT = 120
+_NARROWEST_WINDOW = 500
+"""Chromium makes a window at least so wide; a narrower page is shown in a frame."""
+
 _PLAIN = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-breakpad")
 _DARK = "--blink-settings=preferredColorScheme=0"
 _POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
@@ -52,7 +55,7 @@ def measure_page(
         page: its HTML.
         script: the body of a function that returns what JSON can hold.
         folder: an empty one.
-        width: window width in pixels.
+        width: the width of the page in pixels.
         height: window height in pixels.
         dark: whether the user prefers dark pages.
 
@@ -60,11 +63,15 @@ def measure_page(
         pytest.skip.Exception: there is no Chromium.
     """
     text = (
-        "<script>document.body.append(Object.assign(document.createElement('pre'), {id: 'measured', "
+        "<script>parent.document.body.append(Object.assign(parent.document.createElement('pre'), {id: 'measured', "
         f"textContent: JSON.stringify((() => {{{script}}})())}}))</script>"
     )
     begin, _, end = _POLICY.sub("", page).rpartition("</body>")
-    (folder / "page.html").write_text(f"{begin}{text}</body>{end}", "utf-8")
+    page = f"{begin}{text}</body>{end}"
+    if width < _NARROWEST_WINDOW:
+        style = f"border:0;width:{width}px;height:{height}px"
+        page = f'<!doctype html><body><iframe style="{style}" srcdoc="{html.escape(page)}"></iframe></body>'
+    (folder / "page.html").write_text(page, "utf-8")
     options = ["--dump-dom", "--enable-logging=stderr", f"--window-size={width},{height}", *([_DARK] if dark else [])]
     output, log = _run_chromium([*options, (folder / "page.html").as_uri()], folder)
     found = _MEASURED.search(output)

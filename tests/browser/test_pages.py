@@ -110,6 +110,48 @@ COLOURS = """
 """
 
 
+HEADING = """
+  const names = [...document.querySelectorAll('.run thead .h')];
+  const row = [...document.querySelectorAll('.run tbody tr')].at(-2);
+  row.scrollIntoView({block: 'end'});
+  scrollBy(document.documentElement.scrollWidth, 0);
+  return names.map(one => {
+    const place = one.getBoundingClientRect();
+    const top = document.elementFromPoint((place.left + place.right) / 2, (place.top + place.bottom) / 2);
+    return [one.textContent, place.top >= 0 && place.bottom <= innerHeight && one.contains(top), scrollY > 0];
+  });
+"""
+PHONE = """
+  const words = [...document.querySelectorAll('.run .words')].map(one => one.getBoundingClientRect());
+  const bars = [...document.querySelectorAll('.run tbody .g div')].map(one => one.getBoundingClientRect());
+  const box = document.querySelector('#run .scroll');
+  return {
+    page: document.documentElement.scrollWidth, box: box.scrollWidth - box.clientWidth,
+    narrowest: Math.min(...words.map(one => one.width)), right: Math.max(...words.map(one => one.right)),
+    bars: Math.max(...bars.map(one => one.right)),
+  };
+"""
+PRINT = """
+  const take = rules => [...rules].forEach(rule => {
+    if (!rule.media) return;
+    rule.media.mediaText = rule.media.mediaText.includes('print') ? 'all'
+      : rule.media.mediaText.includes('screen') ? 'not all' : rule.media.mediaText;
+    take(rule.cssRules);
+  });
+  [...document.styleSheets].forEach(sheet => take(sheet.cssRules));
+  const canvas = document.createElement('canvas').getContext('2d');
+  const light = text => {
+    canvas.fillStyle = text;
+    canvas.fillRect(0, 0, 1, 1);
+    const [x, y, z] = [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3)
+      .map(v => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+  };
+  return Object.fromEntries(['h1', '.verdict', '.banner b', '.banner dd', '.words', '.source code', '.time'].map(
+    where => [where, 1.05 / (light(getComputedStyle(document.querySelector(where)).color) + 0.05)]));
+"""
+
+
 def draw_page(name: str, defect: str = "") -> str:
     """Play a scenario of the corpus in the model, and draw its page."""
     subject = reference_supervisor()
@@ -147,6 +189,32 @@ def test_no_word_covers_another(name: str, defect: str, width: int, tmp_path: Pa
     if defect:
         top, bottom = found["banner"]
         assert 0 <= top < bottom <= 800
+
+
+@pytest.mark.parametrize("width", [1280, 800, 500])
+@pytest.mark.parametrize(("name", "defect"), [RED[0], RED[2], RED[4]])
+def test_the_names_of_the_lanes_stay_in_sight(name: str, defect: str, width: int, tmp_path: Path) -> None:
+    """Far below the heading a reader still sees whose lane an arrow reaches, and no bar hides a name."""
+    seen = measure_page(draw_page(name, defect), HEADING, tmp_path, width=width, height=400).measured
+    assert len(seen) > 1
+    assert [lane for lane in seen if lane[1:] != [True, True]] == []
+
+
+@pytest.mark.parametrize(("name", "defect"), [*RED, (GREEN[0], "")])
+def test_a_page_can_be_read_on_a_phone(name: str, defect: str, tmp_path: Path) -> None:
+    """Words have the width of the screen; only lanes that are wider than that move, in their own box."""
+    seen = measure_page(draw_page(name, defect), PHONE, tmp_path, width=400).measured
+    assert seen["page"] <= 400
+    assert seen["narrowest"] >= 250
+    assert seen["right"] <= 400
+    assert seen["box"] == 0 or seen["bars"] > 400
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_printed_page_is_legible(tmp_path: Path, *, dark: bool) -> None:
+    """Paper is white, and printers leave backgrounds out."""
+    found = measure_page(draw_page(*RED[0]), PRINT, tmp_path, dark=dark).measured
+    assert {where: round(ratio, 1) for where, ratio in found.items() if ratio < 4.5} == {}
 
 
 def test_a_script_that_fails_would_be_seen(tmp_path: Path) -> None:
