@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from contextlib import contextmanager
+from html import escape
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import get_terminal_size
@@ -29,7 +30,7 @@ from pytest_agentproc.vocabulary import RULES
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 
 HELP_TEXT = """\
@@ -163,12 +164,27 @@ def _judge_with_pytest(options: argparse.Namespace, folder: Path) -> str:
     if completed.returncode not in _JUDGED_EXIT_CODES or not results.exists():
         raise _make_error_from_pytest_output(completed)
     results_text = results.read_text("utf-8")
-    for result in json.loads(results_text)["results"]:
-        if result["rerun"]:  # it is the command of a pytest that nobody sees
-            results_text = results_text.replace(
-                json.dumps(result["rerun"]), json.dumps(_format_rerun_command(result, options))
-            )
+    # Each command is that of a pytest that nobody sees.
+    commands = {
+        result["rerun"]: _format_rerun_command(result, options)
+        for result in json.loads(results_text)["results"]
+        if result["rerun"]
+    }
+    for hidden, command in commands.items():
+        results_text = results_text.replace(json.dumps(hidden), json.dumps(command))
+    if options.report:
+        _replace_commands_of_pages(Path(options.report), commands)
     return results_text
+
+
+def _replace_commands_of_pages(folder: Path, commands: Mapping[str, str]) -> None:
+    """Put commands in the place of others on the pages of a folder; earlier pages have none of these."""
+    for file in folder.glob("*.html"):
+        html = before = file.read_text("utf-8")
+        for hidden, command in commands.items():
+            html = html.replace(f"<code>{escape(hidden)}</code>", f"<code>{escape(command)}</code>")
+        if html != before:
+            file.write_text(html, "utf-8")
 
 
 @contextmanager

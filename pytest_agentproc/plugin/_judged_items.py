@@ -14,7 +14,7 @@ from pytest_agentproc.errors import AdapterError, KitError
 from pytest_agentproc.harness import NotForRealTime, explain_no_virtual_time, explain_real_time_only, run_in_model
 from pytest_agentproc.plugin._contributions import get_runner, is_reference_supervisor
 from pytest_agentproc.plugin._options import format_rerun_command, get_option
-from pytest_agentproc.plugin.reports._pages import add_run_page, forget_earlier_pages
+from pytest_agentproc.plugin.reports._pages import add_run_page, add_unplayed_entry, forget_earlier_pages
 from pytest_agentproc.plugin.reports._progress import record_play_figures
 from pytest_agentproc.plugin.reports._results_store import apply_baseline, record_judgement
 from pytest_agentproc.plugin.reports._timelines import add_run_to_timeline
@@ -199,7 +199,7 @@ def play_and_judge(item: ScenarioTest) -> None:
     somebody may have killed the agent.
     """
     forget_earlier_pages(item)
-    record_judgement(item, Judgement(Verdict.KIT_ERROR))
+    _record_unplayed(item, Judgement(Verdict.KIT_ERROR))
     for _ in range(_MAX_REAL_TIME_PLAYS):
         start = perf_counter()
         item.played = played = _play_and_record_problem(item)
@@ -219,7 +219,7 @@ def play_and_judge(item: ScenarioTest) -> None:
                 finish_test_by_judgement(judgement, is_reference=is_reference)
             return _search_and_record_problem(item) if played.is_virtual else None
     reason = f"in real time the machine was too slow {_MAX_REAL_TIME_PLAYS} times"
-    record_judgement(item, Judgement(Verdict.UNDECIDED, reason=reason))
+    _record_unplayed(item, Judgement(Verdict.UNDECIDED, reason=reason))
     pytest.skip(f"undecided: {reason}")
 
 
@@ -228,8 +228,14 @@ def _search_and_record_problem(item: ScenarioTest) -> None:
     try:
         search_other_settings(item, item.scenario, item.backend, item.subject)
     except ScenarioFailed as broken:
-        record_judgement(item, Judgement(Verdict.FAILED, played=item.played, reason=str(broken).splitlines()[0]))
+        _record_unplayed(item, Judgement(Verdict.FAILED, played=item.played, reason=str(broken).splitlines()[0]))
         raise
+
+
+def _record_unplayed(item: ScenarioTest, judgement: Judgement) -> None:
+    """Record a judgement that no page of a play shows."""
+    record_judgement(item, judgement)
+    add_unplayed_entry(item, judgement)
 
 
 def _repeat_play(item: ScenarioTest, judgement: Judgement) -> Judgement:
@@ -252,13 +258,13 @@ def _play_and_record_problem(item: ScenarioTest) -> PlayResult:
                 item, item.scenario, item.backend, item.subject
             )
     except ScenarioFailed as broken:
-        record_judgement(item, Judgement(Verdict.ADAPTER_ERROR, reason=str(broken)))
+        _record_unplayed(item, Judgement(Verdict.ADAPTER_ERROR, reason=str(broken)))
         raise
     except KitError as error:
-        record_judgement(item, Judgement(Verdict.KIT_ERROR, reason=str(error)))
+        _record_unplayed(item, Judgement(Verdict.KIT_ERROR, reason=str(error)))
         raise
     except pytest.skip.Exception as reason:
-        record_judgement(item, Judgement(Verdict.NOT_APPLICABLE, reason=str(reason)))
+        _record_unplayed(item, Judgement(Verdict.NOT_APPLICABLE, reason=str(reason)))
         raise
 
 

@@ -20,6 +20,7 @@ from pytest_agentproc.record._page_rows import (
     shorten_long_diagram,
 )
 from pytest_agentproc.record._page_style import PAGE_CSS
+from pytest_agentproc.vocabulary import LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -131,6 +132,8 @@ class _PageCheck(Protocol):
     def hint(self) -> str: ...
     @property
     def diff(self) -> str: ...
+    @property
+    def level(self) -> str: ...
 
 
 class PageVerdict(NamedTuple):
@@ -143,6 +146,7 @@ class PageVerdict(NamedTuple):
         steps: the line of the last step of each agent.
         real: its duration in real time, in nanoseconds; None: not measured.
         marks: what failed checks are about, for the diagram.
+        rerun: the command that runs it again by hand; "": there is none to show.
     """
 
     verdict: str
@@ -151,6 +155,7 @@ class PageVerdict(NamedTuple):
     steps: Mapping[str, int] = {}
     real: int | None = None
     marks: Sequence[FailureMark] = ()
+    rerun: str = ""
 
 
 def render_page(record: Record, scenario: _PageScenario, judged: PageVerdict) -> str:
@@ -182,6 +187,7 @@ def render_page(record: Record, scenario: _PageScenario, judged: PageVerdict) ->
         '<a class="skip" href="#run">Skip to the diagram</a>',
         f"<header>{_render_page_head(scenario, judged, _list_run_facts(record.header, end, judged.real))}</header>",
         _render_failure_banners(scenario, judged, known),
+        f'<p class="rerun">run it again: <code>{escape_html(judged.rerun)}</code></p>' if judged.rerun else "",
         '<main><section id="run" tabindex="-1" aria-label="what happened">',
         f'<div class="scroll{" wide" if lanes.width > _MAX_PHONE_LANES_WIDTH_PX else ""}">{diagram}</div></section>',
         f'<section class="beside" aria-label="the scenario"><h2>{escape_html(clip_text(str(scenario.path), 200))}</h2>',
@@ -246,6 +252,7 @@ def _render_failure_banners(scenario: _PageScenario, judged: PageVerdict, lines:
 
 def _render_failure_banner(scenario: _PageScenario, row: _PageCheck, lines: frozenset[int]) -> str:
     place = f"{escape_html(clip_text(str(scenario.path), 160))}:{row.line}" if row.line else ""
+    level = "" if row.level == LEVELS[0] else f'<span class="level">level {escape_html(row.level)}</span> '
     where = f'<a href="#L{row.line}">{place}</a>' if row.line in lines else place
     pairs = [("expected", row.wanted), ("seen", row.seen), *([("", f"({row.hint})")] if row.hint else [])]
     words = "".join(
@@ -254,7 +261,7 @@ def _render_failure_banner(scenario: _PageScenario, row: _PageCheck, lines: froz
     words += f"<dd><pre>{escape_html(clip_text(row.diff, _MAX_DIFF_CHARS))}</pre></dd>" if row.diff else ""
     return (
         f'<article class="banner"><h2><b>{escape_html(row.verdict)}</b> '
-        f"<code>{escape_html(clip_text(row.key, 160))}</code> "
+        f"<code>{escape_html(clip_text(row.key, 160))}</code> {level}"
         f'<span class="where">{where}</span></h2><dl>{words}</dl></article>'
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_agentproc.record._page import render_document
@@ -13,6 +14,19 @@ if TYPE_CHECKING:
 
 
 _VERDICTS_SHOWN_AS_GOOD = frozenset({"passed", "not applicable"})
+_WORDS_BY_COLUMN = {
+    "must": "failed at must",
+    "should": "failed at should",
+    "errors": "errors of the kit or an adapter",
+    "undecided": "undecided",
+    "known": "known",
+    "informational": "informational",
+    "passed": "passed",
+    "n/a": "not applicable",
+}
+"""What is counted, by the columns of the summary, in the order of the page."""
+
+_COLUMNS_SHOWN_AS_BAD = ("must", "errors", "undecided")
 _RULE_OF_UNASSIGNED_SCENARIOS = ""
 _NOT_PLAYED_HTML = '<span class="aside">not played</span>'
 
@@ -26,6 +40,7 @@ class IndexEntry(NamedTuple):
         covers: the rules that it is about.
         way: how it was played: subject, backend, clock.
         verdict: what came of it.
+        columns: the columns of the summary in which it counts.
         file: its page, beside the index; "" if none was kept.
     """
 
@@ -34,14 +49,16 @@ class IndexEntry(NamedTuple):
     covers: tuple[str, ...]
     way: tuple[str, ...]
     verdict: str
+    columns: tuple[str, ...]
     file: str = ""
 
 
-def render_index(entries: Iterable[IndexEntry]) -> str:
+def render_index(entries: Iterable[IndexEntry], conclusions: Sequence[str] = ()) -> str:
     """Write the list of all pages as an HTML page; the order of the entries does not count.
 
     Args:
-        entries: what was played; a scenario that covers two rules stands below both.
+        entries: what was judged; a scenario that covers two rules stands below both.
+        conclusions: the sentence on each subject.
     """
     played = sorted(entries)
     ways = sorted({entry.way for entry in played})
@@ -55,23 +72,22 @@ def render_index(entries: Iterable[IndexEntry]) -> str:
     return render_document(
         "agentproc: what was played",
         f'<a class="skip" href="#all">Skip to the scenarios</a>\n<header><h1>What was played</h1>'
-        f"{_render_verdict_counts(played)}"
+        f"{''.join(f'<p>{escape_html(line)}</p>' for line in conclusions)}{_render_verdict_counts(played)}"
         f'</header>\n<main class="list"><table class="index" id="all" tabindex="-1"><thead><tr>'
         f'<th scope="col">scenario</th>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody></table></main>',
     )
 
 
 def _render_verdict_counts(played: Sequence[IndexEntry]) -> str:
-    """Say how often there was each verdict: what is red first."""
-    verdicts = sorted(
-        {entry.verdict for entry in played}, key=lambda verdict: (verdict in _VERDICTS_SHOWN_AS_GOOD, verdict)
-    )
+    """Count as the summary does: what is red first."""
+    found = Counter(column for entry in played for column in entry.columns)
     counts = [
-        (f' class="{_get_css_class(verdict)}"', sum(entry.verdict == verdict for entry in played), verdict)
-        for verdict in verdicts
+        (' class="bad"' if column in _COLUMNS_SHOWN_AS_BAD else "", found[column], words)
+        for column, words in _WORDS_BY_COLUMN.items()
+        if found[column]
     ]
     counts.append(("", len({(entry.name, entry.claim) for entry in played}), "scenarios"))
-    items = "".join(f"<li{kind}><b>{count}</b>{escape_html(what)}</li>" for kind, count, what in counts)
+    items = "".join(f"<li{kind}><b>{count}</b>{words}</li>" for kind, count, words in counts)
     return f'<ul class="counts">{items}</ul>'
 
 
@@ -91,9 +107,7 @@ def _render_rule_section(rule: str, entries: Sequence[IndexEntry], ways: Sequenc
 
 
 def _render_verdict_cell(entry: IndexEntry) -> str:
-    verdict = f'<span class="{_get_css_class(entry.verdict)}">{escape_html(entry.verdict)}</span>'
+    is_should = "should" in entry.columns and "must" not in entry.columns
+    kind = "should" if is_should else "good" if entry.verdict in _VERDICTS_SHOWN_AS_GOOD else "bad"
+    verdict = f'<span class="{kind}">{escape_html(entry.verdict)}{" (should)" if is_should else ""}</span>'
     return f'<a href="{escape_html(entry.file)}">{verdict}</a>' if entry.file else verdict
-
-
-def _get_css_class(verdict: str) -> str:
-    return "good" if verdict in _VERDICTS_SHOWN_AS_GOOD else "bad"

@@ -54,6 +54,7 @@ h1 { font-size: 20px; line-height: 1.3; font-weight: 650; margin: 0 0 8px; max-w
 .banner dt { color: var(--soft); }
 .banner dd { margin: 0; grid-column: 2; white-space: pre-wrap; overflow-wrap: anywhere; }
 .others { color: var(--soft); font-size: 13px; }
+.rerun { margin: 0 0 20px; }
 .others p { margin: 2px 0 0; max-width: 90em; overflow-wrap: anywhere; }
 
 main:not(.list) { display: grid; grid-template-columns: minmax(0, 1fr) minmax(300px, 30%); gap: 28px;
@@ -204,4 +205,6 @@ footer { margin-top: 26px; color: var(--soft); font-size: 12px; overflow-wrap: a
 .index td { white-space: nowrap; width: 1%; }
 .index td .bad { color: var(--bad); font-weight: 650; }
 .index td .good { color: var(--soft); }
+.index td .should, .level { color: var(--timer); font-weight: 650; }
+@media (max-width: 760px) { main.list { overflow-x: auto; } .index thead th { position: static; } }
 """

@@ -32,8 +32,10 @@ from pytest_agentproc.verdict._summary import (
     Conformance,
     describe_unstated_limits,
     format_summary,
+    format_verdict_line,
     is_red_at_should_only,
     judge_conformance,
+    list_counted_columns,
 )
 
 __all__ = [
@@ -64,11 +66,13 @@ __all__ = [
     "find_returned_at",
     "format_results",
     "format_summary",
+    "format_verdict_line",
     "hash_corpus",
     "is_red_at_should_only",
     "judge_all_expectations",
     "judge_conformance",
     "judge_play",
+    "list_counted_columns",
     "list_leaks",
     "list_signals",
     "list_unmet_checks",

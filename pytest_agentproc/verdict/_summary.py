@@ -297,6 +297,28 @@ def _count_scenarios(judged: Sequence[JudgedScenario], columns: Sequence[str] = 
     return {column: counts[column] for column in columns or counts}
 
 
+def list_counted_columns(result: JudgedScenario) -> tuple[str, ...]:
+    """Give the columns of the summary in which a scenario counts: the levels at which it failed, or another one."""
+    if result.level == "info":
+        return () if result.verdict == Verdict.NOT_APPLICABLE else ("informational",)
+    return tuple(column for column, count in _count_scenarios([result]).items() if count)
+
+
+def format_verdict_line(judged: Sequence[JudgedScenario], *, is_whole: bool = True) -> str:
+    """Write the sentence on one subject, with the figures that decide."""
+    counted = [result for result in judged if result.level != "info"]
+    counts, errors = _count_scenarios(counted), _list_errors(counted)
+    figures = [f"{level}: {counts[level]} failed" for level in _LEVELS_THAT_COUNT]
+    figures.append(f"undecided: {counts['undecided']}")
+    verdict = _format_verdict(judged, errors) if is_whole else _TEXT_AFTER_INTERRUPTION
+    return f"agentproc: {judged[0].subject} {verdict}: {', '.join(figures)}"
+
+
+def _list_errors(counted: Sequence[JudgedScenario]) -> list[str]:
+    found = Counter(result.verdict for result in counted)
+    return [f"{found[error]} {error}{'s' if found[error] > 1 else ''}" for error in _ERROR_VERDICTS if found[error]]
+
+
 def _format_bug_families(counted: Sequence[JudgedScenario], columns: list[str], width: int) -> list[str]:
     """Say which kinds of public bug reports these reds are; a scenario may be of several."""
     rows = []
@@ -350,20 +372,20 @@ def _format_conclusion(
     judged: Sequence[JudgedScenario], counted: Sequence[JudgedScenario], version: str, *, is_whole: bool
 ) -> list[str]:
     counts = _count_scenarios(counted)
-    found = Counter(result.verdict for result in counted)
-    figures = [f"{level}: {counts[level]} failed" for level in _LEVELS_THAT_COUNT]
-    figures.append(f"undecided: {counts['undecided']}")
-    errors = [f"{found[error]} {error}{'s' if found[error] > 1 else ''}" for error in _ERROR_VERDICTS if found[error]]
-    others = [*errors, f"{counts['passed']} passed", f"{counts['n/a']} not applicable", f"{counts['known']} known"]
+    others = [
+        *_list_errors(counted),
+        f"{counts['passed']} passed",
+        f"{counts['n/a']} not applicable",
+        f"{counts['known']} known",
+    ]
     informational = sum(result.level == "info" and result.verdict != Verdict.NOT_APPLICABLE for result in judged)
     if informational:
         others.append(f"{informational} informational")
     applied = [result for result in judged if result.verdict != Verdict.NOT_APPLICABLE]
     clocks = " and ".join(sorted({result.clock for result in applied or judged}, reverse=True))
-    verdict = _format_verdict(judged, errors) if is_whole else _TEXT_AFTER_INTERRUPTION
     corpus, digest = hash_corpus(judged)[:_SHOWN_HASH_CHARS], compute_results_digest(judged)[:_SHOWN_HASH_CHARS]
     return [
-        f"agentproc: {judged[0].subject} {verdict}: {', '.join(figures)}",
+        format_verdict_line(judged, is_whole=is_whole),
         f"  {', '.join(others)}; {clocks} clock",
         f"  pytest-agentproc {version}, corpus {corpus}, digest {digest}",
     ]

@@ -249,7 +249,7 @@ def test_the_index_is_legible(tmp_path: Path) -> None:
     claim = "an agent that is told a great many things does what it was told, " * 4
     ways = [("reference", loop, clock) for loop in ("asyncio", "trio") for clock in ("virtual", "real")]
     entries = [
-        IndexEntry(f"{'name-' * 12}{number}", claim, ("A1", "C4"), way, "not applicable", "x.html")
+        IndexEntry(f"{'name-' * 12}{number}", claim, ("A1", "C4"), way, "not applicable", ("n/a",), "x.html")
         for number in range(5)
         for way in ways
     ]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.cli import main
+from tests.unit.page_reading import read_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +72,15 @@ def test_conform_sums_up_each_supervisor_without_pytests_words(capsys: pytest.Ca
     assert errors == ""
     subjects = json.loads(Path("out/results.json").read_text("utf-8"))["subjects"]
     assert [(subject["name"], subject["conformant"]) for subject in subjects] == [("mine", False), ("reference", True)]
-    assert Path("pages/index.html").exists()
+    reading = read_page(Path("pages/index.html").read_text("utf-8"))
+    listed = dict(re.findall(r"(\d+)(\D+)", item.text)[0][::-1] for item in reading.list_elements("li"))
+    summed = {words: sum(map(int, re.findall(rf"(\d+) {words}", output))) for words in ("passed", "not applicable")}
+    assert {words: int(listed.get(words, 0)) for words in summed} == summed
+    assert (listed["failed at should"], listed["undecided"]) == ("1", "1")
+    said = [element.text for element in reading.list_elements("p")]
+    assert sorted(said) == [line for line in output.splitlines() if ": must: " in line]
+    [page] = Path("pages").glob("*mine*.html")
+    assert "<code>agentproc run one-number-is-silence --subject mine</code>" in page.read_text("utf-8")
 
 
 @pytest.mark.slow

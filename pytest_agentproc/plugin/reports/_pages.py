@@ -10,19 +10,21 @@ import contextlib
 import hashlib
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_agentproc.plugin._options import get_option
+from pytest_agentproc.plugin._options import format_rerun_command, get_option
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
     from pathlib import Path
 
     from pytest_agentproc.plays import PlayResult
+    from pytest_agentproc.plugin._contributions import ScenarioTest
     from pytest_agentproc.record import IndexEntry
-    from pytest_agentproc.verdict import CheckRow, Verdict
+    from pytest_agentproc.scenario import Scenario
+    from pytest_agentproc.verdict import CheckRow, Judgement, Verdict
 
 
 _PAGE_PROPERTY = "agentproc_page"
@@ -56,7 +58,7 @@ def begin_report(config: pytest.Config) -> None:
     except OSError as error:
         raise pytest.UsageError(f"--agentproc-report={name}: {error.strerror}: name a folder to write to") from None
     if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(_PageIndexWriter(folder), _INDEX_WRITER_PLUGIN_NAME)
+        config.pluginmanager.register(_PageIndexWriter(config, folder), _INDEX_WRITER_PLUGIN_NAME)
 
 
 def forget_earlier_pages(node: pytest.Item) -> None:
@@ -72,7 +74,7 @@ def add_run_page(node: pytest.Item, played: PlayResult, rows: Sequence[CheckRow]
     A red play that says nothing of the subject, as the machine was too slow, is not. A page that an earlier session
     kept of the same test goes.
     """
-    from pytest_agentproc.verdict import Verdict
+    from pytest_agentproc.verdict import Judgement, Verdict
 
     config = node.config
     name, which = get_option(config, "report"), get_option(config, "timeline")
@@ -97,7 +99,40 @@ def add_run_page(node: pytest.Item, played: PlayResult, rows: Sequence[CheckRow]
         with contextlib.suppress(OSError):  # it is where nobody can write: nobody did
             (folder / _make_page_file_name(_get_id_without_group(node), number)).unlink(missing_ok=True)
     if name:
-        node.user_properties.append((_PAGE_PROPERTY, json.dumps(_make_index_entry(node, played, str(verdict), file))))
+        judgement = Judgement(verdict, tuple(rows), played)
+        scenario, header = played.bound.scenario, played.record.header
+        way = str(header.get("subject", "")), getattr(node, "backend", ""), str(header.get("clock", ""))
+        _add_index_entry(node, scenario, judgement, way, file)
+
+
+def add_unplayed_entry(item: ScenarioTest, judgement: Judgement) -> None:
+    """List in the index a scenario that could not be played, or whose play says nothing."""
+    if get_option(item.config, "report") and get_option(item.config, "timeline") != "off":
+        clock = "real" if item.clock == "real" else "virtual"
+        _add_index_entry(item, item.scenario, judgement, (item.subject.name, item.backend, clock))
+
+
+def _add_index_entry(
+    node: pytest.Item, scenario: Scenario, judgement: Judgement, way: tuple[str, str, str], file: str = ""
+) -> None:
+    """Add the entry of a play; a test that is a scenario has one."""
+    from pytest_agentproc.verdict import build_judged_scenario, list_counted_columns
+
+    subject, backend, clock = way
+    judged = build_judged_scenario(judgement, scenario, subject=subject, clock=clock, backend=backend, real=0.0)
+    is_scenario = getattr(node, "scenario", None) is not None
+    if is_scenario:
+        node.user_properties[:] = [pair for pair in node.user_properties if pair[0] != _PAGE_PROPERTY]
+    entry = {
+        "name": scenario.id if is_scenario else _get_id_without_group(node),
+        "claim": scenario.claim,
+        "covers": scenario.covers,
+        "way": [word for word in way if word],
+        "verdict": str(judgement.verdict),
+        "columns": list_counted_columns(judged),
+        "file": file,
+    }
+    node.user_properties.append((_PAGE_PROPERTY, json.dumps(entry)))
 
 
 def _render_page(node: pytest.Item, played: PlayResult, rows: Sequence[CheckRow], verdict: Verdict) -> str:
@@ -110,10 +145,11 @@ def _render_page(node: pytest.Item, played: PlayResult, rows: Sequence[CheckRow]
     real = next((float(str(value)) for name, value in node.user_properties if name == _REAL_SECONDS_PROPERTY), None)
     took = None if real is None else round(real * 1000) * (_NANOSECONDS_PER_SECOND // 1000)
     others = [row for row in rows if row not in failed]
+    rerun = format_rerun_command(node) if failed else ""
     return render_page(
         played.record,
         scenario,
-        PageVerdict(str(verdict), failed, others, steps, took, find_failure_marks(played, rows)),
+        PageVerdict(str(verdict), failed, others, steps, took, find_failure_marks(played, rows), rerun),
     )
 
 
@@ -160,20 +196,6 @@ def _make_page_file_name(nodeid: str, number: int) -> str:
     return f"{words}-{mark}{f'-{number}' if number > 1 else ''}.html"
 
 
-def _make_index_entry(node: pytest.Item, played: PlayResult, verdict: str, file: str) -> dict[str, Any]:
-    scenario, header = played.bound.scenario, played.record.header
-    is_own = getattr(node, "scenario", None) is not None
-    way = [str(header.get("subject", "")), getattr(node, "backend", ""), str(header.get("clock", ""))]
-    return {
-        "name": scenario.id if is_own else _get_id_without_group(node),
-        "claim": scenario.claim,
-        "covers": list(scenario.covers),
-        "way": [word for word in way if word],
-        "verdict": verdict,
-        "file": file,
-    }
-
-
 class _FailureNotes:
     """Adds the notes of a failed test to its report."""
 
@@ -190,7 +212,8 @@ class _FailureNotes:
 class _PageIndexWriter:
     """Collects the pages from the reports of all tests, and writes their index."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, config: pytest.Config, folder: Path) -> None:
+        self._config = config
         self._folder = folder
         self._entries: dict[str, list[IndexEntry]] = {}
         self._problem = ""
@@ -207,10 +230,12 @@ class _PageIndexWriter:
 
     def pytest_sessionfinish(self) -> None:
         """Write the index, once all tests are over; a failure here would lose pytest's own summary."""
+        from pytest_agentproc.plugin.reports._results_store import list_verdict_lines
         from pytest_agentproc.record import render_index
 
         try:
-            (self._folder / "index.html").write_text(render_index(self._index_entries), "utf-8")
+            html = render_index(self._index_entries, list_verdict_lines(self._config))
+            (self._folder / "index.html").write_text(html, "utf-8")
         except OSError as error:
             self._problem = f": there is no index: {error.strerror}"
 
@@ -225,4 +250,4 @@ def _parse_index_entry(text: object) -> IndexEntry:
     from pytest_agentproc.record import IndexEntry
 
     entry = json.loads(str(text))
-    return IndexEntry(**{**entry, "covers": tuple(entry["covers"]), "way": tuple(entry["way"])})
+    return IndexEntry(**{**entry, **{name: tuple(entry[name]) for name in ("covers", "way", "columns")}})

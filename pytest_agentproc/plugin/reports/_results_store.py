@@ -42,6 +42,7 @@ from pytest_agentproc.verdict import (
     build_judged_scenario,
     format_results,
     format_summary,
+    format_verdict_line,
     is_red_at_should_only,
     judge_conformance,
 )
@@ -247,6 +248,14 @@ def record_judgement(item: ScenarioTest, judgement: Judgement, real: float = 0.0
     item.user_properties.append((_JUDGEMENT_PROPERTY, judged.to_json_line()))
 
 
+def list_verdict_lines(config: pytest.Config) -> list[str]:
+    """Give the sentence on each subject, as the summary prints it; none if there is no summary."""
+    collector = config.pluginmanager.get_plugin(_RESULTS_PLUGIN_NAME)
+    if collector is None or not _is_summary_wanted(config):
+        return []
+    return [format_verdict_line(judged, is_whole=collector.is_whole) for judged in collector.list_judged_by_subject()]
+
+
 class _ResultsCollector:
     """The results of the scenarios of a session."""
 
@@ -255,7 +264,7 @@ class _ResultsCollector:
         self._judged: dict[str, JudgedScenario] = {}
         self._told: list[str] = []
         self._is_printed = False
-        self._is_whole = True
+        self.is_whole = True
         self._version = importlib.metadata.version("pytest-agentproc")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -281,7 +290,7 @@ class _ResultsCollector:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, exitstatus: int) -> Generator[None]:
         """Write the files first, and print the summary also if the report of another plugin, or pytest's own, fails."""
-        self._is_whole = exitstatus != pytest.ExitCode.INTERRUPTED and not was_broken_off(self._config)
+        self.is_whole = exitstatus != pytest.ExitCode.INTERRUPTED and not was_broken_off(self._config)
         self._write_files()
         try:
             with pause_garbage_collection():
@@ -296,11 +305,11 @@ class _ResultsCollector:
         """Write what is to be written, unless this is one of several workers; no baseline of a part."""
         if not self._judged or hasattr(self._config, "workerinput"):
             return
-        if self._is_whole and get_option(self._config, "update_baseline"):
+        if self.is_whole and get_option(self._config, "update_baseline"):
             self._told.append(update_baseline(self._config, [*self._judged.values()]))
         path = get_option(self._config, "results")
         if path:
-            text = format_results([*self._judged.values()], self._version, is_whole=self._is_whole)
+            text = format_results([*self._judged.values()], self._version, is_whole=self.is_whole)
             self._told.append(write_results(self._config, text))
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -326,17 +335,22 @@ class _ResultsCollector:
 
     def _format_summaries(self, width: int) -> Iterator[str]:
         """Give the summary of each subject, in the order in which they were named."""
-        for subject in get_subjects(self._config):
-            of_one = [judged for judged in self._judged.values() if judged.subject == subject.name]
-            if of_one:
-                yield from format_summary(of_one, self._version, width, is_whole=self._is_whole)
-                yield from self._explain_red_should(of_one)
-                reason = next((judged.out_of_reach for judged in of_one if judged.out_of_reach), "")
-                if reason:
-                    yield f"agentproc: {subject.name} was judged in real time: {reason}"
-                for judged in of_one:
-                    if judged.verdict in (Verdict.KIT_ERROR, Verdict.UNDECIDED) and judged.reason and not judged.digest:
-                        yield f"agentproc: there is no verdict on {subject.name} in {judged.scenario}: {judged.reason}"
+        for of_one in self.list_judged_by_subject():
+            name = of_one[0].subject
+            yield from format_summary(of_one, self._version, width, is_whole=self.is_whole)
+            yield from self._explain_red_should(of_one)
+            reason = next((judged.out_of_reach for judged in of_one if judged.out_of_reach), "")
+            if reason:
+                yield f"agentproc: {name} was judged in real time: {reason}"
+            for judged in of_one:
+                if judged.verdict in (Verdict.KIT_ERROR, Verdict.UNDECIDED) and judged.reason and not judged.digest:
+                    yield f"agentproc: there is no verdict on {name} in {judged.scenario}: {judged.reason}"
+
+    def list_judged_by_subject(self) -> list[list[JudgedScenario]]:
+        """Give the judged scenarios of each subject that has some, in the order in which they were named."""
+        names = [subject.name for subject in get_subjects(self._config)]
+        found = [[judged for judged in self._judged.values() if judged.subject == name] for name in names]
+        return [of_one for of_one in found if of_one]
 
     def _explain_red_should(self, judged: Sequence[JudgedScenario]) -> Iterator[str]:
         """Say why pytest fails though the line above calls the supervisor conformant."""

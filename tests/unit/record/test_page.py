@@ -108,6 +108,17 @@ def test_the_difference_of_two_texts_keeps_its_lines() -> None:
     assert [element.text for element in reading.list_elements("pre")] == ["- a\n+ b\n  ^"]
 
 
+def test_a_check_below_must_names_its_level_and_the_command_is_there() -> None:
+    """A reader sees at once whether a user is harmed, and how to see it again."""
+    row = CheckRow("text", 7, '"a"', '"b"', Verdict.FAILED, level="should")
+    reading = read_page(render_page(record_leak(), SCRIPT, PageVerdict("failed", (LEAK, row), rerun="pytest 'a b'")))
+    assert [element.text for element in reading.list_elements("h2")[:2]] == [
+        "failed leaks one.scenario.yaml:7",
+        "failed text level should one.scenario.yaml:7",
+    ]
+    assert [element.text for element in reading.list_elements("p", "rerun")] == ["run it again: pytest 'a b'"]
+
+
 def test_rows_and_lines_lead_to_each_other() -> None:
     """A keyboard goes from what happened to the step that did it, and back; no link leads nowhere."""
     reading = read_page(render_page(record_leak(), SCRIPT, JUDGED))

@@ -7,9 +7,9 @@ from tests.unit.page_reading import read_page
 
 CORE, OTHER = ("reference", "asyncio", "virtual"), ("<b>other</b>", "trio", "real")
 ENTRIES = [
-    IndexEntry("two", "it exits", ("A1",), CORE, "failed", "two-core.html"),
-    IndexEntry("one", "it <i>answers</i>", ("C4", "A1"), CORE, "passed", "one-core.html"),
-    IndexEntry("one", "it <i>answers</i>", ("C4", "A1"), OTHER, "not applicable"),
+    IndexEntry("two", "it exits", ("A1",), CORE, "failed", ("must", "should"), "two-core.html"),
+    IndexEntry("one", "it <i>answers</i>", ("C4", "A1"), CORE, "passed", ("passed",), "one-core.html"),
+    IndexEntry("one", "it <i>answers</i>", ("C4", "A1"), OTHER, "not applicable", ("n/a",)),
 ]
 
 
@@ -40,9 +40,10 @@ def test_what_is_red_is_counted_first() -> None:
     """A play counts once, however many rules its scenario covers."""
     reading = read_page(render_index(ENTRIES))
     assert [element.text for element in reading.list_elements("li")] == [
-        "1failed",
-        "1not applicable",
+        "1failed at must",
+        "1failed at should",
         "1passed",
+        "1not applicable",
         "2scenarios",
     ]
     assert [element.text for element in reading.list_elements("th")[:3]] == [
@@ -50,6 +51,17 @@ def test_what_is_red_is_counted_first() -> None:
         "<b>other</b>trioreal",
         "referenceasynciovirtual",
     ]
+
+
+def test_a_failure_at_should_alone_is_told_apart() -> None:
+    """It is good practice that is missed, and no user is harmed."""
+    entries = [
+        IndexEntry(name, name, (), CORE, "failed", columns)
+        for name, columns in (("a", ("must", "should")), ("b", ("should",)), ("c", ("must",)))
+    ]
+    reading = read_page(render_index(entries, ["agentproc: mine is not conformant"]))
+    assert [element.text for element in reading.list_elements("td")] == ["failed", "failed (should)", "failed"]
+    assert [element.text for element in reading.list_elements("p")] == ["agentproc: mine is not conformant"]
 
 
 def test_an_index_of_nothing_is_a_page() -> None:
