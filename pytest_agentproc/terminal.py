@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
+from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import TextIO
+    from collections.abc import Callable
+    from typing import Self, TextIO
 
 PROGRESS_DESCRIPTOR_VARIABLE = "AGENTPROC_PROGRESS_DESCRIPTOR"
 """The environment variable by which `agentproc conform` names its terminal to the pytest that it runs."""
@@ -53,6 +56,55 @@ def is_terminal(stream: TextIO) -> bool:
         return bool(stream.isatty())
     except (AttributeError, ValueError):
         return False
+
+
+_SECONDS_BEFORE_PROGRESS, _SECONDS_BETWEEN_LINES = 2.0, 1.0
+
+
+class ProgressLine:
+    """One line on a terminal that says how far a long command is, and is gone when the command is over.
+
+    Args:
+        stream: where it is shown; nothing is, if that is none, or no terminal.
+        clock: gives real seconds. For the first two seconds nothing is shown, then at most one line a second.
+    """
+
+    def __init__(self, stream: TextIO | None, clock: Callable[[], float]) -> None:
+        self._stream = stream if stream is not None and is_terminal(stream) else None
+        self._clock = clock
+        self._begun = clock()
+        self._due = self._begun + _SECONDS_BEFORE_PROGRESS
+        self._is_shown = False
+
+    def __enter__(self) -> Self:
+        """Begin a block, after which the line is empty."""
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        """Make the line empty."""
+        self.erase()
+
+    def show(self, words: str) -> None:
+        """Show words and the seconds since the beginning in place of the line before, if it is time."""
+        now = self._clock()
+        if self._stream is None or now < self._due:
+            return
+        self._due = now + _SECONDS_BETWEEN_LINES
+        self._is_shown = True
+        width = shutil.get_terminal_size().columns - 1
+        self._write(f"{ERASE_LINE}{f'{words} in {now - self._begun:.0f} s'[:width]}")
+
+    def erase(self) -> None:
+        """Make the line empty, so that a result can stand there."""
+        if self._is_shown:
+            self._is_shown = False
+            self._write(ERASE_LINE)
+
+    def _write(self, text: str) -> None:
+        assert self._stream is not None, "only a line on a terminal is written"
+        with suppress(OSError):  # the terminal has gone; the results have not
+            self._stream.write(text)
+            self._stream.flush()
 
 
 def paint_verdicts(text: str, stream: TextIO) -> str:

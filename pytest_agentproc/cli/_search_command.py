@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from fnmatch import fnmatchcase
@@ -14,12 +15,12 @@ from pytest_agentproc.clock import require_backend
 from pytest_agentproc.corpus import SCENARIO_FILE_SUFFIX, list_corpus_files, split_agent
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.harness import ScenarioRunner, explain_no_virtual_time
+from pytest_agentproc.originals import monotonic
 from pytest_agentproc.scenario import NotApplicable, load, load_for_each_agent
 from pytest_agentproc.search import confirm_failure, explore, format_failure_scenario, require_hypothesis, search
+from pytest_agentproc.terminal import ProgressLine
 
 if TYPE_CHECKING:
-    import argparse
-
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.search import SearchResult
     from pytest_agentproc.vocabulary import Subject
@@ -65,6 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=float, default=600.0, help="the limit for each scenario; 600 without it")
     parser.add_argument("--backend", choices=("asyncio", "trio"), default="asyncio", help="the event loop")
     parser.add_argument("-j", type=int, metavar="N", help="scenarios at a time; one for each core without it")
+    parser.add_argument("--no-progress", action="store_true", help=argparse.SUPPRESS)  # several would share a line
     parser.add_argument("--out", default=".", metavar="FOLDER", help="where finds are written; here without it")
 
 
@@ -94,16 +96,21 @@ def run_command(options: argparse.Namespace) -> int:
         raise UsageError(f"{subject.name} is not searched, since that needs virtual time: {reason}")
     scenarios = _load_searchable_scenarios(options.pattern, explored=options.explore)
     code = 0
-    if min(jobs, len(scenarios)) > 1:
-        for came, reported in run_command_for_each_scenario(
-            _make_search_command(options), [scenario.command_argument for scenario in scenarios], jobs
-        ):
-            _print_lines_now(reported.removesuffix("\n"))
-            code = max(code, came)
-        return code
-    with ScenarioRunner() as runner:
-        for scenario in scenarios:
-            code = max(code, _search_and_report_scenario(scenario, subject, options, runner))
+    with ProgressLine(None if options.no_progress else sys.stderr, monotonic) as progress:
+        if min(jobs, len(scenarios)) > 1:
+            for came, reported in run_command_for_each_scenario(
+                _make_search_command(options),
+                [scenario.command_argument for scenario in scenarios],
+                jobs,
+                lambda done: progress.show(f"agentproc: {done} of {len(scenarios)} scenarios"),
+            ):
+                progress.erase()
+                _print_lines_now(reported.removesuffix("\n"))
+                code = max(code, came)
+            return code
+        with ScenarioRunner() as runner:
+            for scenario in scenarios:
+                code = max(code, _search_and_report_scenario(scenario, subject, options, runner, progress))
     return code
 
 
@@ -113,7 +120,7 @@ def _make_search_command(options: argparse.Namespace) -> list[str]:
         name: getattr(options, name) for name in ("subject", "defect", "runs", "seed", "seconds", "backend", "out")
     }
     chosen = [f"--{name}={value}" for name, value in given.items() if value is not None]
-    return ["search", "-j", "1", *chosen, *(["--explore"] if options.explore else [])]
+    return ["search", "-j", "1", "--no-progress", *chosen, *(["--explore"] if options.explore else [])]
 
 
 def _load_searchable_scenarios(pattern: str, *, explored: bool) -> list[Scenario]:
@@ -152,13 +159,22 @@ def _find_scenario_files(pattern: str) -> list[str]:
 
 
 def _search_and_report_scenario(
-    scenario: Scenario, subject: Subject, options: argparse.Namespace, runner: ScenarioRunner
+    scenario: Scenario, subject: Subject, options: argparse.Namespace, runner: ScenarioRunner, progress: ProgressLine
 ) -> int:
     """Search one; give its exit code."""
     try:
         look = explore if options.explore else search
-        how = {"runner": runner, "backend": options.backend}
-        result = look(scenario, subject, runs=options.runs, seed=options.seed, seconds=options.seconds, **how)
+        result = look(
+            scenario,
+            subject,
+            runs=options.runs,
+            seed=options.seed,
+            seconds=options.seconds,
+            runner=runner,
+            backend=options.backend,
+            report=lambda runs: progress.show(f"agentproc: {scenario.id}: {runs} settings"),
+        )
+        progress.erase()
     except NotApplicable as limit:
         _print_lines_now(f"{scenario.id}: not applicable: {limit.reason('supervisor')}")
         return 0

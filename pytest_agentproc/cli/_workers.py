@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from multiprocessing.spawn import get_command_line
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ from pytest_agentproc.originals import Popen, monotonic
 from pytest_agentproc.tree import die_with_parent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 
 _WORKER_PYTHON_CODE = (
@@ -33,13 +33,16 @@ _WORKER_PYTHON_CODE = (
 _SECONDS_FROM_INTERRUPT_TO_KILL = 5.0
 """Real seconds after an interrupt, in which a process ends what it has started, until it is killed."""
 
+_SECONDS_BETWEEN_REPORTS = 1.0
 _RESULT_EXIT_CODES, _INTERRUPTED_EXIT_CODE = range(4), 130
 
 
 def run_command_for_each_scenario(
-    words: Sequence[str], scenarios: Sequence[str], jobs: int
+    words: Sequence[str], scenarios: Sequence[str], jobs: int, report: Callable[[int], object] = str
 ) -> Iterator[tuple[int, str]]:
     """Run a command with each of the scenarios as its last word; yield the exit code and the output of each, in order.
+
+    `report` is told every second how many have ended.
 
     Lines on stderr appear at once. If the caller stops, or is interrupted, all processes are interrupted.
 
@@ -50,7 +53,11 @@ def run_command_for_each_scenario(
     processes = _WorkerProcesses(words)
     with ThreadPoolExecutor(jobs) as pool:
         try:
-            for scenario, (code, output) in zip(scenarios, pool.map(processes.run, scenarios), strict=True):
+            futures = [pool.submit(processes.run, scenario) for scenario in scenarios]
+            for scenario, future in zip(scenarios, futures, strict=True):
+                while wait([future], _SECONDS_BETWEEN_REPORTS).not_done:
+                    report(sum(each.done() for each in futures))
+                code, output = future.result()
                 if code == _INTERRUPTED_EXIT_CODE:
                     raise KeyboardInterrupt
                 if code not in _RESULT_EXIT_CODES:

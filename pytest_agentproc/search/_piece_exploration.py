@@ -46,6 +46,7 @@ def explore(
     shrinking: float = 20.0,
     runner: ScenarioRunner | None = None,
     backend: str = "asyncio",
+    report: Callable[[int], object] = str,
 ) -> SearchResult:
     """Move the times, cuts and orders of a scenario as far as its expectations allow, and see who breaks one of them.
 
@@ -54,7 +55,7 @@ def explore(
     Raises:
         NotApplicable: the supervisor lacks a limit without which the scenario has no meaning.
     """
-    trials = _ExplorationTrials(MovedSettings(scenario, subject, runner, backend), seconds, shrinking)
+    trials = _ExplorationTrials(MovedSettings(scenario, subject, runner, backend), seconds, shrinking, report)
     with suppress(SearchTimeOver):
         _run_exploration(trials, runs, Random(seed))  # noqa: S311  # no secret
     return trials.make_search_result()
@@ -63,8 +64,10 @@ def explore(
 class _ExplorationTrials(TrialsWithinTime[PieceTexts]):
     """Trials that also ask whether settings are within what the file expects."""
 
-    def __init__(self, exploration: MovedSettings, seconds: float, shrinking: float) -> None:
-        super().__init__(exploration, seconds, shrinking)
+    def __init__(
+        self, exploration: MovedSettings, seconds: float, shrinking: float, report: Callable[[int], object]
+    ) -> None:
+        super().__init__(exploration, seconds, shrinking, report=report)
         self.exploration = exploration
 
     def is_within_expectations(self, setting: PieceTexts) -> bool:

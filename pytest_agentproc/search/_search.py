@@ -97,6 +97,7 @@ def search(
     runner: ScenarioRunner | None = None,
     backend: str = "asyncio",
     clock: Callable[[], float] = monotonic,
+    report: Callable[[int], object] = str,
 ) -> SearchResult:
     """Look for a setting of a scenario's open values under which a supervisor breaks a promise, and make it small.
 
@@ -110,13 +111,14 @@ def search(
         runner: the runner of every supervisor but the reference supervisor.
         backend: its event loop, "asyncio" or "trio".
         clock: gives the seconds. `time.process_time` does not count the seconds of other programs.
+        report: is told the number of settings after each of them.
 
     Raises:
         NotApplicable: the supervisor lacks a limit without which the scenario has no meaning; or in no setting it can
             play it.
     """
     looked = OpenValueSettings(scenario, subject, runner, backend)
-    trials = TrialsWithinTime(looked, seconds, shrinking, clock)
+    trials = TrialsWithinTime(looked, seconds, shrinking, clock, report)
     best = find_smallest_failure(
         scenario.openings,
         *looked.get_limits_and_time_names(),

@@ -108,6 +108,7 @@ class TrialsWithinTime(Generic[SettingType]):
         seconds: after this time nothing more is tried.
         shrinking: after this time from the first find, too.
         clock: gives the seconds.
+        report: is told the number of settings after each of them.
     """
 
     def __init__(
@@ -116,8 +117,10 @@ class TrialsWithinTime(Generic[SettingType]):
         seconds: float,
         shrinking: float,
         clock: Callable[[], float] = monotonic,
+        report: Callable[[int], object] = str,
     ) -> None:
         self._settings = settings
+        self._report = report
         self._clock = clock
         self._begun = clock()
         self._until = self._begun + seconds
@@ -135,6 +138,7 @@ class TrialsWithinTime(Generic[SettingType]):
         if setting not in self._tried:
             self.require_time()
             find = self._tried[setting] = self._settings.try_setting(setting)
+            self._report(self._settings.runs)
             if find is not None and not self._first:
                 self._first = self._settings.runs
                 self._until = self._clock() + self._shrinking

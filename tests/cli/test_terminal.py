@@ -12,8 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from pytest_agentproc.terminal import ERASE_LINE, paint_verdicts
+from pytest_agentproc.terminal import ERASE_LINE, ProgressLine, paint_verdicts
 
+OPEN = """\
+scenario: an agent that exits soon is not ended
+agent: pi
+script:
+  - silence: {between: [1s, 2s]}
+  - exit: 3
+"""
 HASTY = """
 from pytest_agentproc.plugin.reports import _progress
 
@@ -23,8 +30,13 @@ _progress._OVERWRITTEN_LINE_PERIOD_SECONDS = 0
 
 def run_on_terminal(*arguments: str, **env: str) -> str:
     """Run the command with a terminal as stdout and stderr, and give what is on it."""
+    return run_python_on_terminal("-m", "pytest_agentproc", *arguments, **env)
+
+
+def run_python_on_terminal(*arguments: str, **env: str) -> str:
+    """Run Python with a terminal as stdout and stderr, and give what is on it."""
     mine, its = pty.openpty()
-    command = ["timeout", "120", sys.executable, "-m", "pytest_agentproc", *arguments]
+    command = ["timeout", "120", sys.executable, *arguments]
     with subprocess.Popen(command, stdin=its, stdout=its, stderr=its, env={**os.environ, **env}) as process:
         os.close(its)
         parts = []
@@ -101,6 +113,38 @@ def test_a_run_is_coloured_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.delenv(name, raising=False)
     seen = run_on_terminal("run", "one-number-is-silence", TERM="xterm")
     assert seen.splitlines()[-1].startswith("\x1b[32mpassed\x1b[0m, record ")
+
+
+@pytest.mark.parametrize(
+    ("stream", "seen"),
+    [(Terminal(), f"{ERASE_LINE}5 done in 2 s{ERASE_LINE}8 done in 3 s{ERASE_LINE}"), (io.StringIO(), "")],
+)
+def test_a_line_of_progress_comes_late_and_goes(stream: io.StringIO, seen: str) -> None:
+    """A short command has none, no line is written more than once a second, and a file has none at all."""
+    now = 0.0
+    with ProgressLine(stream, lambda: now) as progress:
+        for count in range(10):
+            progress.show(f"{count} done")
+            now += 0.4
+    assert stream.getvalue() == seen
+
+
+@pytest.mark.parametrize(
+    ("jobs", "words"), [("1", r"open-run-x: \d+ settings"), ("2", r"\d of 2 scenarios")], ids=["one", "several"]
+)
+def test_search_says_on_a_terminal_how_far_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: str, words: str
+) -> None:
+    """Ten minutes of silence look like a command that hangs."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("open-run-x", "open-run-y")[: int(jobs)]:
+        Path(f"{name}.scenario.yaml").write_text(OPEN, "utf-8")
+    command = "from pytest_agentproc import terminal; terminal._SECONDS_BEFORE_PROGRESS = 0\n"
+    command += f"from pytest_agentproc.cli import main; main(['search', '.', '--runs', '20', '-j', '{jobs}'])"
+    first, *lines = run_python_on_terminal("-c", command).split(ERASE_LINE)
+    assert first == ""
+    assert re.fullmatch(rf"agentproc: {words} in \d+ s", lines[0])
+    assert "nothing found" in lines[-1]
 
 
 @pytest.mark.slow
