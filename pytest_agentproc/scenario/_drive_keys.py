@@ -194,7 +194,7 @@ class _DriveItemsType:
 
     label = "[{prompt: TEXT or {repeat, size}}, ...]"
     form = FieldsType(_DRIVE_ITEM_KEYS, one_of=_DRIVE_ACTION_NAMES, synonyms="drive item")
-    shape = ListOfType(form)
+    shape = ListOfType(form, may_be_empty=False)
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> tuple[DriveItem, ...]:
         """Read the items; a run has its prompt, and after it nothing, or the caller's leaving."""

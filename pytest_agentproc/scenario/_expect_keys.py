@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._drive_keys import SESSION_STATUSES
 from pytest_agentproc.scenario._fields import (
+    HEX_DIGITS_PATTERN,
     AnyOfType,
     ChoiceType,
     EitherType,
@@ -437,7 +438,11 @@ _FILE_CONTENT_VALUE_TYPE = EitherType(
     FieldsType(
         (
             *TEXT_MATCHER_KEYS,
-            Key("hex", _HexDigitsType("HEX"), "all of its bytes, as pairs of hexadecimal digits"),
+            Key(
+                "hex",
+                _HexDigitsType("HEX", pattern=HEX_DIGITS_PATTERN),
+                "all of its bytes, as pairs of hexadecimal digits",
+            ),
         ),
         one_of=("contains", "matches", "hex"),
         synonyms="text check",

@@ -48,6 +48,9 @@ class TextPattern:
     examples: tuple[str, ...] = ()
 
 
+HEX_DIGITS_PATTERN = r"\s*(?:[0-9A-Fa-f]{2}\s*)*"
+
+
 @dataclass(frozen=True)
 class MapOfType:
     """A mapping of free names to one type; `single` if it has one name only."""
@@ -80,10 +83,11 @@ def _is_null_of_yaml(node: YamlScalar) -> bool:
 
 @dataclass(frozen=True)
 class TextType:
-    """Any scalar, read as it stands."""
+    """Any scalar, read as it stands; `pattern` is for the JSON Schema, as that of a `TextPattern`."""
 
     label: str = "TEXT"
     may_be_empty: bool = True
+    pattern: str = ""
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the text; an empty one must be quoted."""

@@ -99,7 +99,7 @@ class _EachAgentType:
     """The agents that a file runs with; the loader takes one of them in its place before it reads the file."""
 
     label = "[DIALECT, DIALECT MODE, ...]"
-    shape = ListOfType(_AgentNameType(()), unique=True)
+    shape = ListOfType(_AgentNameType(()), unique=True, may_be_empty=False)
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> None:
         """Refuse it: the loader has left it where a file has several agents at a time."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.errors import NotApplicable
 from pytest_agentproc.files import read_file_inside_folder
 from pytest_agentproc.scenario._fields import (
+    HEX_DIGITS_PATTERN,
     ChoiceType,
     DurationType,
     EitherType,
@@ -213,7 +214,11 @@ def _read_data_file(name: str, node: YamlNode, what: str, check: FileCheck) -> b
 _RAW_FIELDS = FieldsType(
     (
         Key("text", OutputType(), "the bytes, as text in UTF-8"),
-        Key("hex", TextType("HEX"), "the bytes, as pairs of hexadecimal digits; blanks do not count"),
+        Key(
+            "hex",
+            TextType("HEX", pattern=HEX_DIGITS_PATTERN),
+            "the bytes, as pairs of hexadecimal digits; blanks do not count",
+        ),
         Key(
             "file", TextType("FILE", may_be_empty=False), "the bytes are a file's, which stays in the scenario's folder"
         ),

@@ -182,7 +182,7 @@ def _make_whole_schema() -> dict[str, Any]:
                 ]
             },
             "step": _make_step_schema(),
-            "between": _make_open_value_schema("between", {"type": _SCALAR_JSON_TYPES}),
+            "between": _make_between_schema(),
         },
     }
 
@@ -203,6 +203,18 @@ def _make_open_value_schema(word: str, item: dict[str, Any]) -> dict[str, Any]:
         "required": [word],
         "additionalProperties": False,
     }
+
+
+def _make_between_schema() -> dict[str, Any]:
+    """Show a range: two values of one kind."""
+    shown = _make_open_value_schema("between", {"type": ["string", "number"]})
+    kinds = (
+        _make_time_schema(TimeType()),
+        _make_pattern_schema(TextPattern(_SIZE_PATTERN)),
+        {"type": "integer"},
+    )
+    shown["properties"]["between"]["anyOf"] = [{"items": kind} for kind in kinds]
+    return shown
 
 
 def _make_file_schema() -> dict[str, Any]:
@@ -281,6 +293,8 @@ def _make_shape_schema(kind: Any) -> dict[str, Any]:
 
 @_make_shape_schema.register
 def _make_text_schema(kind: TextType) -> dict[str, Any]:
+    if kind.pattern:
+        return {"type": _SCALAR_JSON_TYPES, "pattern": f"^(?:{kind.pattern})$"}
     if kind.may_be_empty:
         return {"type": _SCALAR_JSON_TYPES, "errorMessage": 'this must be text: write "" for empty text'}
     return {"type": _SCALAR_JSON_TYPES, "minLength": 1, "errorMessage": "this must be text, and not empty"}
