@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import textwrap
 from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Self, TextIO
 
 PROGRESS_DESCRIPTOR_VARIABLE = "AGENTPROC_PROGRESS_DESCRIPTOR"
@@ -56,6 +57,34 @@ def is_terminal(stream: TextIO) -> bool:
         return bool(stream.isatty())
     except (AttributeError, ValueError):
         return False
+
+
+_NARROWEST_COLUMN = 30
+
+
+def format_columns(rows: Sequence[tuple[str, ...]], stream: TextIO, indent: str = "") -> list[str]:
+    """Write rows below each other; on a terminal the last column is folded, and stands below the others if need be.
+
+    Args:
+        rows: the cells of each row, as many in each.
+        stream: where the lines are written. In a file each row is one line, for programs that read lines.
+        indent: stands before each line.
+    """
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)][:-1]
+    heads = [indent + "".join(f"{cell:{width}}  " for cell, width in zip(row, widths, strict=False)) for row in rows]
+    if not is_terminal(stream):
+        return [head + row[-1] for head, row in zip(heads, rows, strict=True)]
+    columns = shutil.get_terminal_size().columns - 1
+    room = columns - sum(widths) - 2 * len(widths) - len(indent)
+    lines: list[str] = []
+    for head, row in zip(heads, rows, strict=True):
+        if room >= _NARROWEST_COLUMN:
+            first, below = head, " " * len(head)
+        else:
+            lines += textwrap.wrap(head, columns, subsequent_indent=f"{indent}  ")
+            first = below = f"{indent}    "
+        lines += textwrap.wrap(row[-1], columns, initial_indent=first, subsequent_indent=below)
+    return lines
 
 
 _SECONDS_BEFORE_PROGRESS, _SECONDS_BETWEEN_LINES = 2.0, 1.0

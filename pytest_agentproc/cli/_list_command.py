@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.corpus import list_corpus_files
 from pytest_agentproc.errors import UsageError, suggest_known_word
 from pytest_agentproc.scenario import find_key_uses, load_for_each_agent
+from pytest_agentproc.terminal import format_columns
 from pytest_agentproc.vocabulary import BUG_FAMILIES, DIALECTS, RULES, list_remedies
 
 if TYPE_CHECKING:
@@ -156,8 +157,7 @@ def _list_defects(options: argparse.Namespace) -> int:
         rows = [_make_defect_row(defect) for defect in found]
         sys.stdout.write(f"{json.dumps(rows, indent=2, ensure_ascii=False)}\n")
         return 0 if rows else 1
-    width = max((len(defect.name) for defect in found), default=0)
-    lines = [f"{defect.name:{width}}  {defect.breaks}  {defect.story}" for defect in found]
+    lines = format_columns([(defect.name, str(defect.breaks), defect.story) for defect in found], sys.stdout)
     lines = lines or ["no defect has such words: `agentproc list --defects` shows them all"]
     sys.stdout.writelines(f"{line}\n" for line in lines)
     return 0 if found else 1
@@ -213,17 +213,16 @@ def _require_known_value(name: str, wanted: str, known: Iterable[str]) -> None:
 def _format_scenario_list(rows: list[dict[str, Any]], by: str | None) -> list[str]:
     if not rows:
         return ["no scenario matches: `agentproc list` shows them all"]
-    width = max(len(row["id"]) for row in rows)
     if by is None:
-        return [_format_scenario_row(row, width) for row in rows]
+        return format_columns([(row["id"], row["claim"]) for row in rows], sys.stdout)
     found: list[str] = []
     for head, title in _make_group_titles(rows, by).items():
         those = [row for row in rows if head in row[_ROW_FIELD_BY_GROUPING[by]]]
         if those:
             found += [
                 *([""] if found else []),
-                f"{head}  {title}".rstrip(),
-                *(f"  {_format_scenario_row(row, width)}" for row in those),
+                *(format_columns([(head, title)], sys.stdout) if title else [head]),
+                *format_columns([(row["id"], row["claim"]) for row in those], sys.stdout, "  "),
             ]
     return found
 
@@ -234,10 +233,6 @@ def _make_group_titles(rows: list[dict[str, Any]], by: str) -> dict[str, str]:
     if by == "family":
         return {name: title for name, (title, _) in BUG_FAMILIES.items()}
     return dict.fromkeys(_collect_dialects(rows), "")
-
-
-def _format_scenario_row(row: Mapping[str, Any], width: int) -> str:
-    return f"{row['id']:{width}}  {row['claim']}"
 
 
 def _find_similar_defects(words: list[str]) -> list[Defect]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_agentproc.terminal import ERASE_LINE, ProgressLine, paint_verdicts
+from pytest_agentproc.terminal import ERASE_LINE, ProgressLine, format_columns, paint_verdicts
 
 OPEN = """\
 scenario: an agent that exits soon is not ended
@@ -116,6 +116,25 @@ def test_a_run_is_coloured_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize(
+    ("columns", "stream", "lines"),
+    [
+        (80, io.StringIO(), ["  one-name  K1  " + "word " * 13 + "end", "  two       K12 a thing"]),
+        (60, Terminal(), ["  one-name  K1   " + ("word " * 8).rstrip(), " " * 17 + "word " * 5 + "end"]),
+        (40, Terminal(), ["  one-name  K1", "      " + ("word " * 6).rstrip()]),
+    ],
+)
+def test_rows_are_folded_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, columns: int, stream: io.StringIO, lines: list[str]
+) -> None:
+    """A line of 160 characters that a terminal breaks itself has no columns left; a program reads whole lines."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    found = format_columns([("one-name", "K1", "word " * 13 + "end"), ("two", "K12", "a thing")], stream, "  ")
+    assert [" ".join(line.split()) for line in found][: len(lines)] == [" ".join(line.split()) for line in lines]
+    assert not isinstance(stream, Terminal) or max(map(len, found)) < columns
+    assert len(found) == 2 or isinstance(stream, Terminal)
+
+
+@pytest.mark.parametrize(
     ("stream", "seen"),
     [(Terminal(), f"{ERASE_LINE}5 done in 2 s{ERASE_LINE}8 done in 3 s{ERASE_LINE}"), (io.StringIO(), "")],
 )
@@ -129,6 +148,7 @@ def test_a_line_of_progress_comes_late_and_goes(stream: io.StringIO, seen: str) 
     assert stream.getvalue() == seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("jobs", "words"), [("1", r"open-run-x: \d+ settings"), ("2", r"\d of 2 scenarios")], ids=["one", "several"]
 )
