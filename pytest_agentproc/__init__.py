@@ -45,6 +45,7 @@ Foundations
     machine       the machine's own time, also where a preload clock moves all clocks of this process
     procfs        what /proc says of a process, for the looks that a run waits for
     terminal      what a terminal shows beside words: colours, and a line that is overwritten
+    interrupts    blocks that begin and end whole, whenever a Ctrl-C comes
     originals     clocks and `Popen` of Python as they were before a test put mocks in their place
     errors        a caller's mistakes, scenario problems, clock errors
 

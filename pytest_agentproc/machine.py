@@ -10,10 +10,10 @@ import os
 import select
 import threading
 import time
-from contextlib import contextmanager
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.interrupts import whole_block
 from pytest_agentproc.originals import monotonic, monotonic_ns
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _wait_for_new_threads() -> None:
             sleep_machine_time(1)
 
 
-@contextmanager
+@whole_block
 def enter_virtual_time(date: int, alarm: int) -> Iterator[Any]:
     """Have time be virtual below the coordinator while the block runs; gives the shim.
 
@@ -111,7 +111,7 @@ def enter_virtual_time(date: int, alarm: int) -> Iterator[Any]:
         shim.agentproc_leave(was_real)
 
 
-@contextmanager
+@whole_block
 def hold_virtual_time(holders: int = 1) -> Iterator[None]:
     """Have virtual time stand still while the block runs; with -1, let it go on within a block in which it does not."""
     find_preload_shim().agentproc_hold(holders)

@@ -16,7 +16,7 @@ import subprocess
 import termios
 import tty
 from collections import deque
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from pytest_agentproc.capture._record_writer import RecordWriter
 from pytest_agentproc.capture._targets import require_linux
 from pytest_agentproc.capture._tree_watcher import TreeWatcher
 from pytest_agentproc.errors import UsageError
+from pytest_agentproc.interrupts import whole_block
 from pytest_agentproc.originals import Popen, monotonic_ns
 from pytest_agentproc.record import Record
 from pytest_agentproc.tree import adopt_orphans_in_block, require_own_proc
@@ -186,7 +187,7 @@ class AgentTerminal:
         self.slave = self.master
 
 
-@contextmanager
+@whole_block
 def set_raw_mode_in_block(number: int) -> Iterator[None]:
     """Have our own terminal pass every key on while the block runs; a pipe or file stays as it is."""
     if not os.isatty(number):

@@ -17,11 +17,11 @@ import signal
 import threading
 from _signal import SIG_DFL, getsignal
 from _signal import signal as handle
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from pytest_agentproc.clock._debugger import is_debugged, is_guard_time_over
 from pytest_agentproc.errors import Hang, Spin
+from pytest_agentproc.interrupts import whole_block
 from pytest_agentproc.originals import monotonic
 
 if TYPE_CHECKING:
@@ -259,7 +259,7 @@ _BLOCKING_CODE_REMEDY = (
 )
 
 
-@contextmanager
+@whole_block
 def watch_for_spin(hub: _AlarmedHub) -> Iterator[None]:
     """Raise `Spin` in a host that does not come to the hub for a whole guard period."""
     # The alarm of another program is its limit, such as pytest-timeout's: to replace it would let a test hang.

@@ -114,6 +114,7 @@ class Hub:
         def note_loop_ready() -> None:
             self._loop_ready = True
 
+        self.poller.forget(descriptor)  # a Ctrl-C may have come as its last run ended
         self.poller.watch(descriptor, note_loop_ready)
 
     # Everyone inert.

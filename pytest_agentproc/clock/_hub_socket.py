@@ -48,9 +48,10 @@ class DescriptorPoller:
 
     def forget(self, descriptor: int) -> None:
         """Stop watching a descriptor; a closed one has left the poll by itself."""
-        if self._handlers.pop(descriptor, None) is not None:
+        if descriptor in self._handlers:
             with contextlib.suppress(OSError):
                 self._epoll.unregister(descriptor)
+            self._handlers.pop(descriptor, None)
 
     def poll(self, timeout: float = 0.0) -> None:
         """Handle what is readable, or becomes so within `timeout` real seconds."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 import select
 import threading
-from contextlib import contextmanager
 from subprocess import TimeoutExpired
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.interrupts import whole_block
 from pytest_agentproc.machine import find_preload_shim
 from pytest_agentproc.originals import Popen
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@contextmanager
+@whole_block
 def make_popen_limits_exact() -> Iterator[None]:
     """Have each `Popen` of this process see its child's end, and the end of a limit, at that instant."""
     # There is no public way to them, and they are the same in every CPython from 3.11 to 3.14.

@@ -9,10 +9,10 @@ instant lasts. A deadline further above a nanosecond than rounding errors reach 
 from __future__ import annotations
 
 import math
-from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pytest_agentproc.interrupts import whole_block
 from pytest_agentproc.originals import monotonic_ns
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def current_clock() -> Clock | None:
     return None if held is None else held.clock
 
 
-@contextmanager
+@whole_block
 def set_current_clock(clock: Clock) -> Iterator[None]:
     """Let a clock be the current one while the block runs, in contexts that are copied meanwhile as well."""
     held = _ClockReference(clock)

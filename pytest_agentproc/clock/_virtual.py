@@ -24,6 +24,7 @@ from pytest_agentproc.clock.loops._host_hooks import (
     watch_host,
 )
 from pytest_agentproc.errors import UsageError
+from pytest_agentproc.interrupts import end_left_blocks, whole_block
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
@@ -198,10 +199,10 @@ class VirtualClock:
                 "make the test a plain function, and give run() your async one; or mark the async test with "
                 "@pytest.mark.virtual_time; agent_run and agent_session work here",
             )
-        with self.watch_host_actions():
+        with end_left_blocks(), self.watch_host_actions():
             return self._run_on_backend(function, args, backend)
 
-    @contextlib.contextmanager
+    @whole_block
     def watch_host_actions(self) -> Iterator[None]:
         """See each process that is started and each signal that is sent, while an event loop of this clock runs.
 
@@ -243,7 +244,7 @@ class VirtualClock:
         """Whether an event loop of this clock runs."""
         return self._depth > 0
 
-    @contextlib.contextmanager
+    @whole_block
     def patch_time(self) -> Iterator[None]:
         """Have `time` and `datetime` follow this clock while the block runs, outside its event loop too.
 
@@ -256,7 +257,7 @@ class VirtualClock:
         with make_python_clocks_follow(self), contextlib.nullcontext() if is_current else set_current_clock(self):
             yield
 
-    @contextlib.contextmanager
+    @whole_block
     def make_loops_virtual(self) -> Iterator[None]:
         """Have each event loop that is made in this thread while the block runs be in this clock's time."""
         from pytest_agentproc.clock.loops._asyncio import host_asyncio_loops

@@ -15,7 +15,6 @@ import sys
 import threading
 import types
 import weakref
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import freezegun
@@ -29,6 +28,7 @@ from pytest_agentproc.foreign import (
     get_module_namespace,
     is_real_instance,
 )
+from pytest_agentproc.interrupts import whole_block
 from pytest_agentproc.originals import monotonic
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ _followed_clocks: list[_FreezeFactory] = []
 """The clocks that are followed now; the last one counts."""
 
 
-@contextmanager
+@whole_block
 def make_python_clocks_follow(clock: _FollowedClock) -> Iterator[None]:
     """Have every clock of Python follow a virtual clock while the block runs.
 

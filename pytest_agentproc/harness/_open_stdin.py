@@ -12,8 +12,9 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from pytest_agentproc.interrupts import whole_block
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +27,7 @@ _pipe: _OpenPipe | None = None
 """Plays in several threads share one pipe: two that end in any order would leave one of them in place."""
 
 
-@contextmanager
+@whole_block
 def keep_stdin_open() -> Iterator[None]:
     """Have an open pipe without data as the stdin of this process while the block runs."""
     global _users, _pipe  # noqa: PLW0603  # a process has one stdin

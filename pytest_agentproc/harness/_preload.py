@@ -27,6 +27,7 @@ from pytest_agentproc.clock.preload import find_coordinator
 from pytest_agentproc.errors import AgentprocError, KitError
 from pytest_agentproc.harness._endless_waits import SPIN_SIGNALS, make_spin_error
 from pytest_agentproc.harness._spins import SpinDetector, SpinFinding
+from pytest_agentproc.interrupts import hold_interrupts
 from pytest_agentproc.originals import Popen, monotonic, monotonic_ns
 from pytest_agentproc.tree import exclude_from_tracking
 
@@ -129,6 +130,10 @@ class PreloadRunner:
 
     def _start(self) -> None:
         program = str(find_coordinator())  # it may have to be compiled, and that may fail
+        with hold_interrupts():
+            self._start_coordinator(program)
+
+    def _start_coordinator(self, program: str) -> None:
         folder = Path(tempfile.mkdtemp(prefix="below-", dir=self._folder()))
         self._notes = folder / "notes"
         self._notes.touch()

@@ -56,6 +56,7 @@ from pytest_agentproc.harness.fakes._refused_starts import make_spawn_failure_li
 from pytest_agentproc.harness.fakes._standalone import COMMAND_BY_DIALECT, NAMES_OF_REFUSED_CLIS
 from pytest_agentproc.harness.model._in_memory_model import DEFAULT_REFERENCE_SUBJECT
 from pytest_agentproc.harness.model._play import blame_endless_agent, play_bound_scenario
+from pytest_agentproc.interrupts import end_left_blocks, hold_interrupts
 from pytest_agentproc.machine import is_virtual
 from pytest_agentproc.originals import Popen, monotonic_ns
 from pytest_agentproc.plays import PlayResult, PollingPace, RealTimePace
@@ -145,6 +146,7 @@ class ScenarioRunner:
         self.close()
 
     @name_refusals()
+    @end_left_blocks()
     def play(
         self, scenario: Scenario, subject: Subject, *, backend: str = "asyncio", record: Record | None = None
     ) -> PlayResult:
@@ -252,6 +254,7 @@ class ScenarioRunner:
                 self._open_builder().recycle_fake(fake.path)
 
     @name_refusals()
+    @end_left_blocks()
     def play_real(
         self, scenario: Scenario, subject: Subject, *, backend: str = "asyncio", scale: float | None = None
     ) -> PlayResult:
@@ -393,8 +396,8 @@ class ScenarioRunner:
 
     def close(self) -> None:
         """End the decoys, the broker, and with it every fake that is left, and remove the files."""
-        # A Ctrl-C may come in any of these steps. The steps after it run all the same, or the files would be left.
-        with ExitStack() as steps:
+        # A second Ctrl-C may come in any of these steps. Those after it run all the same, or the files would be left.
+        with hold_interrupts(), ExitStack() as steps:
             if self._workshop is not None:
                 steps.callback(self._workshop.close)
             if self._broker is not None:
@@ -474,7 +477,8 @@ class ScenarioRunner:
     def _open_builder(self) -> FakeBuilder:
         if self._workshop is None:
             require_startable_fakes()
-            self._workshop = FakeBuilder()
+            with hold_interrupts():
+                self._workshop = FakeBuilder()
         return self._workshop
 
     def _open_guarded_folder(self) -> Path:
@@ -485,21 +489,26 @@ class ScenarioRunner:
     def _start_lifeline_broker(self) -> bytes:
         """Give the broker's address, and start it if it does not run."""
         if self._broker is None or self._broker.poll() is not None:
-            listener, self._lifeline = bind_socket_in(str(self._open_builder().folder), "lifeline", 1024)
-            with contextlib.closing(listener):
-                self._open_builder().death_notes_path.touch()
-                script = str(Path(__file__).parent / "fakes" / "_broker.py")
-                command = [
-                    find_interpreter(),
-                    "-IS",
-                    script,
-                    str(os.getpid()),
-                    str(FAKE_LIFETIME_SECONDS),
-                    str(self._open_builder().folder),
-                ]
-                self._broker = _BrokerProcess(command, stdin=listener.fileno(), start_new_session=True)
-                exclude_from_tracking(self._broker.pid)
+            self._open_builder()
+            with hold_interrupts():
+                self._start_broker()
         return self._lifeline
+
+    def _start_broker(self) -> None:
+        listener, self._lifeline = bind_socket_in(str(self._open_builder().folder), "lifeline", 1024)
+        with contextlib.closing(listener):
+            self._open_builder().death_notes_path.touch()
+            script = str(Path(__file__).parent / "fakes" / "_broker.py")
+            command = [
+                find_interpreter(),
+                "-IS",
+                script,
+                str(os.getpid()),
+                str(FAKE_LIFETIME_SECONDS),
+                str(self._open_builder().folder),
+            ]
+            self._broker = _BrokerProcess(command, stdin=listener.fileno(), start_new_session=True)
+            exclude_from_tracking(self._broker.pid)
 
 
 def predict_real_seconds(scenario: Scenario, subject: Subject, scale: float | None) -> float | None:

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import threading
 from _signal import getsignal
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -31,6 +31,7 @@ from pytest_agentproc.harness._unrelated_processes import (
     read_alive_or_stopped,
     read_boot_ticks,
 )
+from pytest_agentproc.interrupts import hold_interrupts, whole_block
 from pytest_agentproc.originals import Popen
 from pytest_agentproc.procfs import read_stat
 from pytest_agentproc.tree import exclude_from_tracking, find_interpreter
@@ -85,7 +86,8 @@ class Decoys:
         self.collect_hits()
         missing = [decoy for decoy in _DECOY_PLACES if decoy not in self._processes]
         for decoy in missing:
-            self._processes[decoy] = self._start(is_apart=decoy == _PLACE_IN_OWN_SESSION)
+            with hold_interrupts():
+                self._processes[decoy] = self._start(is_apart=decoy == _PLACE_IN_OWN_SESSION)
         for decoy in missing:
             if _ask_decoy_for_signals(self._processes[decoy]) is None:
                 raise KitError(
@@ -216,7 +218,7 @@ def _find_no_participant(_pid: int) -> None:
     """Know no process: in real time births are not reported."""
 
 
-@contextmanager
+@whole_block
 def guard_signals(
     note: Callable[[dict[str, Any]], None], known: Callable[[int], _KnownProcess | None] = _find_no_participant
 ) -> Iterator[None]:

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_agentproc.interrupts import end_blocks_beyond, list_open_blocks
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
@@ -77,6 +79,7 @@ class _SessionWatch:
         self._is_broken_off = False
         self._last_report: pytest.TestReport | None = None
         self._judgements: list[BaseException] = []
+        self._blocks_before = list_open_blocks()
         self.endings: list[Callable[[], object]] = []
 
     @property
@@ -170,6 +173,7 @@ class _SessionWatch:
         finally:
             for end in self.endings[::-1]:
                 self.run_ending(end)
+            end_blocks_beyond(self._blocks_before)
 
     def _is_interruption(self, error: BaseException) -> bool:
         return isinstance(error, KeyboardInterrupt | pytest.exit.Exception) or self._is_timeout(error)

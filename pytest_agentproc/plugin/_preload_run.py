@@ -13,13 +13,13 @@ import shlex
 import signal
 import sys
 import threading
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_agentproc import machine
 from pytest_agentproc.errors import Deadlock, UsageError
+from pytest_agentproc.interrupts import whole_block
 from pytest_agentproc.places import find_call_lines
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def _explain_no_restart(config: pytest.Config) -> UsageError | None:
     return None
 
 
-@contextmanager
+@whole_block
 def run_in_virtual_time(item: pytest.Item, start: dt.datetime) -> Iterator[None]:
     """Have a sync test, and all processes that it starts, be in virtual time while the block runs.
 

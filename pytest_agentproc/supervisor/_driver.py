@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pytest_agentproc.interrupts import hold_interrupts
 from pytest_agentproc.supervisor import _events as machine_events
 from pytest_agentproc.vocabulary import format_signal_name
 
@@ -195,12 +196,16 @@ class Driver:
     # Commands.
 
     def _do_spawn(self, command: machine_events.SpawnAgent) -> MachineEvent:
+        former = self.agent
         try:
-            self.agent = self._spawn(command.containment)
+            with hold_interrupts():  # an agent that nobody knows would live on
+                self.agent = self._spawn(command.containment)
         except OSError as error:
             return machine_events.SpawnFailed(
                 error.errno or 0, f"{error.filename or 'agent'}: {error.strerror or error}"
             )
+        if former is not None:  # a wrong decider starts an agent where one is
+            former.close()
         return machine_events.AgentSpawned(self.agent.pid)
 
     def _do_watch(self, command: machine_events.WatchStream) -> None:

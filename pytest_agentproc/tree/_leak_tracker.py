@@ -9,10 +9,11 @@ import os
 import sys
 import threading
 import weakref
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.foreign import read_attribute
+from pytest_agentproc.interrupts import hold_interrupts, whole_block
 from pytest_agentproc.originals import monotonic_ns
 from pytest_agentproc.places import find_call_lines
 from pytest_agentproc.tree._held_processes import kill, open_pidfds_while_same, reap, wait_for_death
@@ -144,11 +145,12 @@ class LeakTracker:
 
     def close(self) -> None:
         """Stop counting."""
-        self.cookie_word = ""
-        self._stack.close()
-        self._adoption.close()
+        with hold_interrupts():
+            self.cookie_word = ""
+            self._stack.close()
+            self._adoption.close()
 
-    @contextmanager
+    @whole_block
     def pause(self) -> Iterator[None]:
         """Treat processes that are started while the block runs as foreign."""
         if self._pauses:

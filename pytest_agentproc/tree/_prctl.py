@@ -7,10 +7,10 @@ import os
 import signal
 import struct
 import threading
-from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.interrupts import whole_block
 from pytest_agentproc.tree._kernel import call_libc
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def die_with_parent(parent: int) -> None:
         os._exit(1)
 
 
-@contextmanager
+@whole_block
 def adopt_orphans_in_block() -> Iterator[bool]:
     """Adopt the orphans of this process's descendants while the block runs; yield whether the kernel can.
 

@@ -19,12 +19,12 @@ import sys
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_agentproc.foreign import is_real_instance
+from pytest_agentproc.interrupts import whole_block
 from pytest_agentproc.originals import Popen
 from pytest_agentproc.procfs import read_nanoseconds_since_boot
 
@@ -97,7 +97,7 @@ def is_start_under_way() -> bool:
     return bool(_starting_thread_ids)
 
 
-@contextmanager
+@whole_block
 def listen_to_starts(listener: StartListener) -> Iterator[None]:
     """Report every start to a listener while the block runs."""
     global _inherited_cookie, _patch_scope  # noqa: PLW0603  # there is one environment
@@ -138,7 +138,7 @@ def _report_start_done(starts: _AnnouncedStarts, pid: int, handle: Callable[[], 
         listener.after_start(start)
 
 
-@contextmanager
+@whole_block
 def _merge_nested_starts(starts: _AnnouncedStarts) -> Iterator[None]:
     """Treat every start of this thread as a part of these starts while the block runs."""
     # Since CPython 3.13 `subprocess` uses `os.posix_spawn`. Without this each start counted twice, and a daemon with a

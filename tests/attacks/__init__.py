@@ -20,6 +20,7 @@ command; the same seed makes the same inputs again.
     test_agents.py       agents that flood, stop within a line, close their streams, fork and leave the tree
     test_secrets.py      secrets in every escape, through `record`
     test_descriptors.py  supervision while only a few descriptors are free
+    test_interrupts.py   Ctrl-C at each call of each block that changes the interpreter
     test_soak.py         random scenarios, supervisors and faults in one process; `soak.py` does so for hours
 """
 

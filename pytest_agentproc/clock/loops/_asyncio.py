@@ -17,13 +17,13 @@ import sys
 import threading
 import warnings
 import weakref
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock._debugger import is_guard_time_over
 from pytest_agentproc.clock.loops._socket_pairs import allow_socket_pairs
 from pytest_agentproc.clock.loops._warnings import is_reporting_errors
 from pytest_agentproc.errors import Spin
+from pytest_agentproc.interrupts import whole_block
 from pytest_agentproc.originals import monotonic
 
 if TYPE_CHECKING:
@@ -255,7 +255,7 @@ def _is_wait_for_child(callback: object) -> bool:
     return type(watcher).__module__ == asyncio.unix_events.__name__ and "Pidfd" in type(watcher).__name__
 
 
-@contextmanager
+@whole_block
 def host_asyncio_loops(hub: Hub, attended: HostWatchFactory) -> Iterator[None]:
     """Put every loop that is made in this thread on the hub's time: `asyncio.Runner` and test libraries ask here."""
     plain, thread = asyncio.new_event_loop, threading.get_ident()
@@ -276,7 +276,7 @@ def host_asyncio_loops(hub: Hub, attended: HostWatchFactory) -> Iterator[None]:
                 vars(module)["new_event_loop"] = plain
 
 
-@contextmanager
+@whole_block
 def build_asyncio_options(hub: Hub, attended: HostWatchFactory) -> Iterator[dict[str, Any]]:
     """Give anyio's backend options; threads and children are the hub's business meanwhile."""
     from anyio._backends import _asyncio as backend
@@ -302,7 +302,7 @@ def build_asyncio_options(hub: Hub, attended: HostWatchFactory) -> Iterator[dict
         setattr(pool, _ANYIO_THREAD_RUNNER_NAME, kept)
 
 
-@contextmanager
+@whole_block
 def _watch_children_by_pidfd() -> Iterator[Callable[[VirtualLoop], VirtualLoop]]:
     """Give what makes a loop wait for children by pidfd: before 3.12 asyncio has threads for that."""
     # The thread of the old child watcher reports an exit in real time: 9 of 150 runs saw it at the wrong instant.

@@ -13,13 +13,13 @@ import os
 import select
 import shutil
 import signal
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock._debugger import is_guard_time_over
 from pytest_agentproc.clock._wrappers import LONGEST_PROGRAM_SLEEP_SECONDS, SleepProof
 from pytest_agentproc.errors import ClockError, ForeignProgram, Stall
 from pytest_agentproc.foreign import read_attribute
+from pytest_agentproc.interrupts import whole_block
 from pytest_agentproc.originals import Popen, monotonic
 from pytest_agentproc.procfs import read_command_words
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _unpatched_kill = os.kill  # as it is before a host is watched: what the kit does is no signal of the host
 
 
-@contextmanager
+@whole_block
 def watch_host(hub: Hub, launchers: set[str], allowed: set[str]) -> Iterator[None]:
     """Report starts and signals to the hub, and let fakes in, while the block runs.
 

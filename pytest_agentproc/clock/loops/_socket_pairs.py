@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import _socket
 import socket
-from contextlib import contextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.interrupts import whole_block
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +30,7 @@ class _FreeSocketPairs(ModuleType):
 _SOCKET_MODULE = _FreeSocketPairs("socket")
 
 
-@contextmanager
+@whole_block
 def allow_socket_pairs(*modules: ModuleType) -> Iterator[None]:
     """Have these modules find free socket pairs in what they call `socket`, while the block runs."""
     spaces = [vars(module) for module in modules]

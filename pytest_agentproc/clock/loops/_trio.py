@@ -13,7 +13,7 @@ import math
 import operator
 import random
 import subprocess
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ import trio._threads
 from pytest_agentproc.clock._debugger import is_guard_time_over
 from pytest_agentproc.clock.loops._socket_pairs import allow_socket_pairs
 from pytest_agentproc.errors import ClockError, Spin, Stall, UsageError
+from pytest_agentproc.interrupts import whole_block
 from pytest_agentproc.originals import monotonic
 
 if TYPE_CHECKING:
@@ -234,7 +235,7 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
         vars(self).clear()
 
 
-@contextmanager
+@whole_block
 def host_trio_runs(hub: Hub, attended: HostWatchFactory) -> Iterator[None]:
     """Have every run of trio be on the hub's time, whatever library starts it."""
     from anyio._backends import _trio as backend
@@ -280,7 +281,7 @@ def host_trio_runs(hub: Hub, attended: HostWatchFactory) -> Iterator[None]:
             core.setup_runner, runners._call_in_runner_task = plain_setup, plain_call
 
 
-@contextmanager
+@whole_block
 def build_trio_options(hub: Hub, attended: HostWatchFactory) -> Iterator[dict[str, Any]]:
     """Give anyio's backend options; worker threads hold time meanwhile."""
     clock = TrioClock(hub, attended)

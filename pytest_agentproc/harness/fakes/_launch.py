@@ -15,6 +15,7 @@ import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import finalize
 
 from pytest_agentproc import fake_agents
 from pytest_agentproc.fake_agents import process_log
@@ -104,6 +105,8 @@ class FakeBuilder:
 
     def __init__(self) -> None:
         self.folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="agentproc-")))
+        self.close = finalize(self, _remove_folder, self.folder, os.getpid())
+        """Remove everything; it is called by itself when nobody refers to this builder any more."""
         self._bundles: dict[tuple[str, ...], str] = {}
         self._free: dict[_LauncherKind, list[str]] = {}
         self._kinds: dict[str, _LauncherKind] = {}
@@ -177,10 +180,6 @@ class FakeBuilder:
             path.chmod(0o600 if kind.spawn_error == "not_executable" else 0o700)
         return str(path)
 
-    def close(self) -> None:
-        """Remove everything."""
-        shutil.rmtree(self.folder, ignore_errors=True)
-
     def _compile_bundle_once(self, kind: _LauncherKind) -> str:
         """Give the file of a bundle, which is compiled once for all fakes of a kind."""
         more = (*(REAL_TIME_MODULES if kind.has_log else ()), *(FLAG_MODULES if kind.has_flags else ()))
@@ -190,6 +189,11 @@ class FakeBuilder:
             file.write_bytes(compile_bundle(list_fake_modules(kind.encoder, more, hears=kind.hears)))
             self._bundles[name] = str(file)
         return self._bundles[name]
+
+
+def _remove_folder(folder: Path, owner: int) -> None:
+    if os.getpid() == owner:  # a fork of the owner has the builder, too
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _overwrite_file(path: str, data: bytes) -> None:
