@@ -116,6 +116,13 @@ class AgentChild:
         self._has_ended = False
         self._status: int | None = None
         self._is_reaped = False
+        self._owner = os.getpid()
+
+    def __del__(self) -> None:
+        """Give the descriptors back if nobody has called `close`; a fork has a copy of this object, and no agent."""
+        if getattr(self, "_owner", None) == os.getpid():
+            with contextlib.suppress(Exception):  # the interpreter may be ending
+                self.close()
 
     def _start(
         self, argv: Sequence[str], cwd: str | None, env: Mapping[str, str] | None, containment: str
@@ -279,9 +286,12 @@ class AgentChild:
             end = monotonic() + _SECONDS_AFTER_CANCELLATION
             if self._keeper is not None:
                 self._keeper.limit_total_time(_SECONDS_AFTER_CANCELLATION)
-            self.kill()
-            self._await_agent_and_members(end)
-            self._is_reaped = self._root.reap(0)
+            try:
+                self.kill()
+                self._await_agent_and_members(end)
+                self._is_reaped = self._root.reap(0)
+            finally:
+                self.close()
         self.close()
         return self._status
 

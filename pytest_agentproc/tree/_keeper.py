@@ -382,9 +382,13 @@ def _ignore_descriptor(descriptor: int) -> None:
 def _write_to_memory_file(data: bytes) -> int:
     """Give a descriptor from which data can be read."""
     number = os.memfd_create("agentproc")
-    with open(number, "wb", closefd=False) as file:
-        file.write(data)
-    os.lseek(number, 0, os.SEEK_SET)
+    try:
+        with open(number, "wb", closefd=False) as file:
+            file.write(data)
+        os.lseek(number, 0, os.SEEK_SET)
+    except BaseException:  # a limit on the size of files, or of memory, holds here too
+        os.close(number)
+        raise
     return number
 
 

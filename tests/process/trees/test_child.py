@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
+import resource
 import select
 import signal
 import sys
@@ -206,4 +209,31 @@ def test_a_child_that_cannot_start_leaves_no_descriptor() -> None:
     before = list_open_descriptors()
     with pytest.raises(FileNotFoundError):
         AgentChild(["/nope"])
+    assert list_open_descriptors() == before
+
+
+def test_a_child_that_nobody_closes_gives_its_descriptors_back(start: Callable[..., AgentChild]) -> None:
+    """A wrong supervisor drops its agent, and the program that tests it goes on for hours."""
+    start("true").kill_and_reap()
+    before = list_open_descriptors()
+    child = AgentChild(["true"])
+    wait_for(child, "exit")
+    child.reap()
+    del child
+    gc.collect()
+    assert list_open_descriptors() == before
+
+
+@pytest.mark.parametrize("most", [100, 150_000])
+def test_a_keeper_that_may_write_no_large_file_keeps_no_descriptor(most: int, start: Callable[..., AgentChild]) -> None:
+    """The limit holds for files in memory too: here for the keeper's program, and for a long command."""
+    start("true", containment="keeper").kill_and_reap()
+    before, limits = list_open_descriptors(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    command = ["true", *["x" * 100_000] * 3]
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, limits[1]))
+    try:
+        with contextlib.suppress(OSError):
+            AgentChild(command, containment="keeper").kill_and_reap()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert list_open_descriptors() == before
