@@ -29,7 +29,7 @@ from pytest_agentproc.fake_agents.stage import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from pytest_agentproc.fake_agents.program import Program
@@ -44,8 +44,11 @@ _FIRST_OWN_DESCRIPTOR = 200
 
 def main(path: str) -> None:
     """Play the baked program at `path`: the kit's launcher has written its content."""
-    with open(path, "rb", 0) as file:
-        baked: dict[str, Any] = marshal.loads(file.read())
+    try:
+        with open(path, "rb", 0) as file:
+            baked: dict[str, Any] = marshal.loads(file.read())
+    except FileNotFoundError:  # the harness was killed meanwhile, and its files were removed
+        posix._exit(FAULT_EXIT_CODE)
     play_baked_program(baked, path)
 
 
@@ -228,15 +231,18 @@ def _count_invocation(path: str) -> int:
 def _play_program_on_its_clock(
     baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program
 ) -> None:
+    early: Callable[[], list[int]] = list
     if baked["hub"]:
-        _play_program_in_virtual_time(baked, parent, index, fields, program)
+        early = _play_program_in_virtual_time(baked, parent, index, fields, program)
         if index >= 0 or not baked.get("log"):
             posix._exit(FAULT_EXIT_CODE)
         baked["hub"] = b""
     if not baked["hub"]:
         from pytest_agentproc.fake_agents import realtime
 
-        realtime.play_program_in_real_time(baked, parent, index, fields, program, _list_harness_descriptors(baked))
+        realtime.play_program_in_real_time(
+            baked, parent, index, fields, program, _list_harness_descriptors(baked), early
+        )
 
 
 def _list_harness_descriptors(baked: dict[str, Any]) -> list[int]:
@@ -250,8 +256,12 @@ def _list_harness_descriptors(baked: dict[str, Any]) -> list[int]:
 
 def _play_program_in_virtual_time(
     baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program
-) -> None:
-    """Play in virtual time; return if there is no virtual run, or if it ends before it lets this process in."""
+) -> Callable[[], list[int]]:
+    """Play in virtual time; return if there is no virtual run, or if it ends before it lets this process in.
+
+    Returns:
+        What gives the signals that this process has caught so far.
+    """
     message = wire.encode_hello_message(baked["token"], parent, index, fields["id"], fields["line"])
     try:
         link = _connect_on_own_descriptor(baked["hub"])
@@ -260,7 +270,7 @@ def _play_program_in_virtual_time(
         descriptor = stage.epoll.fileno().to_bytes(4, "little")
         link.sendmsg([message], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, descriptor)])
     except (ConnectionError, FileNotFoundError):
-        return
+        return list
     _send_byte_on_signal(link)
     player = ScriptPlayer(program, stage, make_encoder(program))  # the hub has its own work with a hello meanwhile
     stage.end_children_on_fatal_signals()
@@ -275,8 +285,18 @@ def _play_program_in_virtual_time(
         raise
     except Exception as error:  # noqa: BLE001  # see `play_baked_program`; the hub hears of it at once
         broken = ("q", {"broken": _report_own_fault(baked, error)})
-        link.send(wire.encode_notes_message("B", [*stage.take_unsent_notes(), broken]))
+        _send_unless_closed(link, wire.encode_notes_message("B", [*stage.take_unsent_notes(), broken]))
         posix._exit(FAULT_EXIT_CODE)
+    _signal.set_wakeup_fd(-1)  # a signal at a closed socket would be told on stderr
+    return stage.take_caught_signals
+
+
+def _send_unless_closed(link: _socket.socket, message: bytes) -> None:
+    """Send to the hub, unless its virtual time has ended meanwhile: the next word that is awaited of it shows that."""
+    try:  # noqa: SIM105  # this is done at every step, and an import would be paid for at each start
+        link.send(message)
+    except ConnectionError:
+        pass
 
 
 def _make_virtual_stage(
@@ -285,10 +305,10 @@ def _make_virtual_stage(
     """Give a stage whose words go to the hub, its death among them unless the hub's process sees that as its parent."""
 
     def send_notes(form: str, notes: list[Any]) -> None:
-        link.send(wire.encode_notes_message(form, notes))
+        _send_unless_closed(link, wire.encode_notes_message(form, notes))
 
     def report_death(signum: int, notes: list[Any]) -> None:
-        link.send(wire.encode_death_message(signum, notes))
+        _send_unless_closed(link, wire.encode_death_message(signum, notes))
 
     return SideEffectStage(send_notes, None if is_seen else report_death, parent, foreign)
 
@@ -305,7 +325,7 @@ def _send_byte_on_signal(link: _socket.socket) -> None:
 
 
 def _play_program_by_hub_grants(player: ScriptPlayer, stage: SideEffectStage, link: _socket.socket) -> None:
-    receive, send, take, load = link.recv, link.send, stage.take_unsent_notes, wire.decode_grant_message
+    receive, take, load = link.recv, stage.take_unsent_notes, wire.decode_grant_message
     while True:
         try:
             message = receive(16)
@@ -320,7 +340,7 @@ def _play_program_by_hub_grants(player: ScriptPlayer, stage: SideEffectStage, li
         player.run_until_parked(now, stage.take_caught_signals(), readable=stage.can_read_stdin(events))
         wants = player.wanted_streams
         until = now if stage.watch_streams(wants) else player.earliest_wake_instant
-        send(wire.encode_wait_message(until, wants, take()))
+        _send_unless_closed(link, wire.encode_wait_message(until, wants, take()))
 
 
 def _connect_on_own_descriptor(address: bytes) -> _socket.socket:

@@ -29,6 +29,7 @@ from pytest_agentproc.fake_agents.stage import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from pytest_agentproc.fake_agents.program import Program
@@ -171,9 +172,25 @@ _fake_clocks: list[_FakeClock] = []
 
 
 def play_program_in_real_time(
-    baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program, harness: list[int]
+    baked: dict[str, Any],
+    parent: int,
+    index: int,
+    fields: dict[str, Any],
+    program: Program,
+    harness: list[int],
+    early: Callable[[], list[int]],
 ) -> None:
-    """Play to the end, and keep a log if there is a folder for it; `harness` is readable once the harness is gone."""
+    """Play to the end, and keep a log if there is a folder for it.
+
+    Args:
+        baked: all that the fake was made with.
+        parent: the pid of its parent, and `index` its place among the children; 0 and -1 for the agent.
+        index: see above.
+        fields: what the spawn step says.
+        program: its script.
+        harness: descriptors that are readable once the harness is gone.
+        early: gives the signals that were caught while it waited to be let into virtual time.
+    """
     if not _fake_clocks:
         _fake_clocks.append(_FakeClock(_read_process_start_instant(), baked.get("scale", 1)))
     times = _fake_clocks[0]
@@ -207,6 +224,7 @@ def play_program_in_real_time(
     for child in STARTED_PROGRAMS:
         child.is_watched = True
         stage.epoll.register(child.output, select.EPOLLIN | select.EPOLLET)
+    stage.signals += early()
     unblock_all_signals()
     if fields.get("stopped"):
         stop_this_process()

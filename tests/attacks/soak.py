@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pytest_agentproc.defects import DEFECTS
 from pytest_agentproc.errors import AgentprocError, NotApplicable
 from pytest_agentproc.harness import NotForRealTime, ScenarioRunner, run_in_model
+from pytest_agentproc.harness._limit_binding import bind_to_subject
 from pytest_agentproc.subjects import Function, ReferenceSupervisor, load_command_file, reference_supervisor
 from pytest_agentproc.verdict import Judgement, Verdict, confirm_red_judgement, judge_play
 from tests.attacks.descriptors import leave_descriptors_free
@@ -158,6 +159,7 @@ def _play_and_name_end(runner: ScenarioRunner | None, plan: Plan) -> str:
 def _judge(runner: ScenarioRunner | None, plan: Plan) -> Judgement:
     if runner is None:
         assert isinstance(plan.subject, ReferenceSupervisor)
+        bind_to_subject(plan.scenario, plan.subject)  # the model plays scenarios, too, that need a program
         return judge_play(run_in_model(plan.scenario, plan.subject))
     is_reference = isinstance(plan.subject, ReferenceSupervisor)
     play = partial(runner.play, plan.scenario, plan.subject, backend=plan.backend)

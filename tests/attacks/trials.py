@@ -115,8 +115,8 @@ class Trial:
         found += [f"a process is left: {process}" for process in left]
         if code not in codes:
             found.append(f"exit code {code}, not one of {sorted(codes)}")
-        if _WRONG.search(said) and not ("KeyboardInterrupt" in said and _LOADING.search(said)):
-            found.append("it printed a traceback")
+        if (wrong := _WRONG.search(said)) and not ("KeyboardInterrupt" in said and _LOADING.search(said)):
+            found.append(f"it printed a traceback: {said[wrong.start() : wrong.start() + 2500]}")
         if not was_killed and (files := sorted(entry.name for entry in (self.folder / "t").iterdir())):
             found.append(f"files are left: {files}")
         return [f"{fault}\n{self.argv}\n{said[-2500:]}" for fault in found]

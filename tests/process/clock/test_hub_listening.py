@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import select
+import signal
 import subprocess
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.clock import SystemClock, VirtualClock
 from pytest_agentproc.harness import FakeAgent, RealTimeLifetime
+from pytest_agentproc.scenario import loads
 from pytest_agentproc.verdict._facts import EndStatus, find_end_status
 from tests.process.stand import CEILING, build_scenario
 
@@ -47,6 +50,31 @@ def test_a_fake_that_stands_at_a_door_that_is_shut_is_in_real_time(runner: Scena
         clock.hub.registry.stop_accepting_participants()
         assert process.communicate(timeout=CEILING)[0] == b"hi\n"
     assert [(start.name, start.status) for start in fake.starts] == [("agent", 3)]
+    fake.finish()
+
+
+def catches_term(pid: int) -> bool:
+    """Say whether a process catches TERM by now."""
+    masks = dict(line.split(":\t", 1) for line in Path(f"/proc/{pid}/status").read_text("ascii").splitlines())
+    return bool(int(masks["SigCgt"], 16) & 1 << (signal.SIGTERM - 1))
+
+
+def test_a_signal_at_a_door_that_is_shut_reaches_the_script(runner: ScenarioRunner, clock: VirtualClock) -> None:
+    """Virtual time ended as the agent started, and its supervisor ended it: it was not heard, or told on stderr."""
+    outside = RealTimeLifetime(SystemClock(1, time.monotonic_ns()), 60)
+    scenario = loads("scenario: it is ended\nagent: claude\nscript: [{silence: 2s}, {answer: done}]\n")
+    fake = runner.make_fake(scenario, clock=clock, outside=outside)
+    clock.hub.registry.start_accepting_participants()
+    with subprocess.Popen(fake.argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert select.select([clock.hub.registry.listen_fd], [], [], CEILING)[0]
+        end = time.monotonic() + CEILING
+        while not catches_term(process.pid):
+            assert time.monotonic() < end
+        process.terminate()
+        clock.hub.registry.stop_accepting_participants()
+        said, noise = process.communicate(timeout=CEILING)
+    assert b"done" not in said
+    assert (process.returncode, noise) == (143, b"")
     fake.finish()
 
 
