@@ -85,10 +85,10 @@ def test_a_folder_of_fakes_is_written_anew_but_nothing_else_is(made: Path, capsy
     capsys.readouterr()
     assert main(["fake", "hello.scenario.yaml", "--dir", str(made), "--name", "codex", "--json"]) == 0
     output = json.loads(capsys.readouterr().out)
-    assert (output["path"], output["refused"], (made / "claude").stat().st_mode & 0o111) == (
+    assert (output["path"], output["refused"], (made / "claude").stat().st_mode & 0o777) == (
         str(made / "codex"),
         [],
-        0o111,
+        0o755,
     )
     (made / "pi").write_text("mine", "utf-8")
     assert main(["fake", "hello.scenario.yaml", "--dir", str(made), "--name", "pi"]) == 2

@@ -82,6 +82,11 @@ def test_what_it_starts_is_what_subprocess_starts(keeper: Keeper, tmp_path: Path
     )
 
 
+def test_nobody_else_can_reach_it(keeper: Keeper) -> None:
+    """SECURITY.md promises it: its socket has no name."""
+    assert (keeper._socket.getsockname(), keeper._socket.getpeername()) == ("", "")  # noqa: SLF001
+
+
 def test_its_environment_is_ours_and_the_cookie(keeper: Keeper) -> None:
     """A keeper of a keeper adds its own: neither hides what belongs to the other."""
     _, shown = start_program(keeper, ["/bin/sh", "-c", "echo $AGENTPROC_TREE"], None, {"AGENTPROC_TREE": "outer"})

@@ -82,6 +82,15 @@ def test_a_file_beside_the_scenario_is_read_when_it_is_loaded(tmp_path: Path) ->
     assert [args for _, _, args in steps] == [("stdout", b"\xff\x00")] * 2
 
 
+@pytest.mark.parametrize("tag", ["python/object/apply:os.mkdir", "python/name:os.mkdir", "python/module:os"])
+def test_no_tag_of_yaml_builds_an_object_of_python(tag: str, tmp_path: Path) -> None:
+    """A scenario is data from anywhere: to load it runs nothing."""
+    made = tmp_path / "made"
+    with pytest.raises(ScenarioError):
+        loads(f"scenario: !!{tag} [{made}]\nagent: raw\nscript: [{{answer: done}}]\n")
+    assert not made.exists()
+
+
 @pytest.mark.parametrize("name", ["../secret", "link", "folder/secret", "/etc/hostname"])
 def test_a_file_outside_the_scenarios_folder_is_refused(tmp_path: Path, name: str) -> None:
     """A scenario is data from anywhere: it must not read what its folder does not hold, links included."""
