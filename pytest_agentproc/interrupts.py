@@ -6,6 +6,7 @@ behind: a patched clock, a handler, a process that nobody knows. pytest-timeout 
     hold_interrupts    an interrupt that comes in the block is raised right after it; a second one at once
     whole_block        `contextmanager`, for blocks whose beginning and ending hold interrupts
     end_left_blocks    ends the whole blocks within that are still open
+    read_handler       what `signal.getsignal` would say without all this
 
 The last one is for the interrupt at the very call of `__exit__`: Python then runs nothing of it. `sys.settrace` and
 masked signals were no way round: the mask is inherited by each process that is started meanwhile.
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from types import FrameType, TracebackType
 
-__all__ = ["end_blocks_beyond", "end_left_blocks", "hold_interrupts", "list_open_blocks", "whole_block"]
+__all__ = ["end_blocks_beyond", "end_left_blocks", "hold_interrupts", "list_open_blocks", "read_handler", "whole_block"]
 
 _Value = TypeVar("_Value")
 _Arguments = ParamSpec("_Arguments")
@@ -33,14 +34,20 @@ _Arguments = ParamSpec("_Arguments")
 _HELD_SIGNALS = (signal.SIGTERM, signal.SIGALRM, signal.SIGINT)
 """The signals whose handlers may raise."""
 
-_is_holding = False
+_held_handlers: dict[int, Any] | None = None
+"""What the signals had as handlers, while they are held; None: they are not."""
+
+
+def read_handler(number: int) -> Any:
+    """Give the handler of a signal, as `signal.getsignal` does, also in a block that holds interrupts."""
+    return (_held_handlers or {}).get(number, signal.getsignal(number))
 
 
 @contextmanager
 def hold_interrupts() -> Iterator[None]:
     """Have an interrupt that comes in the block wait for its end; in the main thread, where Python raises it."""
-    global _is_holding  # noqa: PLW0603  # a process has one handler for each signal
-    if _is_holding or threading.current_thread() is not threading.main_thread():
+    global _held_handlers  # noqa: PLW0603  # a process has one handler for each signal
+    if _held_handlers is not None or threading.current_thread() is not threading.main_thread():
         yield
         return
     came: list[int] = []
@@ -54,7 +61,7 @@ def hold_interrupts() -> Iterator[None]:
         else:
             came.append(number)
 
-    _is_holding = True
+    _held_handlers = handlers
     try:
         handlers |= {number: found for number in _HELD_SIGNALS if callable(found := signal.getsignal(number))}
         for number in handlers:
@@ -66,7 +73,7 @@ def hold_interrupts() -> Iterator[None]:
                 if signal.getsignal(number) is note:  # the block may have put a handler of its own there
                     signal.signal(number, handler)
         finally:
-            _is_holding, is_over = False, True
+            _held_handlers, is_over = None, True
         for number in came:
             if callable(handler := signal.getsignal(number)):
                 handler(number, sys._getframe())  # noqa: SLF001  # a handler is given a frame, which it may look at

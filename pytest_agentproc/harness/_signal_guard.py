@@ -17,7 +17,6 @@ import signal
 import subprocess
 import sys
 import threading
-from _signal import getsignal
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +30,7 @@ from pytest_agentproc.harness._unrelated_processes import (
     read_alive_or_stopped,
     read_boot_ticks,
 )
-from pytest_agentproc.interrupts import hold_interrupts, whole_block
+from pytest_agentproc.interrupts import hold_interrupts, read_handler, whole_block
 from pytest_agentproc.originals import Popen
 from pytest_agentproc.procfs import read_stat
 from pytest_agentproc.tree import exclude_from_tracking, find_interpreter
@@ -278,7 +277,7 @@ class _TargetFinder:
     def __init__(self, known: Callable[[int], _KnownProcess | None]) -> None:
         self._known = known
         self._begun = read_boot_ticks()
-        self._handlers: dict[int, Any] = {signum: getsignal(signum) for signum in _PROGRAM_ENDING_SIGNALS}
+        self._handlers: dict[int, Any] = {signum: read_handler(signum) for signum in _PROGRAM_ENDING_SIGNALS}
         self._threads = {thread.ident for thread in threading.enumerate()} - {threading.get_ident()}
 
     def is_judged_call(self, args: tuple[Any, ...], frame: FrameType) -> bool:
@@ -350,7 +349,7 @@ class _TargetFinder:
         """
         if target.to != "itself" or signum in (signal.SIGKILL, signal.SIGSTOP):
             return False
-        handler = getsignal(signum)
+        handler = read_handler(signum)
         if handler == signal.SIG_DFL:
             return signum in _SIGNALS_WITHOUT_DEFAULT_EFFECT or (
                 signum not in _FAULTHANDLER_SIGNALS and _is_signal_caught(signum)

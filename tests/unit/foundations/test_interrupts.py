@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_agentproc.interrupts import end_left_blocks, hold_interrupts, whole_block
+from pytest_agentproc.interrupts import end_left_blocks, hold_interrupts, read_handler, whole_block
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +27,7 @@ def test_an_interrupt_in_the_block_is_raised_at_its_end() -> None:
 
     @hold_interrupts()
     def hold() -> None:
+        assert read_handler(signal.SIGINT) is signal.default_int_handler
         signal.raise_signal(signal.SIGINT)
         with hold_interrupts():
             steps.append("inner")
