@@ -348,6 +348,7 @@ REQUEST_STEP_TYPE = FieldsType(
 
 
 _PROMPT_NUMBER_PATTERN = re.compile(r"prompt ([1-9][0-9]{0,8})", re.ASCII)
+_AWAITED_SIGNALS = ("TERM", "INT", "HUP")
 _WAIT_FOR_FORMS = "eof, signal, prompt N, cancel, {stdin: PATTERN} or {exit: ID}"
 _WHEN_EVENT_FORMS = "eof, epipe, cancel or {signal: TERM}"
 
@@ -374,6 +375,8 @@ class _AwaitedEventWordType:
         found = _PROMPT_NUMBER_PATTERN.fullmatch(text)
         if found is None and text not in ("eof", "signal", "cancel"):
             remedy = 'count them from 1: "prompt 1"' if text.partition(" ")[0] in ("prompt", "prompts") else ""
+            if text.upper().removeprefix("SIG") in _AWAITED_SIGNALS:
+                remedy = "write signal, which is TERM, INT or HUP"
             check.report_wrong_value(node, what, _WAIT_FOR_FORMS, remedy)
         elif text not in ("eof", "signal"):
             _report_unreceivable_event(node, text.partition(" ")[0], check)
