@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 import sysconfig
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from types import FrameType
 
-__all__ = ["find_call_lines", "find_nearest_line", "iterate_callers"]
+__all__ = [
+    "describe_other_interpreters",
+    "find_call_lines",
+    "find_nearest_line",
+    "iterate_callers",
+    "list_thread_frames",
+]
 
 _KIT_FOLDER_PREFIX = f"{Path(__file__).absolute().parent}{os.sep}"
 _INSTALLED_PACKAGE_PATH_PARTS = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
@@ -60,6 +68,32 @@ def find_nearest_line(frames: Iterable[FrameType]) -> str:
     return next(
         (_format_line(frame) for frame in frames if _find_owner(frame.f_code.co_filename) == _OWNED_BY_USER), ""
     )
+
+
+def list_thread_frames() -> dict[int, FrameType]:
+    """Give the frame of each thread, by the thread's number; none while this process has other interpreters.
+
+    CPython 3.12 and 3.13 look at the threads of all interpreters here. A frame object that is made for another
+    interpreter is memory of this one, and that one frees it, which aborts the process.
+    """
+    return {} if _count_other_interpreters() else sys._current_frames()  # noqa: SLF001  # the one way to see them
+
+
+def describe_other_interpreters() -> str:
+    """Say why no line of a thread is named; empty: this process has one interpreter."""
+    count = _count_other_interpreters()
+    if not count:
+        return ""
+    return f"no line of a thread is known, because this process has {count} other interpreter{'s'[: count > 1]}"
+
+
+def _count_other_interpreters() -> int:
+    for name in ("_interpreters", "_xxsubinterpreters"):  # its name from CPython 3.13 on, and before
+        try:
+            return len(import_module(name).list_all()) - 1
+        except ImportError:
+            continue
+    return 0
 
 
 @cache

@@ -30,6 +30,7 @@ from pytest_agentproc.clock._runs import HostRuns
 from pytest_agentproc.clock._waiters import find_kit_call_place, list_waiting_places
 from pytest_agentproc.errors import BrokenFake, ClockError, Deadlock, ForeignProgram, Spin, Stall
 from pytest_agentproc.originals import monotonic
+from pytest_agentproc.places import describe_other_interpreters
 from pytest_agentproc.processes import list_programs_below
 
 if TYPE_CHECKING:
@@ -48,6 +49,9 @@ _LOOKS_BETWEEN_TIME_CHECKS = 64
 
 _WAITING_THREAD_REMEDY = (
     "await the agent in async code, or test code that waits for it in a thread without virtual time"
+)
+_OTHER_INTERPRETERS_REMEDY = (
+    "their clocks are real here; in a plain function with @pytest.mark.virtual_time they are virtual"
 )
 _SLOW_HOOK_REMEDY = "no time passes while a hook or an MCP server of a fake works, so it must answer sooner"
 _GUARD_SECONDS_AFTER_FAULT = 0.5
@@ -418,7 +422,9 @@ class Hub:
         if not self.is_waiting:
             return f"the supervising program is at {line}" if (line := find_kit_call_place()) else ""
         lines = list_waiting_places(self.tasks(), has_threads=self.busy > 0)
-        return f"the supervising program waits at {' and '.join(lines)}" if lines else ""
+        places = f"the supervising program waits at {' and '.join(lines)}" if lines else ""
+        others = describe_other_interpreters() if self.busy else ""
+        return "\n".join(filter(None, (places, others and f"{others}\n{_OTHER_INTERPRETERS_REMEDY}")))
 
     @property
     def _has_unreported_fault(self) -> bool:

@@ -6,7 +6,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.places import find_nearest_line, iterate_callers
+from pytest_agentproc.places import find_nearest_line, iterate_callers, list_thread_frames
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,8 +23,7 @@ def list_waiting_places(coroutines: Iterable[Any], *, has_threads: bool) -> list
     found = {find_nearest_line(reversed([*_list_coroutine_frames(coroutine)])) for coroutine in coroutines}
     if has_threads:
         here = threading.get_ident()
-        # There is no other way to a thread's line.
-        frames = [frame for thread, frame in sys._current_frames().items() if thread != here]  # noqa: SLF001
+        frames = [frame for thread, frame in list_thread_frames().items() if thread != here]
         found |= {find_nearest_line(iterate_callers(frame)) for frame in frames}
     return sorted(
         found - {""}, key=_split_place_for_sorting
@@ -33,7 +32,7 @@ def list_waiting_places(coroutines: Iterable[Any], *, has_threads: bool) -> list
 
 def find_kit_call_place() -> str:
     """Name the line that called the kit, `file:line`; empty: no line of the user's program did."""
-    return find_nearest_line(iterate_callers(sys._getframe(1)))  # noqa: SLF001  # as above
+    return find_nearest_line(iterate_callers(sys._getframe(1)))  # noqa: SLF001  # no other way leads to a caller
 
 
 def _split_place_for_sorting(place: str) -> tuple[str, int]:

@@ -20,7 +20,7 @@ import pytest
 from pytest_agentproc import machine
 from pytest_agentproc.errors import Deadlock, UsageError
 from pytest_agentproc.interrupts import whole_block
-from pytest_agentproc.places import find_call_lines
+from pytest_agentproc.places import describe_other_interpreters, find_call_lines, list_thread_frames
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -158,10 +158,12 @@ def _raise_deadlock(known: list[threading.Thread]) -> None:
 
 def _describe_threads(known: list[threading.Thread]) -> Iterator[str]:
     """Name the threads that the test has started, and the line at which each waits."""
-    frames = sys._current_frames()  # noqa: SLF001  # the one way to see them
+    frames = list_thread_frames()
     for thread in threading.enumerate():
         if thread not in known and (found := find_call_lines(frames.get(thread.ident or 0))):
             yield f"thread {thread.name}, at {found[0]}"
+    if not frames:
+        yield describe_other_interpreters()
 
 
 def _describe_processes(waiting: list[str]) -> Iterator[str]:
