@@ -50,6 +50,24 @@ if TYPE_CHECKING:
         def encode_last_words(self, what: str, now: int) -> bytes:
             """Give the ends of the tools that run ("tools"), or the end of the turn, too ("turn")."""
 
+    class MessageFileEncoder(Encoder, Protocol):
+        """A dialect whose CLI can write its last message into a file (codex).
+
+        `last_message` is the text of the last message of the turn, "" if it had none.
+        """
+
+        has_ended_turn: bool
+        last_message: str
+
+    class TurnLimitEncoder(Encoder, Protocol):
+        """A dialect whose CLI asks its model only so often (claude)."""
+
+        most_turns: int
+        has_reached_turn_limit: bool
+
+        def encode_turn_limit(self, now: int) -> bytes:
+            """Give the result of a run that would ask its model too often."""
+
     class SessionEncoder(Encoder, Protocol):
         """A dialect in a mode that hears requests, and asks.
 
@@ -127,6 +145,9 @@ if TYPE_CHECKING:
 
         def write_file(self, path: str, data: bytes) -> None:
             """Write a file below the working directory; raises `OSError` if it cannot be written there."""
+
+        def write_message_file(self, path: str, data: bytes | None) -> None:
+            """Write a file that the arguments name; None: open it only. Raises `OSError` if it cannot be written."""
 
         def read_stdin(self, size: int) -> bytes | None:
             """Take what stdin has."""

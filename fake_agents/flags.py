@@ -41,10 +41,12 @@ class _CommandLineExit(Exception):
         code: its exit code.
         stderr: its error.
         stdout: what it prints with it.
+        late: whether it has read stdin before.
     """
 
-    def __init__(self, code: int, stderr: str, stdout: str = "") -> None:
+    def __init__(self, code: int, stderr: str, stdout: str = "", *, late: bool = False) -> None:
         super().__init__(code, stderr, stdout)
+        self.late = late
 
 
 class _ParsedCommandLine:
@@ -83,6 +85,7 @@ def adapt_program_to_arguments(program: Program, table: CommandLineTable, known:
         given = _parse_command_line(table, list(program["argv"]))
         if given.is_foreign:
             return program, ""
+        _end_by_options(table, given)
         mode, form = _find_mode_and_output_form(table, given)
         _check_option_values(table, given)
         servers, errors = _read_server_configs(given.options.get(table["servers"], ()))
@@ -94,7 +97,11 @@ def adapt_program_to_arguments(program: Program, table: CommandLineTable, known:
         )
     except _CommandLineExit as refused:
         code, stderr, stdout = refused.args
-        steps: list[Step] = [(0, "bytes", ("stdout", f"{stdout}\n".encode()))] if stdout else []
+        steps: list[Step] = []
+        if refused.late:
+            begun = _add_prompt_from_arguments(program, table, given)
+            steps += [step for step in begun["steps"] if step[1] == "read_stdin"]
+        steps += [(0, "bytes", ("stdout", f"{stdout}\n".encode()))] if stdout else []
         steps += [(0, "bytes", ("stderr", f"{stderr}\n".encode()))] if stderr else []
         steps.append((0, "exit", (code,)))
         return {**_put_steps_first(program, steps, keep=False), "serves": False}, ""
@@ -114,7 +121,15 @@ def adapt_program_to_arguments(program: Program, table: CommandLineTable, known:
         own |= {"server_errors": errors}
     if form:
         own |= {"encoder": [*program["encoder"], _FINAL_ENCODER_MODULE], "final": (form, *table["errors_to"])}
-    return _add_prompt_from_arguments(own, table, given), named
+    own = _add_prompt_from_arguments(own, table, given)
+    unobeyed = [
+        option
+        for option, also, unless in table["unobeyed"]
+        if given.meets_all_conditions(f"{option} {also}") and not (unless and given.meets_condition(unless))
+    ]
+    if unobeyed:
+        own = _put_steps_first(own, [(0, "report_unobeyed", (unobeyed,))], keep=True)
+    return _open_message_file(own, table["message_file"], given), named
 
 
 def _put_steps_first(program: Program, steps: list[Step], *, keep: bool) -> Program:
@@ -122,6 +137,18 @@ def _put_steps_first(program: Program, steps: list[Step], *, keep: bool) -> Prog
     old: list[Step] = program["steps"]
     count = next((place for place, step in enumerate(old) if step[1] != "report_start"), len(old))
     return {**program, "steps": [*old[:count], *steps, *(old[count:] if keep else ())]}
+
+
+def _open_message_file(program: Program, table: Sequence[str], given: _ParsedCommandLine) -> Program:
+    """Have the file for the last message opened once stdin is read."""
+    if not table or table[0] not in given.options:
+        return program
+    path, old = given.options[table[0]][-1], program["steps"]
+    place = 1 + max(
+        (number for number, step in enumerate(old) if step[1] in ("report_start", "read_stdin")), default=-1
+    )
+    step = (0, "open_message_file", (path, *(words.replace("{value}", path) for words in table[1:])))
+    return {**program, "steps": [*old[:place], step, *old[place:]]}
 
 
 def _drop_stdin(program: Program) -> list[Step]:
@@ -171,15 +198,35 @@ def _find_mode_and_output_form(table: CommandLineTable, given: _ParsedCommandLin
     return mode, form
 
 
+def _end_by_options(table: CommandLineTable, given: _ParsedCommandLine) -> None:
+    """End as the real CLI does that answers these options without its model."""
+    for has, lacks, (code, stdout, stderr, late) in table["ends"]:
+        if given.meets_all_conditions(has) and not any(map(given.meets_condition, lacks.split())):
+            raise _CommandLineExit(code, stderr, stdout, late=late)
+
+
+def _answer_foreign_command(table: CommandLineTable, words: Sequence[str]) -> None:
+    """End as the real CLI does that gets a command which the fake does not have, if it is known what it prints."""
+    for pattern, (code, stdout, stderr, late) in table["answers"]:
+        rest = pattern[-1] == "**"
+        fits = len(words) >= len(pattern) - 1 if rest else len(words) == len(pattern)
+        if fits and all(form in ("*", "**", word) for form, word in zip(pattern, words, strict=False)):
+            free = [word for form, word in zip(pattern, words, strict=False) if form == "*"]
+            parts = {str(number): word for number, word in enumerate(free, 1)}
+            texts = (_fill_message_template(text, **parts) for text in (stderr, stdout))
+            raise _CommandLineExit(code, *texts, late=late)
+
+
 def _check_option_values(table: CommandLineTable, given: _ParsedCommandLine) -> None:
     """Refuse a value that the real CLI looks at before it asks its model."""
-    for option, kind, words, *code in table["values"]:
+    for option, kind, words, code, late in table["values"]:
         long, _, shown, _ = table["options"][given.command].get(option, (option, "", option, ()))
         for value in given.options.get(long, ()):
             name, *named = kind.split()
-            if not _FITTING_VALUES[name](value, named):
+            reason = _FAULTS_OF_VALUES[name](value, named, given)
+            if reason is not None:
                 parts = {"shown": shown, "value": value, "path": _find_path(value), "set": value.partition("=")[2]}
-                raise _CommandLineExit(code[0] if code else 1, _fill_message_template(words, **parts))
+                raise _CommandLineExit(code, _fill_message_template(words, **parts, reason=reason), late=late)
     needed = table["repository"]
     if needed and given.meets_condition(needed[0]) and not any(map(given.meets_condition, needed[1].split())):
         folder = _find_path(given.options.get(needed[2], [posix.getcwd()])[-1])
@@ -222,23 +269,40 @@ def _is_text_in_json(value: str) -> bool:
     return value[:1] in ("{", "[")
 
 
-_FITTING_VALUES: dict[str, Callable[[str, Sequence[str]], bool]] = {
-    "number": lambda value, _: _is_number(value),
-    "positive": lambda value, _: _is_number(value, 0),
-    "existing": lambda value, _: _is_there(value) or ":" in value,
-    "assignment": lambda value, _: "=" in value,
-    "named": lambda value, _: not value.startswith("="),
-    "set": lambda value, named: (
-        not value.startswith(f"{named[0]}=") or value.partition("=")[2].strip("\"'") in named[1:]
+def _find_file_fault(name: str) -> str | None:
+    """Give the words of the machine if a file cannot be read."""
+    try:
+        with open(name, "rb") as file:
+            file.read(0)
+    except OSError as fault:
+        return f"{fault.strerror} (os error {fault.errno})"
+    return None
+
+
+def _say_if(fault: bool, words: str = "") -> str | None:  # noqa: FBT001  # the one value that it is about
+    return words if fault else None
+
+
+_FAULTS_OF_VALUES: dict[str, Callable[[str, Sequence[str], _ParsedCommandLine], str | None]] = {
+    "number": lambda value, *_: _say_if(not _is_number(value)),
+    "positive": lambda value, *_: _say_if(not _is_number(value, 0)),
+    "count": lambda value, *_: _say_if(not value.isdecimal() or int(value) == 0),
+    "existing": lambda value, *_: _say_if(not _is_there(value) and ":" not in value),
+    "readable": lambda value, *_: _find_file_fault(value),
+    "assignment": lambda value, *_: _say_if("=" not in value),
+    "named": lambda value, *_: _say_if(value.startswith("=")),
+    "filled": lambda value, *_: _say_if(not value),
+    "set": lambda value, named, _: _say_if(
+        value.startswith(f"{named[0]}=") and value.partition("=")[2].strip("\"'") not in named[1:]
     ),
-    "listed": lambda value, named: all(part.strip() in named for part in value.split(",") if value),
-    "closed": lambda value, _: not value.startswith("{") or _is_object(value.encode()),
-    "object": lambda value, _: _is_object(value.encode()),
-    "object-or-file": lambda value, _: _is_text_in_json(value) or _is_there(value),
-    "object-if-text": lambda value, _: not _is_text_in_json(value) or _is_object(value.encode()),
-    "file": lambda value, _: _has_object(value),
+    "listed": lambda value, named, _: _say_if(any(part.strip() not in named for part in value.split(",") if value)),
+    "closed": lambda value, *_: _say_if(value.startswith("{") and not _is_object(value.encode())),
+    "object": lambda value, *_: _say_if(value != "" and not _is_object(value.encode())),
+    "object-or-file": lambda value, *_: _say_if(not _is_text_in_json(value) and not _is_there(value)),
+    "object-if-text": lambda value, *_: _say_if(_is_text_in_json(value) and not _is_object(value.encode())),
+    "file": lambda value, *_: _say_if(not _has_object(value)),
 }
-"""By the kind of a value of `vocabulary.CommandLine.values`: whether it fits."""
+"""By the kind of a value of `vocabulary.ValueCheck`: the reason if it does not fit, which may be ""."""
 
 
 def _check_session_options(
@@ -375,7 +439,7 @@ def _parse_command_line(table: CommandLineTable, argv: list[str]) -> _ParsedComm
             given.words += reversed(argv)
             break
         if not word.startswith("-") or word == "-":
-            _handle_plain_word(table, given, word)
+            _handle_plain_word(table, given, word, argv)
             continue
         options = table["options"][given.command]
         name, sign, value = word.partition("=") if table["splits"] and word not in options else (word, "", "")
@@ -392,14 +456,15 @@ def _parse_command_line(table: CommandLineTable, argv: list[str]) -> _ParsedComm
     return given
 
 
-def _handle_plain_word(table: CommandLineTable, given: _ParsedCommandLine, word: str) -> None:
-    """Take a word that is no option: a command's name, or an argument."""
+def _handle_plain_word(table: CommandLineTable, given: _ParsedCommandLine, word: str, rest: Sequence[str]) -> None:
+    """Take a word that is no option: a command's name, or an argument. What follows is in reverse."""
     command = None if given.words else table["commands"].get(given.command, {}).get(word)
     if command is not None:
         given.command = command
         return
     if not given.words and word in table["foreign"].get(given.command, ()):
         if not table["trusts"]:
+            _answer_foreign_command(table, [*given.command.split(), word, *reversed(rest)])
             raise WrongModeArguments(
                 f"the fake has no command {word}: with `flags: any` it plays its script all the same"
             )
@@ -431,6 +496,8 @@ def _take_option_values(
             raise _make_usage_error(table, given, "missing", name, found)
         return [""]
     values = [argv.pop() if value is None else value]
+    if not values[0] and found[2].rpartition(" ")[2] in table["paths"]:
+        raise _make_usage_error(table, given, "missing", name, found)
     while "*" in kind and value is None and argv and not argv[-1].startswith("-"):
         values.append(argv.pop())
     return values

@@ -32,9 +32,11 @@ if TYPE_CHECKING:
     from pytest_agentproc.fake_agents.contracts import (
         Encoder,
         LastWordsEncoder,
+        MessageFileEncoder,
         SideEffectStage,
         ToolCallingEncoder,
         TrackWait,
+        TurnLimitEncoder,
     )
     from pytest_agentproc.fake_agents.program import Program, Step
     from pytest_agentproc.fake_agents.session import SessionHandler
@@ -120,6 +122,8 @@ class ScriptPlayer:
         self.children = self.line = self.drips = self.waits = 0
         self.most_hops = MAX_SELF_FORKS
         """In real time there is no such number: a process without a pause forks itself as often as the machine can."""
+        self.message_file: tuple[str, bytes] | None = None
+        """The file for the last message of the turn, and what stderr says if there is no message; None: no file."""
         self.held: list[bytes] | None = None
         """What is written on stdout while a step collects it for one write; None: each write goes out."""
         self.session: SessionHandler | None = None
@@ -302,13 +306,15 @@ class ScriptPlayer:
         return self._write_stream("stdout", self.encoder.encode_text(text, stop, self.now))
 
     def _play_answer_step(self, text: str) -> Iterator[TrackWait]:
-        return self._write_stream("stdout", self.encoder.encode_answer(text, self.now))
+        yield from self._write_stream("stdout", self.encoder.encode_answer(text, self.now))
+        yield from self._save_last_message()
 
     def _play_result_step(self, fields: dict[str, Any]) -> Iterator[TrackWait]:
         if fields["is_error"] and self.encoder.error_is_exit:
             self.code = getattr(self.encoder, "error_code", 1)
         stream = self.encoder.error_stream if fields["is_error"] else "stdout"
-        return self._write_stream(stream, self.encoder.encode_result(fields, self.now))
+        yield from self._write_stream(stream, self.encoder.encode_result(fields, self.now))
+        yield from self._save_last_message()
 
     def _play_bytes_step(self, stream: str, data: bytes) -> Iterator[TrackWait]:
         return self._write_stream(stream, data)
@@ -336,7 +342,12 @@ class ScriptPlayer:
 
     def _play_event_step(self, kind: str, value: Any) -> Iterator[TrackWait]:
         self._note_tool(kind, value)
-        return self._write_stream("stdout", self.encoder.events[kind](value, self.now))
+        yield from self._write_stream("stdout", self.encoder.events[kind](value, self.now))
+        yield from self._save_last_message()
+        if kind == "tool_done" and getattr(self.encoder, "has_reached_turn_limit", False):
+            limited: TurnLimitEncoder = self.encoder  # type: ignore[assignment]
+            yield from self._write_stream("stdout", limited.encode_turn_limit(self.now))
+            self.stage.exit_process(1)
 
     def _note_tool(self, kind: str, value: Any) -> None:
         """Keep the tools and the background commands that run: what is started meanwhile belongs to them."""
@@ -358,6 +369,9 @@ class ScriptPlayer:
 
     def _play_report_start_step(self, names: Sequence[str] | None) -> None:
         self.stage.add_note("g", self.stage.read_start_facts(names))
+
+    def _play_report_unobeyed_step(self, options: Sequence[str]) -> None:
+        self.stage.add_note("q", {"unobeyed": options, "dialect": self.program["dialect"]})
 
     def _play_need_terminal_step(self) -> Iterator[TrackWait]:
         """End as a CLI does that can only talk to a human."""
@@ -434,6 +448,28 @@ class ScriptPlayer:
             self.stage.write_file(path, data)
         except OSError as error:
             raise UnplayableScript(f"{path} cannot be written in the folder of the agent: {error}") from None
+
+    def _play_open_message_file_step(self, path: str, error: str, warning: str) -> Iterator[TrackWait]:
+        """Open the file for the last message, as a CLI does before its turn; end if it cannot be written."""
+        try:
+            self.stage.write_message_file(path, None)
+        except OSError as fault:
+            words = error.replace("{reason}", f"{fault.strerror} (os error {fault.errno})")
+            yield from self._write_stream("stderr", f"{words}\n".encode())
+            self.stage.exit_process(1)
+        self.message_file = path, f"{warning}\n".encode()
+
+    def _save_last_message(self) -> Iterator[TrackWait]:
+        """Write the last message into its file if the turn has just ended well."""
+        if self.message_file is None:
+            return
+        path, warning = self.message_file
+        writer: MessageFileEncoder = self.encoder  # type: ignore[assignment]
+        if not writer.has_ended_turn:
+            return
+        self.stage.write_message_file(path, writer.last_message.encode())
+        if not writer.last_message:
+            yield from self._write_stream("stderr", warning)
 
     def _play_when_step(self, kind: str, value: int | None, steps: Sequence[Step]) -> None:
         self.reactions[(kind, value)] = steps

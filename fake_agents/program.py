@@ -51,6 +51,7 @@ MAX_STDIN_READ_BYTES = 65536
 
 ARGUMENT_NAMES_BY_OP = {
     "report_start": ("names",),
+    "report_unobeyed": ("options",),
     "need_terminal": (),
     "say": ("text", "stop"),
     "answer": ("text",),
@@ -77,6 +78,7 @@ ARGUMENT_NAMES_BY_OP = {
     "stdin": ("what",),
     "close": ("stream",),
     "write_file": ("path", "data"),
+    "open_message_file": ("path", "error", "warning"),
     "when": ("kind", "value", "steps"),
     "meanwhile": ("steps",),
     "one_write": ("steps",),

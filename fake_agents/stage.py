@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _STREAM_DESCRIPTORS = {"stdin": 0, "stdout": 1, "stderr": 2}
 _FOLDER_FLAGS = posix.O_RDONLY | posix.O_DIRECTORY | posix.O_NOFOLLOW | posix.O_CLOEXEC
 _NEW_FILE_FLAGS = posix.O_WRONLY | posix.O_CREAT | posix.O_TRUNC | posix.O_NOFOLLOW | posix.O_NONBLOCK | posix.O_CLOEXEC
+_MESSAGE_FILE_FLAGS = posix.O_WRONLY | posix.O_CREAT | posix.O_CLOEXEC
 _OUTPUT_NOTE_CODES = {"stdout": "o", "stderr": "e"}
 _READABLE_EVENT, _WRITABLE_EVENT = select.EPOLLIN, select.EPOLLOUT
 
@@ -207,6 +208,16 @@ class SideEffectStage:
                 posix.close(number)
         finally:
             posix.close(folder)
+
+    def write_message_file(self, path: str, data: bytes | None) -> None:
+        """Write a file that the arguments name, anywhere; without data, make it if it is missing."""
+        number = posix.open(path, _MESSAGE_FILE_FLAGS | (posix.O_TRUNC if data is not None else 0), 0o666)
+        try:
+            left = memoryview(data or b"")
+            while left:
+                left = left[posix.write(number, left) :]
+        finally:
+            posix.close(number)
 
     def read_stdin(self, size: int) -> bytes | None:
         """Take what stdin has; b"" is EOF."""

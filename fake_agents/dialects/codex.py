@@ -43,6 +43,8 @@ class Encoder:
         self._count = 0
         self._tools: dict[str, dict[str, Any]] = {}
         self._plan: dict[str, Any] | None = None
+        self.last_message = ""
+        self.has_ended_turn = False
         self.events: EventEncoders = {
             "begin": self.encode_run_opening,
             "notice": self.encode_notice,
@@ -134,9 +136,18 @@ class Encoder:
 
     def encode_raw_event(self, value: dict[str, Any], now: int) -> bytes:
         """Give an event as it stands."""
+        self._note_last_message(value)
         return self._lines.join([encode_json_line(value)])
 
+    def _note_last_message(self, event: dict[str, Any]) -> None:
+        item = event.get("item")
+        self.has_ended_turn = event.get("type") == "turn.completed"
+        if isinstance(item, dict) and item.get("type") == "agent_message":
+            self.last_message = str(item.get("text", ""))
+
     def _encode_turn_events(self, *events: dict[str, Any]) -> bytes:
+        for event in events:
+            self._note_last_message(event)
         return self._lines.join([*self._encode_opening_events(), *(encode_json_line(event) for event in events)])
 
     def _encode_thread_start(self) -> list[bytes]:

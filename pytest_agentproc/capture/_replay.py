@@ -135,6 +135,9 @@ class ReplayStage:
     def write_file(self, path: str, data: bytes) -> None:
         """Write nothing."""
 
+    def write_message_file(self, path: str, data: bytes | None) -> None:
+        """Write nothing."""
+
     def write_chunk(self, stream: str, data: bytes) -> bool:
         """Keep the bytes."""
         (self.out if stream == "stdout" else self.err).extend(data)

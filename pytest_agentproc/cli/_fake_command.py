@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import sys
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,10 +19,9 @@ from pytest_agentproc.harness import (
     write_fake,
     write_missing_cli_stub,
 )
+from pytest_agentproc.vocabulary import DIALECTS
 
 if TYPE_CHECKING:
-    import argparse
-
     from pytest_agentproc.scenario import Scenario
 
 
@@ -41,7 +42,35 @@ examples:
   agentproc fake lingers-and-ignores-term --dir fakes                 # prints fakes/pi
   PATH=$PWD/fakes:$PATH AGENTPROC_HARNESS=$$ ./my-supervisor
   agentproc fake hang.scenario.yaml --dir fakes --name claude --scale 60
+  agentproc fake --help-dialect codex      # which options it takes and does not obey
 """
+
+
+class _DialectHelp(argparse.Action):
+    """Prints what a dialect's fake does, and ends: the other arguments are not needed then."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *given: object) -> None:
+        sys.stdout.write(_describe_dialect(str(given[1])))
+        parser.exit()
+
+
+def _describe_dialect(name: str) -> str:
+    record = DIALECTS[name]
+    assert record.command_line is not None
+    lines = [f"The fake {record.command} imitates {name} {record.version} in the modes {', '.join(record.modes)}.", ""]
+    unobeyed = {each.option: each for each in record.command_line.unobeyed}
+    if unobeyed:
+        lines.append("It takes these options and does not obey them. A failure of a run with one of them says so.")
+        lines += [f"  {option}: the real CLI {each.real}" for option, each in unobeyed.items()]
+        lines.append("")
+    lines.append("It obeys all other options, or the model alone can see them:")
+    for command, options in record.command_line.to_plain_table()["options"].items():
+        names = sorted({long for long, *_ in options.values()} - {*unobeyed})
+        text = f"{command}: {' '.join(names)}".removeprefix(": ")
+        lines += textwrap.wrap(text, 100, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
+    lines += ["", "With `flags: any` in its scenario it takes any arguments, and obeys none."]
+    return "\n".join(lines) + "\n"
+
 
 _COMMAND_NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _MAX_SCALE = 100_000
@@ -57,6 +86,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lifetime", default="600", metavar="SECONDS", help="when it is killed; 600 without it")
     parser.add_argument("--harness", type=int, metavar="PID", help="the process that it must not outlive")
     parser.add_argument("--json", action="store_true", help="print an object: path, name, dialect, mode, refused")
+    parser.add_argument(
+        "--help-dialect",
+        action=_DialectHelp,
+        choices=[name for name, record in DIALECTS.items() if record.command_line is not None],
+        metavar="NAME",
+        help="print which CLI a dialect imitates, and which options its fake takes and does not obey",
+    )
 
 
 def run_command(options: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ from pytest_agentproc.harness._pace import NotForRealTime, RunForecast, forecast
 from pytest_agentproc.harness._runner import ScenarioRunner, predict_real_seconds
 from pytest_agentproc.harness._supervise import build_run_request, explain_no_virtual_time, explain_real_time_only
 from pytest_agentproc.harness.fakes._fake_agent import FakeAgent, MultiScriptFake, RealTimeLifetime
-from pytest_agentproc.harness.fakes._refused_arguments import describe_refused_arguments
+from pytest_agentproc.harness.fakes._refused_arguments import describe_refused_arguments, describe_unobeyed_options
 from pytest_agentproc.harness.fakes._standalone import (
     COMMAND_BY_DIALECT,
     NAMES_OF_REFUSED_CLIS,
@@ -46,6 +46,7 @@ __all__ = [
     "describe_idle_fakes",
     "describe_living_fakes",
     "describe_refused_arguments",
+    "describe_unobeyed_options",
     "explain_no_virtual_time",
     "explain_real_time_only",
     "forecast_run",

@@ -15,6 +15,7 @@ from pytest_agentproc.harness import (
     NAMES_OF_REFUSED_CLIS,
     describe_idle_fakes,
     describe_refused_arguments,
+    describe_unobeyed_options,
     has_fake_in_real_time,
     list_fake_faults,
     list_fake_paths,
@@ -38,7 +39,8 @@ def add_failure_notes(
 ) -> None:
     """Add to an exception what the kit knows of its cause.
 
-    That is a program that was not found, a start that a fake refused, fakes that wait, and a clock that was not used.
+    That is a program that was not found, a start that a fake refused, an option that a fake does not obey, fakes that
+    wait, and a clock that was not used.
 
     Args:
         error: the exception.
@@ -51,6 +53,7 @@ def add_failure_notes(
     notes = [note for each in (error, *causes) for note in _explain_missing_program(each, fakes)]
     notes += list_fake_faults()
     notes += describe_refused_arguments()
+    notes += describe_unobeyed_options()
     if machine.read_virtual_start() is None:  # in virtual time a wait in vain is a deadlock, which says all of this
         notes += describe_idle_fakes(_LEAST_IDLE_SECONDS)
         if item is not None and has_fake_in_real_time():

@@ -242,6 +242,7 @@ _NOTE_DESCRIBERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "leaked": _describe_leak,
     "stray": _describe_stray_signal,
     "kept": lambda data: f"its {data['kept']} is closed, and no process sees that",
+    "unobeyed": lambda data: f"does not obey {', '.join(data['unobeyed'])}, as its CLI would",
     "begun_without": lambda data: f"gets a prompt, and was asked for no {data['begun_without']}",
     "given": lambda data: f"was given {' '.join(data['given']['argv']) or 'no arguments'}",
     "fault": lambda data: f"{str(data['fault']).upper()}: {data.get('message', '')}".rstrip(": "),

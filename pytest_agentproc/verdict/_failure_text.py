@@ -16,7 +16,7 @@ from pytest_agentproc.verdict._facts import find_last_step, list_leaks, list_lin
 from pytest_agentproc.verdict._program_end import find_program_end
 from pytest_agentproc.verdict._rows import CheckRow, Verdict
 from pytest_agentproc.verdict._value_text import escape_unprintable_characters, quote, shorten_to_width, show_end_state
-from pytest_agentproc.vocabulary import ARTIFACT_TEXTS, Outcome
+from pytest_agentproc.vocabulary import ARTIFACT_TEXTS, Outcome, explain_unobeyed_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -207,6 +207,7 @@ def describe_findings(played: PlayResult, rows: Sequence[CheckRow]) -> str:
             parts.append(f"  {whose} last step: {path}:{line}: {_quote_step(scenario, line)}")
     if isinstance(played.fault, ClockError):
         parts += _describe_caller_wait(scenario, played.record)
+    parts += [f"  {line}" for line in _describe_unobeyed_options(played.record)]
     parts += _describe_program_end(played.record)
     parts += _quote_lines_without_event(scenario, played.record, bad)
     if any(row.key == "leaks" and row.verdict is Verdict.FAILED for row in rows):
@@ -279,6 +280,20 @@ def explain_leaks(scenario: Scenario, record: Record) -> str:
         words = f"{leak.process} was left ({show_end_state(leak.state)}): {_quote_step(scenario, place)}"
         lines.append(f"{shorten_path(scenario.path)}:{place}: {words}".rstrip(": "))
     return "\n".join([*lines, *_draw_final_tree(scenario, record), "", render_text(record, scenario)])
+
+
+def _describe_unobeyed_options(record: Record) -> list[str]:
+    """Say which options the agents were given that the fakes do not obey, and what the real CLI would have done."""
+    found: dict[str, list[str]] = {}
+    for event in record.events:
+        if "unobeyed" in event.data:
+            for line in explain_unobeyed_options(event.data["dialect"], event.data["unobeyed"]):
+                found.setdefault(event.data["dialect"], []).append(line)
+    lines = []
+    for dialect, options in found.items():
+        lines.append(f"the fake {dialect} does not obey these options, which may be the reason:")
+        lines += [f"  {option}" for option in dict.fromkeys(options)]
+    return lines
 
 
 def _describe_caller_wait(scenario: Scenario, record: Record) -> list[str]:

@@ -20,7 +20,7 @@ from pytest_agentproc.vocabulary._caller_actions import (
     find_needed_capabilities,
 )
 from pytest_agentproc.vocabulary._dialect import Dialect, StdinReading
-from pytest_agentproc.vocabulary._dialects import DIALECTS
+from pytest_agentproc.vocabulary._dialects import DIALECTS, explain_unobeyed_options
 from pytest_agentproc.vocabulary._outcomes import (
     ERRNO_BY_RESOURCE_SHORTAGE,
     ERRNO_BY_SPAWN_ERROR,
@@ -119,6 +119,7 @@ __all__ = [
     "choose_reported_outcomes",
     "compute_exit_code",
     "explain_idle_cancel",
+    "explain_unobeyed_options",
     "find_needed_capabilities",
     "find_remedy",
     "format_signal_name",

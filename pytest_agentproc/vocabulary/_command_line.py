@@ -5,7 +5,7 @@ The fake reads its arguments with the table that `baked` gives: see `fake_agents
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -45,6 +45,61 @@ class ResumeOptions:
     invalid: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class CommandAnswer:
+    """What a CLI prints without asking its model, and its exit code. `{1}` is the first `*` of what was asked.
+
+    Args:
+        code: the exit code.
+        stdout: what it prints there, without the last newline.
+        stderr: the same for stderr.
+        late: whether it has read stdin before.
+    """
+
+    code: int = 0
+    stdout: str = ""
+    stderr: str = ""
+    late: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ValueCheck:
+    """A look at the values of an option before the model is asked.
+
+    Args:
+        option: its long name.
+        kind: the kind of value that fits; see `fake_agents.flags`.
+        words: what stderr says of another, with `{shown}`, `{value}`, `{path}`, `{set}`, and `{reason}`.
+        code: the exit code.
+        late: whether stdin has been read before.
+    """
+
+    option: str
+    kind: str
+    words: str
+    code: int = 1
+    late: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UnobeyedOption:
+    """An option that the fake accepts although it does not do what the real CLI does for it.
+
+    Options that change only what the model is asked are not among them: the script is the model.
+
+    Args:
+        option: its long name.
+        real: what the real CLI does, and a supervisor can see.
+        also: the conditions under which the fake does not do it; "": all.
+        unless: a condition under which it does.
+    """
+
+    option: str
+    real: str
+    also: str = ""
+    unless: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandLine:
     """What a CLI takes as its arguments, from the `--help` of the pinned release, and what it says of all others.
@@ -70,7 +125,7 @@ class CommandLine:
         splits: whether `--option=value` and `-abc` are taken apart.
         conflicts: what cannot be together: the conditions that hold, those of which none holds, what stderr says.
         formats: the conditions, the mode that they ask for, and, where that mode's events are not printed, what is
-            instead: `text`, or `json` for the last line. The first that fits holds.
+            instead: `text`, `json` for the last line, or `array` for a list of all. The first that fits holds.
         errors_to: where an error's text goes in `text`, and its form.
         prompt: the option that holds the prompt; "": a word.
         no_prompt: what stderr says if there is no prompt on stdin, either.
@@ -79,9 +134,13 @@ class CommandLine:
         resuming: how it names sessions.
         servers: the option that names MCP servers, in JSON or in files; "": there is none.
         settings: the option that names hooks, in JSON or in a file; "": there is none.
-        values: options whose values it looks at before it asks its model: the option, the kind of value (see
-            `fake_agents.flags`), what stderr says of another, with `{shown}`, `{value}`, `{path}` and `{set}`, and
-            the exit code if it is not 1.
+        paths: the values that must not be empty, as `options` calls them.
+        values: the options whose values it looks at before it asks its model.
+        answers: by the words of a command that the fake does not have, what it prints. `*` is any word, `**` any words.
+        ends: what it answers by its options alone: the conditions that hold, those of which none holds, the answer.
+        message_file: the option that names a file for the last message, what stderr says if that cannot be opened, with
+            `{value}` and `{reason}`, and what it says if there is no message; empty if there is none.
+        unobeyed: the options that the fake accepts and does not obey.
         repository: the command that runs only in a repository of Git, the options that allow it elsewhere, the option
             that names another folder, and what stderr says; empty if there is none.
     """
@@ -108,7 +167,12 @@ class CommandLine:
     resuming: ResumeOptions
     servers: str = ""
     settings: str = ""
-    values: Sequence[tuple[str, str, str] | tuple[str, str, str, int]] = ()
+    paths: Sequence[str] = ()
+    values: Sequence[ValueCheck] = ()
+    answers: Mapping[str, CommandAnswer] = field(default_factory=dict)
+    ends: Sequence[tuple[str, str, CommandAnswer]] = ()
+    message_file: tuple[str, ...] = ()
+    unobeyed: Sequence[UnobeyedOption] = ()
     repository: tuple[str, ...] = ()
 
     def to_plain_table(self) -> dict[str, Any]:
@@ -116,9 +180,13 @@ class CommandLine:
         table = {name: getattr(self, name) for name in self.__slots__}
         options = {command: _parse_options(lines, variants=self.variants) for command, lines in self.options.items()}
         resuming = {name: getattr(self.resuming, name) for name in self.resuming.__slots__}
-        plain = {name: dict(table[name]) for name in ("usage", "words", "errors")}
+        plain: dict[str, Any] = {name: dict(table[name]) for name in ("usage", "words", "errors")}
         plain["commands"] = {command: dict(words) for command, words in self.commands.items()}
         plain["foreign"] = {command: words.split() for command, words in self.foreign.items()}
+        plain["values"] = [astuple(check) for check in self.values]
+        plain["answers"] = [(words.split(), astuple(answer)) for words, answer in self.answers.items()]
+        plain["unobeyed"] = [(each.option, each.also, each.unless) for each in self.unobeyed]
+        plain["ends"] = [(has, lacks, astuple(answer)) for has, lacks, answer in self.ends]
         return {**table, **plain, "options": options, "resuming": resuming}
 
 

@@ -5,11 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.vocabulary._command_line import CommandLine, ResumeOptions
+from pytest_agentproc.vocabulary._command_lines import (
+    CLAUDE_COMMAND_LINE,
+    CODEX_COMMAND_LINE,
+    GEMINI_COMMAND_LINE,
+    OPENCODE_COMMAND_LINE,
+    PI_1_COMMAND_LINE,
+    PI_COMMAND_LINE,
+)
 from pytest_agentproc.vocabulary._dialect import Dialect, SignalReaction, StdinReading
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 
 _PACKAGE_OF_ENCODERS, _PACKAGE_OF_DECODERS = (
@@ -38,447 +45,8 @@ _CLAUDE_STEP_NAMES = (
     "background_turn",
 )
 _CLAUDE_AUTH_STATUS_OUTPUT = '{\n  "loggedIn": true,\n  "authMethod": "api_key",\n  "apiProvider": "firstParty"\n}'
-_CLAUDE_RESUME_ERROR = "Error: --resume requires a valid session ID or session title when used with --print"
 _GEMINI_MODEL_NAME = "gemini-2.5-flash"
 _GEMINI_COMMON_OPTIONS = ("-y", "-m", _GEMINI_MODEL_NAME, "-e", "", "-o")
-
-_CLAUDE_COMMAND_LINE = CommandLine(
-    options={
-        "": """
-        --add-dir <directories...>; --agent <agent>; --agents <json-or-file>; --allow-dangerously-skip-permissions;
-        --allowedTools --allowed-tools <tools...>; --append-system-prompt <prompt>; --autocompact <auto|tokens>;
-        --ax-screen-reader; --bg --background; --bare; --betas <betas...>; --brief; --chrome;
-        --cloud [description|session_id|url]; -c --continue; --dangerously-skip-permissions; -d --debug [filter];
-        --debug-file <path>; --desktop; --disable-slash-commands; --disallowedTools --disallowed-tools <tools...>;
-        --effort <level>; --environment <environment_id>; --exclude-dynamic-system-prompt-sections;
-        --fallback-model <model>; --file <specs...>; --fork-session; --forward-subagent-text; --from-pr [value];
-        -h --help; --ide; --include-hook-events; --include-partial-messages; --input-format <format> text stream-json;
-        --json-schema <schema>; --max-budget-usd <amount>; --mcp-config <configs...>; --model <model>;
-        -n --name <name>; --no-chrome; --no-session-persistence; --output-format <format> text json stream-json;
-        --permission-mode <mode> acceptEdits auto bypassPermissions manual dontAsk plan !default;
-        --permission-prompts <target> host none; --plugin-dir <path>; --plugin-url <url>; -p --print;
-        --prompt-suggestions [value] true false 1 0 yes no on off; --remote-control [name];
-        --remote-control-session-name-prefix <prefix>; --replay-user-messages; --restricted; -r --resume [value];
-        --safe-mode; --session-id <uuid>; --setting-sources <sources>; --settings <file-or-json>; --strict-mcp-config;
-        --system-prompt <prompt>; --system-prompt-snapshot <on|off> on off; --teleport [session]; --tmux;
-        --tools <tools...>; --verbose; -v --version; -w --worktree [name]; --advisor <model>;
-        --append-subagent-system-prompt <prompt>; --append-system-prompt-file <file>; --await-initialize;
-        --channels <servers...>; --debug-to-stderr; --enable-auth-status; --enable-auto-mode; --init; --init-only;
-        --initialize-fields <names>; --maintenance; --managed-settings <json>; --managed-settings-in-initialize;
-        --max-thinking-tokens <tokens>; --max-turns <turns>; --permission-prompt-tool <tool>;
-        --plugin-dir-no-mcp <path>; --prefill <text>; --project-config-root <path>; --resume-drops-turn <message-id>;
-        --resume-session-at <message-id>; --rewind-files <user-message-id>; --sdk-url <url>; --session-mirror;
-        --system-prompt-file <file>; --task-budget <tokens>; --thinking <mode> enabled adaptive disabled;
-        --thinking-display <display>
-        """
-    },
-    errors={
-        "unknown": "error: unknown option '{word}'",
-        "missing": "error: option '{shown}' argument missing",
-        "choice": "error: option '{shown}' argument '{value}' is invalid. Allowed choices are {choices}.",
-        "valued": "error: unknown option '{word}={value}'",
-    },
-    foreign={
-        "": "agents attach auth auto-mode doctor gateway import install logs mcp plugin plugins purge respawn rm "
-        "setup-token stop kill ultrareview update upgrade"
-    },
-    usage={"": "Usage: claude [options] [command] [prompt]"},
-    conflicts=(
-        (
-            "--output-format=stream-json",
-            "--verbose",
-            "Error: When using --print, --output-format=stream-json requires --verbose",
-        ),
-        (
-            "--include-partial-messages",
-            "--output-format=stream-json",
-            "Error: --include-partial-messages requires --print and --output-format=stream-json.",
-        ),
-        (
-            "--input-format=stream-json",
-            "--output-format=stream-json",
-            "Error: --input-format=stream-json requires output-format=stream-json.",
-        ),
-        (
-            "--replay-user-messages",
-            "--input-format=stream-json",
-            "Error: --replay-user-messages requires both --input-format=stream-json and --output-format=stream-json.",
-        ),
-        (
-            "--session-id --resume",
-            "--fork-session",
-            "Error: --session-id with --continue or --resume also needs --fork-session.",
-        ),
-        (
-            "--session-id --continue",
-            "--fork-session",
-            "Error: --session-id with --continue or --resume also needs --fork-session.",
-        ),
-        (
-            "--resume=",
-            "",
-            f"{_CLAUDE_RESUME_ERROR}. Usage: claude -p --resume <session-id|title>",
-        ),
-    ),
-    formats=(
-        ("--input-format=stream-json", "session", ""),
-        ("--output-format=stream-json", "print", ""),
-        ("--output-format=json", "print", "json"),
-        ("", "print", "text"),
-    ),
-    no_prompt="Error: Input must be provided either through stdin or as a prompt argument when using --print",
-    servers="--mcp-config",
-    settings="--settings",
-    values=(
-        *(
-            (option, "number", "error: option '{shown}' argument '{value}' is invalid. must be a number")
-            for option in ("--max-turns", "--max-thinking-tokens")
-        ),
-        (
-            "--max-budget-usd",
-            "positive",
-            "error: option '{shown}' argument '{value}' is invalid. --max-budget-usd must be a number greater than 0",
-        ),
-        (
-            "--json-schema",
-            "closed",
-            "Error: --json-schema is not valid JSON: JSON Parse error: Expected '}'",
-        ),
-        ("--json-schema", "object", "Error: --json-schema must be a JSON object"),
-        ("--agents", "object-if-text", "Error: Invalid --agents configuration:"),
-        (
-            "--agents",
-            "object-or-file",
-            "Error: --agents file not found: {path} (a value that is not a JSON object is read as a file path)",
-        ),
-        (
-            "--setting-sources",
-            "listed user project local",
-            (
-                "Error processing --setting-sources: Invalid setting source: {value}. "
-                "Valid options are: user, project, local"
-            ),
-        ),
-        ("--system-prompt-file", "existing", "Error: System prompt file not found: {path}"),
-        ("--append-system-prompt-file", "existing", "Error: Append system prompt file not found: {path}"),
-    ),
-    resuming=ResumeOptions(
-        options=("--resume",),
-        missing="No conversation found with session ID: {value}",
-        odd=f"{_CLAUDE_RESUME_ERROR}. Usage: claude -p --resume <session-id|title>. "
-        'Provided value "{value}" is not a UUID and does not match any session title.',
-        stdout='{"type":"result","subtype":"error_during_execution","duration_ms":0,"duration_api_ms":0,"is_error":true,'
-        '"num_turns":0,"stop_reason":null,"session_id":"{value}","total_cost_usd":0,"usage":{"output_tokens_details":'
-        '{"thinking_tokens":0},"input_tokens":0,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,'
-        '"output_tokens":0,"server_tool_use":{"web_search_requests":0,"web_fetch_requests":0},"service_tier":'
-        '"standard","cache_creation":{"ephemeral_1h_input_tokens":0,"ephemeral_5m_input_tokens":0},"inference_geo":"",'
-        '"iterations":[],"speed":"standard","fallback_credit":null},"modelUsage":{},"permission_denials":[],'
-        '"uuid":"00000000-0000-4000-8000-000000000001",'
-        '"errors":["No conversation found with session ID: {value}"],"result_index":0}',
-        new="--session-id",
-        taken="Error: Session ID {value} is already in use.",
-        invalid="Error: Invalid session ID. Must be a valid UUID.",
-    ),
-)
-
-_CODEX_COMMON_OPTIONS = """
-    -c --config <key=value>+; --enable <FEATURE>+; --disable <FEATURE>+; --strict-config; -i --image <FILE>+;
-    -m --model <MODEL>; --dangerously-bypass-approvals-and-sandbox --yolo; --dangerously-bypass-hook-trust; -h --help
-    """
-_CODEX_ROOT_OPTIONS = """
-    --oss; --local-provider <OSS_PROVIDER>; -p --profile <CONFIG_PROFILE_V2>;
-    -s --sandbox <SANDBOX_MODE> read-only workspace-write danger-full-access; --approve-for-me; -C --cd <DIR>;
-    --add-dir <DIR>+; -V --version
-    """
-_CODEX_EXEC_OPTIONS = """
-    --worktree; --thread-source <SOURCE>; --cyber-access-program <PROGRAM> standard daybreak_blue daybreak_red;
-    --skip-git-repo-check; --ephemeral; --ignore-user-config; --ignore-rules; --output-schema <FILE>;
-    --json --experimental-json; -o --output-last-message <FILE>
-    """
-_CODEX_COMMAND_LINE = CommandLine(
-    options={
-        "": f"{_CODEX_COMMON_OPTIONS};{_CODEX_ROOT_OPTIONS}"
-        """
-    ; --remote <ADDR>; --remote-auth-token-env <ENV_VAR>; --worktree;
-    -a --ask-for-approval <APPROVAL_POLICY> on-request never; --search; --no-alt-screen; --no-daemon
-    """,
-        "exec": f"{_CODEX_COMMON_OPTIONS};{_CODEX_ROOT_OPTIONS};{_CODEX_EXEC_OPTIONS}"
-        "; --color <COLOR> always never auto",
-        "exec resume": f"{_CODEX_COMMON_OPTIONS};{_CODEX_EXEC_OPTIONS}" + ";--last;--all",
-        "app-server": """
-        -c --config <key=value>+; --enable <FEATURE>+; --disable <FEATURE>+; --code-mode-host <URL>; --strict-config;
-        --listen <URL>; --stdio; --analytics-default-enabled; --ws-auth <MODE> capability-token signed-bearer-token;
-        --ws-token-file <PATH>; --ws-token-sha256 <HEX>; --ws-shared-secret-file <PATH>; --ws-issuer <ISSUER>;
-        --ws-audience <AUDIENCE>; --ws-max-clock-skew-seconds <SECONDS>; -h --help
-        """,
-    },
-    commands={
-        "": {"exec": "exec", "e": "exec", "app-server": "app-server"},
-        "exec": {"resume": "exec resume"},
-    },
-    foreign={
-        "": "agents review login logout mcp plugin remote-control completion update doctor sandbox debug "
-        "apply a resume queue archive delete migrate-rollouts unarchive fork cloud exec-server features help",
-        "exec": "fork review help",
-        "app-server": "daemon proxy generate-ts generate-json-schema help",
-    },
-    usage={
-        "": "Usage: codex [OPTIONS] [PROMPT]\n       codex [OPTIONS] <COMMAND> [ARGS]",
-        "exec": "Usage: codex exec [OPTIONS] [PROMPT]\n       codex exec [OPTIONS] <COMMAND> [ARGS]",
-        "exec resume": "Usage: codex exec resume [OPTIONS] [SESSION_ID] [PROMPT]",
-        "app-server": "Usage: codex app-server [OPTIONS] [COMMAND]",
-    },
-    words={"": 1, "exec": 1, "exec resume": 2, "app-server": 0},
-    errors={
-        "unknown": "error: unexpected argument '{name}' found\n\n  tip: to pass '{name}' as a value, use '-- {name}'"
-        "\n\n{usage}\n\nFor more information, try '--help'.",
-        "extra": "error: unexpected argument '{word}' found\n\n{usage}\n\nFor more information, try '--help'.",
-        "command": "error: unrecognized subcommand '{word}'\n\n{usage}\n\nFor more information, try '--help'.",
-        "missing": "error: a value is required for '{shown}' but none was supplied{choices}"
-        "\n\nFor more information, try '--help'.",
-        "choice": "error: invalid value '{value}' for '{shown}'{choices}\n\nFor more information, try '--help'.",
-        "repeated": "error: the argument '{shown}' cannot be used multiple times"
-        "\n\n{usage}\n\nFor more information, try '--help'.",
-        "valued": "error: unexpected value '{value}' for '{shown}' found; no more were expected"
-        "\n\n{usage}\n\nFor more information, try '--help'.",
-        "conflict": "{words}\n\n{usage}\n\nFor more information, try '--help'.",
-        "choices": "\n  [possible values: {choices}]",
-    },
-    code=2,
-    takes_dashes=False,
-    conflicts=(
-        (
-            "--approve-for-me --dangerously-bypass-approvals-and-sandbox",
-            "",
-            "error: the argument '--approve-for-me' cannot be used with '--dangerously-bypass-approvals-and-sandbox'",
-        ),
-    ),
-    formats=(
-        ("exec --json", "exec", ""),
-        ("exec", "exec", "text"),
-        ("app-server", "app-server", ""),
-        ("", "", "Error: stdin is not a terminal"),
-    ),
-    errors_to=("stderr", "ERROR: {text}"),
-    values=(
-        ("--config", "assignment", "Error parsing -c overrides: Invalid override (missing '='): {value}"),
-        ("--config", "named", "Error parsing -c overrides: Empty key in override: {value}"),
-        ("--cd", "existing", "Error: No such file or directory (os error 2)"),
-        (
-            "--output-schema",
-            "existing",
-            "Failed to read output schema file {value}: No such file or directory (os error 2)",
-        ),
-        (
-            "--output-schema",
-            "file",
-            "Output schema file {value} is not valid JSON: key must be a string at line 1 column 2",
-        ),
-        (
-            "--config",
-            "set approval_policy untrusted on-failure on-request granular never",
-            (
-                "Error loading config.toml: unknown variant `{set}`, expected one of `untrusted`, `on-failure`, "
-                "`on-request`, `granular`, `never`"
-            ),
-        ),
-        (
-            "--config",
-            "set sandbox_mode read-only workspace-write danger-full-access",
-            (
-                "Error loading config.toml: unknown variant `{set}`, expected one of `read-only`, `workspace-write`, "
-                "`danger-full-access`"
-            ),
-        ),
-    ),
-    repository=(
-        "exec",
-        "--skip-git-repo-check --dangerously-bypass-approvals-and-sandbox",
-        "--cd",
-        "Not inside a trusted directory and --skip-git-repo-check was not specified.",
-    ),
-    no_prompt="No prompt provided via stdin.",
-    resuming=ResumeOptions(
-        command="exec resume",
-        unless="--last",
-        missing="Error: thread/resume: thread/resume failed: no rollout found for thread id {value} (code -32600)",
-    ),
-)
-_GEMINI_COMMAND_LINE = CommandLine(
-    options={
-        "": """
-        -d --debug; -m --model <value>; -p --prompt <value>; -i --prompt-interactive <value>; --skip-trust;
-        -w --worktree <value>; -s --sandbox; -y --yolo; --approval-mode <value> default auto_edit yolo plan;
-        --policy <value>; --admin-policy <value>; --acp; --experimental-acp; --allowed-mcp-server-names <value>;
-        --allowed-tools <value>; -e --extensions <value>; -l --list-extensions; -r --resume [value];
-        --session-file <value>; --session-id <value>; --list-sessions; --delete-session <value>;
-        --include-directories <value>; --screen-reader; -o --output-format <value> text json stream-json;
-        --raw-output; --accept-raw-output-risk; -v --version; -h --help
-        """
-    },
-    foreign={"": "mcp extensions extension skills skill hooks hook gemma"},
-    usage={"": "Usage: gemini [options] [command]"},
-    errors={
-        "unknown": "Unknown argument: {bare}\n{usage}",
-        "missing": "Not enough arguments following: {bare}\n{usage}",
-        "choice": 'Invalid values:\n  Argument: {longest}, Given: "{value}", Choices: {choices}\n{usage}',
-        "conflict": "{words}\n{usage}",
-    },
-    quoted=True,
-    takes_dashes=False,
-    variants=True,
-    conflicts=(
-        ("--prompt WORD", "", "Cannot use both a positional prompt and the --prompt (-p) flag together"),
-        ("--prompt --prompt-interactive", "", "Cannot use both --prompt (-p) and --prompt-interactive (-i) together"),
-        (
-            "--yolo --approval-mode",
-            "",
-            "Cannot use both --yolo (-y) and --approval-mode together. Use --approval-mode=yolo instead.",
-        ),
-        (
-            "--resume --session-id",
-            "",
-            "The flags --resume, --session-id, and --session-file are mutually exclusive. Please provide only one.",
-        ),
-    ),
-    formats=(
-        ("--output-format=stream-json", "stream", ""),
-        ("--output-format=json", "json", ""),
-        ("", "text", ""),
-    ),
-    prompt="--prompt",
-    values=(
-        (
-            "--include-directories",
-            "existing",
-            "[WARN] Skipping unreadable directory: {value} (Directory does not exist: {path})",
-        ),
-        (
-            "--session-file",
-            "existing",
-            "Error importing session from file: File not found or invalid format: {value}",
-            42,
-        ),
-    ),
-    no_prompt="No input provided via stdin. "
-    "Input can be provided by piping data into gemini or using the --prompt option.",
-    no_prompt_code=42,
-    resuming=ResumeOptions(
-        options=("--resume",),
-        latest="latest",
-        missing='Error resuming session: Invalid session identifier "{value}".',
-        odd='Error resuming session: Invalid session identifier "{value}".',
-        code=42,
-        new="--session-id",
-        taken='Error starting session: Session ID "{value}" already exists. '
-        "Use --resume to resume it, or provide a different ID.",
-    ),
-)
-_PI_COMMAND_LINE = CommandLine(
-    options={
-        "": """
-        --provider <name>; --model <pattern>; --api-key <key>; --system-prompt <text>; --append-system-prompt <text>;
-        --mode <mode>; -p --print; -c --continue; -r --resume; --session <path|id>; --fork <path|id>;
-        --session-dir <dir>; --no-session; --models <patterns>; -nt --no-tools; -nbt --no-builtin-tools;
-        -t --tools <tools>; --thinking <level>; -e --extension <path>; -ne --no-extensions; --skill <path>;
-        -ns --no-skills; --prompt-template <path>; -np --no-prompt-templates; --theme <path>; --no-themes;
-        -nc --no-context-files; --export <file>; --list-models [search]; --verbose; --offline; -h --help; -v --version
-        """
-    },
-    foreign={"": "install remove uninstall update list config"},
-    usage={"": "pi - AI coding assistant with read, bash, edit, write tools"},
-    errors={"unknown": "Error: Unknown option: {word}", "missing": "Error: Unknown option: {word}"},
-    splits=False,
-    conflicts=tuple(
-        (f"--fork {other}", "", f"Error: --fork cannot be combined with {other}")
-        for other in ("--session", "--continue", "--resume", "--no-session")
-    ),
-    formats=(("--mode=rpc", "rpc", ""), ("--mode=json", "json", ""), ("", "json", "text")),
-    errors_to=("stderr", "{text}"),
-    values=(
-        (
-            "--extension",
-            "existing",
-            'Error: Failed to load extension "{path}": Extension path does not exist: {path}',
-        ),
-        ("--export", "existing", "Error: File not found: {value}"),
-    ),
-    resuming=ResumeOptions(
-        options=("--session", "--fork"),
-        unless="--no-session",
-        prefix=True,
-        missing="No session found matching '{value}'",
-        odd="No session found matching '{value}'",
-    ),
-)
-_PI_1_COMMAND_LINE = replace(
-    _PI_COMMAND_LINE,
-    options={
-        "": """
-        --provider <name>; --model <pattern>; --api-key <key>; --system-prompt <text>; --append-system-prompt <text>;
-        --mode <mode> text json rpc; -p --print; -c --continue; -r --resume; --session <path|id>; --session-id <id>;
-        --fork <path|id>; --session-dir <dir>; --no-session; -n --name <name>; --models <patterns>; -nt --no-tools;
-        -nbt --no-builtin-tools; -t --tools <tools>; -xt --exclude-tools <tools>; --thinking <level>;
-        -e --extension <path>; -ne --no-extensions; --no-mcp; --skill <path>; -ns --no-skills;
-        --prompt-template <path>; -np --no-prompt-templates; --theme <path>; --use-theme <name>; --no-themes;
-        -nc --no-context-files; --export <file>; --list-models [search]; --verbose; --tui-mode <mode>; -a --approve;
-        -na --no-approve; --offline; -h --help; -v --version
-        """
-    },
-    foreign={"": "install remove uninstall update list config auth mcp"},
-    errors={
-        **_PI_COMMAND_LINE.errors,
-        "choice": 'Error: Invalid mode "{value}". Valid values: text, json, rpc',
-    },
-    conflicts=(
-        *_PI_COMMAND_LINE.conflicts,
-        (
-            "--provider",
-            "--model",
-            "Error: --provider requires --model (for example: --provider NAME --model <pattern>)",
-        ),
-    ),
-)
-"""That of 1.6.0."""
-_OPENCODE_ERROR_PREFIX = "\x1b[91m\x1b[1mError: \x1b[0m"
-_OPENCODE_COMMAND_LINE = CommandLine(
-    options={
-        "": "-h --help; -v --version",
-        "run": """
-        -h --help; -v --version; --print-logs; --log-level [value] DEBUG INFO WARN ERROR; --pure; --command [value];
-        -c --continue; -s --session [value]; --fork; --share; -m --model [value]; --agent [value];
-        --format [value] default json; -f --file [value...]; --title [value]; --attach [value]; -p --password [value];
-        -u --username [value]; --dir [value]; --port [value]; --variant [value]; --thinking; -i --interactive; --auto
-        """,
-    },
-    commands={"": {"run": "run"}},
-    foreign={
-        "": "completion acp mcp attach debug providers auth agent upgrade uninstall serve web models stats export "
-        "import github pr session plugin plug db"
-    },
-    usage={"": "opencode [project]", "run": "opencode run [message..]\n\nrun opencode with a message"},
-    errors=dict.fromkeys(("unknown", "choice"), "{usage}"),
-    conflicts=(
-        ("run --fork", "--continue --session", f"{_OPENCODE_ERROR_PREFIX}--fork requires --continue or --session"),
-    ),
-    formats=(
-        ("run --format=json", "run", ""),
-        ("run", "run", "text"),
-        ("", "", "opencode needs a terminal: the fake has `opencode run` alone"),
-    ),
-    errors_to=("stderr", f"{_OPENCODE_ERROR_PREFIX}{{text}}"),
-    values=(
-        ("--dir", "existing", f"{_OPENCODE_ERROR_PREFIX}Failed to change directory to {{value}}"),
-        ("--file", "existing", f"{_OPENCODE_ERROR_PREFIX}File not found: {{value}}"),
-    ),
-    no_prompt=f"{_OPENCODE_ERROR_PREFIX}You must provide a message or a command",
-    helps_on_stderr=True,
-    resuming=ResumeOptions(
-        options=("--session",),
-        missing=f"{_OPENCODE_ERROR_PREFIX}Session not found",
-        odd=f"{_OPENCODE_ERROR_PREFIX}Session not found",
-    ),
-)
 
 _CLAUDE_HOOK_FIELDS = {
     "type": "system",
@@ -541,7 +109,7 @@ _CLAUDE_STDIN_WARNING = (
 _PI_0_73 = Dialect(
     name="pi",
     command="pi",
-    command_line=_PI_COMMAND_LINE,
+    command_line=PI_COMMAND_LINE,
     encoder=f"{_PACKAGE_OF_ENCODERS}.pi",
     encoders={"rpc": (f"{_PACKAGE_OF_ENCODERS}.pi", f"{_PACKAGE_OF_ENCODERS}.pi_rpc")},
     decoders={"json": f"{_PACKAGE_OF_DECODERS}._pi:PiDecoder"},
@@ -563,7 +131,7 @@ _PI_0_73 = Dialect(
 """The last version of the package `@mariozechner/pi-coding-agent`."""
 _PI = replace(
     _PI_0_73,
-    command_line=_PI_1_COMMAND_LINE,
+    command_line=PI_1_COMMAND_LINE,
     encoder_parts=(f"{_PACKAGE_OF_ENCODERS}.pi",),
     encoder=f"{_PACKAGE_OF_ENCODERS}.pi_1",
     encoders={"rpc": tuple(f"{_PACKAGE_OF_ENCODERS}.{name}" for name in ("pi", "pi_rpc", "pi_1", "pi_1_rpc"))},
@@ -584,7 +152,7 @@ _ALL_DIALECTS = (
     Dialect(
         name="claude",
         command="claude",
-        command_line=_CLAUDE_COMMAND_LINE,
+        command_line=CLAUDE_COMMAND_LINE,
         encoder_parts=_CLAUDE_ENCODER_MODULES[:-1],
         encoder=_CLAUDE_ENCODER_MODULES[-1],
         encoders={"session": _CLAUDE_SESSION_ENCODER_MODULES},
@@ -633,7 +201,7 @@ _ALL_DIALECTS = (
     Dialect(
         name="codex",
         command="codex",
-        command_line=_CODEX_COMMAND_LINE,
+        command_line=CODEX_COMMAND_LINE,
         encoder=f"{_PACKAGE_OF_ENCODERS}.codex",
         encoders={"app-server": (f"{_PACKAGE_OF_ENCODERS}.json_rpc", f"{_PACKAGE_OF_ENCODERS}.codex_app_server")},
         decoders={"exec": f"{_PACKAGE_OF_DECODERS}._codex:CodexDecoder"},
@@ -657,7 +225,7 @@ _ALL_DIALECTS = (
     Dialect(
         name="gemini",
         command="gemini",
-        command_line=_GEMINI_COMMAND_LINE,
+        command_line=GEMINI_COMMAND_LINE,
         encoder=f"{_PACKAGE_OF_ENCODERS}.gemini",
         decoders={
             "text": f"{_PACKAGE_OF_DECODERS}._raw:RawDecoder",
@@ -680,7 +248,7 @@ _ALL_DIALECTS = (
     Dialect(
         name="opencode",
         command="opencode",
-        command_line=_OPENCODE_COMMAND_LINE,
+        command_line=OPENCODE_COMMAND_LINE,
         encoder=f"{_PACKAGE_OF_ENCODERS}.opencode",
         decoders={"run": f"{_PACKAGE_OF_DECODERS}._opencode:OpencodeDecoder"},
         nameless=("run",),
@@ -704,3 +272,10 @@ _ALL_DIALECTS = (
 
 DIALECTS: Mapping[str, Dialect] = {dialect.name: dialect for dialect in _ALL_DIALECTS}
 """Each by its name."""
+
+
+def explain_unobeyed_options(dialect: str, options: Iterable[str]) -> list[str]:
+    """Say of options that a fake was given and does not obey what its CLI would have done."""
+    record = DIALECTS.get(dialect)
+    table = record.command_line.unobeyed if record is not None and record.command_line is not None else ()
+    return [f"{option}: the real CLI {each.real}" for option in options for each in table if each.option == option]

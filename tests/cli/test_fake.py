@@ -214,3 +214,12 @@ def test_a_fake_that_could_not_be_written_leaves_nothing(made: Path, tmp_path: P
         f"agentproc fake: --dir {made}: File too large",
     )
     assert {file.name: file.read_bytes() for file in made.iterdir()} == before
+
+
+def test_the_options_that_a_fake_does_not_obey_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    """No scenario and no folder is needed for that."""
+    assert main(["fake", "--help-dialect", "codex"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "The fake codex imitates codex 0.171.0 in the modes exec, app-server."
+    assert any(line.startswith("  --output-schema: the real CLI has its model answer in JSON") for line in lines)
+    assert not any(line.startswith("  --output-last-message") for line in lines)

@@ -68,7 +68,39 @@ _BLOCK = '{"decision": "block", "reason": "go on"}'
 _HI = _tool("a", *_build_bash_call("echo hi"))
 _TASK = {"description": "look", "prompt": "look for it", "subagent_type": "general-purpose"}
 
+_SCHEMA = ("--json-schema", json.dumps({"type": "object", "properties": {"a": {"type": "number"}}}))
+_FILLS_SCHEMA = (Reply(tools=(("StructuredOutput", {"a": 1}),)), Reply("done"))
+_A_IS_1 = """[{answer: '{"a": 1}'}]"""
+_CALLS_ONCE = (Reply(tools=(_build_bash_call("echo hi"),)),)
+_HAS_CALLED = f"[{_HI}, {{tool_done: {{id: a, output: hi}}}}]"
+
 _CLAUDE = [
+    Conversation(cli="claude", name="a schema", argv=(*_STREAM, *_SCHEMA, "hi"), replies=_FILLS_SCHEMA, script=_A_IS_1),
+    Conversation(
+        cli="claude",
+        name="a schema, as json",
+        argv=("-p", "--output-format", "json", *_SCHEMA, "hi"),
+        replies=_FILLS_SCHEMA,
+        script=_A_IS_1,
+    ),
+    Conversation(
+        cli="claude", name="a schema, as text", argv=("-p", *_SCHEMA, "hi"), replies=_FILLS_SCHEMA, script=_A_IS_1
+    ),
+    Conversation(cli="claude", name="a schema, answered with text", argv=(*_STREAM, *_SCHEMA, "hi")),
+    Conversation(
+        cli="claude",
+        name="one turn is allowed",
+        argv=(*_STREAM, "--max-turns", "1", "hi"),
+        replies=_CALLS_ONCE,
+        script=_HAS_CALLED,
+    ),
+    Conversation(
+        cli="claude",
+        name="one turn is allowed, as text",
+        argv=("-p", "--max-turns", "1", "hi"),
+        replies=_CALLS_ONCE,
+        script=_HAS_CALLED,
+    ),
     Conversation(cli="claude", name="hello", argv=(*_STREAM, "hi")),
     Conversation(cli="claude", name="hello, as text", argv=("-p", "hi")),
     Conversation(cli="claude", name="hello, as json", argv=("-p", "--output-format", "json", "hi")),

@@ -149,6 +149,7 @@ class RealCLI:
         head = ['model = "m1"', 'model_provider = "fake"', "[model_providers.fake]"]
         (home / ".codex").mkdir()
         (home / ".codex" / "config.toml").write_text("\n".join([*head, *lines, ""]), encoding="utf-8")
+        (home / ".codex" / "auth.json").write_text(json.dumps({"OPENAI_API_KEY": "sk-none"}), encoding="utf-8")
         return {"CODEX_HOME": str(home / ".codex")}
 
     def _gemini(self, home: Path, url: str) -> dict[str, str]:

@@ -67,6 +67,10 @@ class RecordingStage:
         """Keep it."""
         self.done.append(("write_file", path, data))
 
+    def write_message_file(self, path: str, data: bytes | None) -> None:
+        """Keep it."""
+        self.done.append(("write_message_file", path, data))
+
     def read_stdin(self, size: int) -> bytes | None:
         """Give the next read."""
         return self.stdin.pop(0) if self.stdin else None

@@ -38,6 +38,7 @@ from pytest_agentproc.fake_agents.dialects.claude.servers import McpServers, Ser
 from pytest_agentproc.fake_agents.lines import Lines
 from pytest_agentproc.fake_agents.objects import encode_json_line, encode_spaced_json
 from pytest_agentproc.fake_agents.program import find_option_value
+from pytest_agentproc.fake_agents.requests import parse_json_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ class Encoder:
         self._streams = "--include-partial-messages" in program.get("argv", ())
         self._is_alone = "final" in program
         self._obeys = program.get("obeys", False)
+        self._wants_structure = bool(find_option_value(program, "--json-schema"))
+        self.most_turns = 0 if program.get("serves") else _read_turn_limit(program)
         self._begun = False
         self._count = self._number = self._index = self._taken = 0
         self._messages: list[str] = []
@@ -83,6 +86,8 @@ class Encoder:
         self._is_aborting = self._has_result = False
         self._said = ""
         self._turns = 1
+        self.final_text = ""
+        """What is printed in place of the last text where the events are not; "": that text."""
         self.events: EventEncoders = {
             "begin": self.encode_run_opening,
             "nested": self.encode_subagent_text,
@@ -104,6 +109,8 @@ class Encoder:
 
     def encode_answer(self, text: str, now: int) -> bytes:
         """Give the last message and the result."""
+        if self._wants_structure and parse_json_object(text.encode()) is not None:
+            return self.encode_result({"text": text, "is_error": False, "usage": None}, now)
         events = self.encode_text(text, "end_turn", now)
         return events + self.encode_result({"text": None, "is_error": False, "usage": None}, now)
 
@@ -125,10 +132,54 @@ class Encoder:
             details = {"api_error_status": 400, "api_error_type": "invalid_request_error", "result": text}
         else:
             reason = "completed"
-            events += self._run_turn_end_hooks(now)
-            details = {"api_error_status": None, "result": self._said if text is None else text, "ttft_ms": 1}
+            structure, lines = self._give_structure(self._said if text is None else text, now)
+            events += [*lines, *self._run_turn_end_hooks(now)]
+            text = structure.pop("result", self._said if text is None else text)
+            details = {"api_error_status": None, "result": text, **structure, "ttft_ms": 1}
         events.append(self._encode_result_line(details, reason, {**fields, "subtype": subtype}, now))
         return self._lines.join(events)
+
+    def _give_structure(self, text: str, now: int) -> tuple[dict[str, Any], list[bytes]]:
+        """Call the tool for the structure that the arguments ask for, or ask once more for it, as claude does.
+
+        Give what the result has of it, and the lines about it.
+        """
+        if not self._wants_structure:
+            return {}, []
+        found = parse_json_object(text.encode())
+        if found is None:
+            block = {"type": "text", "text": _STRUCTURE_REQUEST}
+            request = {"role": "user", "content": [block]}
+            asked = self._encode_message_line("user", request, None, now, {"isSynthetic": True})
+            again = [*self._encode_text_piece(text, now), *self._end_open_text(now)]
+            self._turns += 1
+            return {}, [asked, *again, *self._encode_message_end(None, "end_turn")]
+        number = f"toolu_{self._number + 1:02}0"
+        self.final_text = encode_json_line(found).decode()
+        block = {"type": "tool_use", "id": number, "name": "StructuredOutput", "input": found}
+        deltas = [{"type": "input_json_delta", "partial_json": encode_spaced_json(found)}]
+        calls = self._encode_whole_block(None, block, {"input": {}}, deltas, now)
+        calls += self._encode_message_end(None, "tool_use")
+        message = {
+            "role": "user",
+            "content": [{"tool_use_id": number, "type": "tool_result", "content": _STRUCTURE_OK}],
+        }
+        meta = {"id": number, "permission_decision": {"decision": "accept", "source": "config"}}
+        more: dict[str, Any] = {"tool_use_result": _STRUCTURE_OK, "tool_result_meta": [meta]}
+        self._turns += 1
+        fields: dict[str, Any] = {"result": self.final_text, "structured_output": found}
+        return fields, [*calls, self._encode_message_line("user", message, None, now, more)]
+
+    @property
+    def has_reached_turn_limit(self) -> bool:
+        """Whether the model would have to be asked more often than the arguments allow."""
+        return 0 < self.most_turns <= len(self._messages) and not self._running and self._stop == "tool_use"
+
+    def encode_turn_limit(self, now: int) -> bytes:
+        """Give the result of a run that would ask its model too often."""
+        text = f"Reached maximum number of turns ({self.most_turns})"
+        fields = {"text": text, "is_error": True, "usage": None, "subtype": "error_max_turns"}
+        return self.encode_result(fields, now)
 
     def encode_run_opening(self, what: str, now: int) -> bytes:
         """Give init, if it is still to come."""
@@ -558,6 +609,18 @@ class Encoder:
 
 
 _EMPTY_TEXT_BLOCK = {"type": "text", "text": ""}
+_STRUCTURE_OK = "Structured output provided successfully"
+_STRUCTURE_REQUEST = (
+    "[structured-output-enforce] You MUST call the StructuredOutput tool to complete this request. Call this tool now."
+)
+
+
+def _read_turn_limit(program: Program) -> int:
+    """Give how often the arguments allow that the model is asked; 0: as often as it likes."""
+    try:
+        return int(float(find_option_value(program, "--max-turns")))
+    except (ValueError, OverflowError):
+        return 0
 
 
 def format_timestamp(now: int) -> str:

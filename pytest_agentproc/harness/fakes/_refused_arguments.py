@@ -1,4 +1,4 @@
-"""The starts that a fake refused as its CLI does, for the text of a failure. Judges nothing.
+"""The starts that a fake refused as its CLI does, and the options that it did not obey, for the text of a failure.
 
 A fake refuses arguments that its CLI does not take, a folder that the CLI does not trust, or a prompt that is missing.
 It says why on its own output, which the code under test often captures and does not show.
@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_agentproc.harness.fakes._fake_log import list_open_logs
 from pytest_agentproc.record import Payload, list_agent_starts
+from pytest_agentproc.vocabulary import explain_unobeyed_options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from pytest_agentproc.harness.fakes._fake_log import FakeLog
 
@@ -47,6 +48,25 @@ def describe_refused_arguments() -> list[str]:
     lines = [_describe_refusal(start) for start in starts if _is_refused(start)]
     more = [f"and {len(lines) - _MAX_STARTS_SHOWN} more refused starts"] if len(lines) > _MAX_STARTS_SHOWN else []
     return [*lines[:_MAX_STARTS_SHOWN], *more]
+
+
+def describe_unobeyed_options() -> list[str]:
+    """Say of each start with options that its fake does not obey what the real CLI does for them."""
+    found: dict[str, None] = {}
+    for log in list_open_logs():
+        for data in _list_state_notes(log):
+            for line in explain_unobeyed_options(data["dialect"], data["unobeyed"]) if "unobeyed" in data else ():
+                found[f"the fake {data['dialect']} does not obey {line}"] = None
+    return [*found]
+
+
+def _list_state_notes(log: FakeLog) -> Iterator[Mapping[str, Any]]:
+    """Give what the fakes of a log told of themselves."""
+    record = log.read_virtual_record()
+    if record is not None:
+        yield from (data for _, code, data in record.events if code == "q")
+    for process, _ in log.list_processes():
+        yield from (data for _, code, data in process.notes if code == "q")
 
 
 def _list_virtual_starts(log: FakeLog) -> Iterator[_Start]:

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from pytest_agentproc.plugin import _failure_notes
+from pytest_agentproc.vocabulary import DIALECTS
 
 
 def list_notes(result: pytest.RunResult) -> list[str]:
@@ -234,6 +235,51 @@ def test_a_start_that_a_fake_refused_is_explained(pytester: pytest.Pytester) -> 
         *(expect(name, 1, untrusted) for name in numbered),
         "agentproc: and 2 more refused starts",
     ]
+
+
+UNOBEYED = """
+    import subprocess
+    import pytest
+
+    def run():
+        command = ["codex", "exec", "--skip-git-repo-check", "--cd", ".", "--output-schema", "s.json", "hi"]
+        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
+
+    @pytest.fixture(autouse=True)
+    def schema(tmp_path, monkeypatch, fake_agents):
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "s.json").write_text("{}")
+        fake_agents.on_path(codex="- answer: done")
+
+    def test_real(fake_agents):
+        assert run().stdout == b"{}"
+
+    @pytest.mark.virtual_time
+    def test_virtual(fake_agents):
+        assert run().stdout == b"{}"
+
+    def test_passes(fake_agents):
+        assert run().stdout == b"done\\n"
+"""
+
+
+@pytest.mark.slow
+def test_an_option_that_a_fake_does_not_obey_is_named(pytester: pytest.Pytester) -> None:
+    """It may be the reason for a red that is none with the real CLI."""
+    pytester.makepyfile(test_it=UNOBEYED)
+    result = pytester.runpytest_subprocess("-p", "no:anyio", timeout=60)
+    result.assert_outcomes(failed=2, passed=1)
+    table = DIALECTS["codex"].command_line
+    assert table is not None
+    real = {each.option: each.real for each in table.unobeyed}
+    assert (
+        list_notes(result)
+        == [
+            f"agentproc: the fake codex does not obey {option}: the real CLI {real[option]}"
+            for option in ("--output-schema", "--cd")
+        ]
+        * 2
+    )
 
 
 CLOCKS = """
