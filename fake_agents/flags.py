@@ -85,8 +85,8 @@ def adapt_program_to_arguments(program: Program, table: CommandLineTable, known:
         given = _parse_command_line(table, list(program["argv"]))
         if given.is_foreign:
             return program, ""
-        _end_by_options(table, given)
         mode, form = _find_mode_and_output_form(table, given)
+        _end_by_options(table, given)
         _check_option_values(table, given)
         servers, errors = _read_server_configs(given.options.get(table["servers"], ()))
         settings = _read_settings_option(given.options.get(table["settings"], [""])[-1])
@@ -163,7 +163,7 @@ def _add_prompt_from_arguments(program: Program, table: CommandLineTable, given:
     if is_resumed and not given.meets_condition(table["resuming"]["unless"]):
         words = words[1:]
     prompt = " ".join(words)
-    if prompt and prompt != "-":
+    if (prompt or (words and table["takes_empty"])) and prompt != "-":
         program = {**program, "prompt": prompt[: table["prompt_shown"]]}
         reads = table["resumed_reads_stdin"] or not is_resumed
         return program if reads else {**program, "steps": _drop_stdin(program)}
@@ -208,13 +208,19 @@ def _end_by_options(table: CommandLineTable, given: _ParsedCommandLine) -> None:
 def _answer_foreign_command(table: CommandLineTable, words: Sequence[str]) -> None:
     """End as the real CLI does that gets a command which the fake does not have, if it is known what it prints."""
     for pattern, (code, stdout, stderr, late) in table["answers"]:
-        rest = pattern[-1] == "**"
-        fits = len(words) >= len(pattern) - 1 if rest else len(words) == len(pattern)
-        if fits and all(form in ("*", "**", word) for form, word in zip(pattern, words, strict=False)):
-            free = [word for form, word in zip(pattern, words, strict=False) if form == "*"]
+        if len(words) == len(pattern) and all(map(_fits_form, pattern, words)):
+            free = [word for form, word in zip(pattern, words, strict=True) if form != word]
             parts = {str(number): word for number, word in enumerate(free, 1)}
-            texts = (_fill_message_template(text, **parts) for text in (stderr, stdout))
-            raise _CommandLineExit(code, *texts, late=late)
+            raise _CommandLineExit(
+                code, _fill_message_template(stderr, **parts), _fill_message_template(stdout, **parts), late=late
+            )
+
+
+def _fits_form(form: str, word: str) -> bool:
+    """Say whether a word is the one of a pattern, begins as it with `*`, or is none of it with `!`."""
+    if form.startswith("!"):
+        return word not in form[1:].split(",")
+    return word.startswith(form[:-1]) if form.endswith("*") else word == form
 
 
 def _check_option_values(table: CommandLineTable, given: _ParsedCommandLine) -> None:
@@ -223,17 +229,37 @@ def _check_option_values(table: CommandLineTable, given: _ParsedCommandLine) -> 
         long, _, shown, _ = table["options"][given.command].get(option, (option, "", option, ()))
         for value in given.options.get(long, ()):
             name, *named = kind.split()
-            reason = _FAULTS_OF_VALUES[name](value, named, given)
+            reason = _FAULTS_OF_VALUES[name](value, named, given, table)
             if reason is not None:
-                parts = {"shown": shown, "value": value, "path": _find_path(value), "set": value.partition("=")[2]}
+                parts = {"shown": shown, "value": value, "path": _find_path(value), "set": _read_setting(value)[1]}
+                parts["folder"] = posix.getcwd()
                 raise _CommandLineExit(code, _fill_message_template(words, **parts, reason=reason), late=late)
+    for word in given.words if table["file_words"] else ():
+        reason = _find_file_fault(word[1:]) if word.startswith("@") else None
+        if reason is not None:
+            words = table["file_words"]
+            raise _CommandLineExit(1, _fill_message_template(words, path=_find_path(word[1:]), reason=reason))
+    _require_repository(table, given, ())
+
+
+def _require_repository(table: CommandLineTable, given: _ParsedCommandLine, rest: Sequence[str]) -> None:
+    """Refuse a folder without a repository of Git, unless an option, or a word of the rest, allows it."""
     needed = table["repository"]
-    if needed and given.meets_condition(needed[0]) and not any(map(given.meets_condition, needed[1].split())):
-        folder = _find_path(given.options.get(needed[2], [posix.getcwd()])[-1])
-        while not _is_there(f"{folder}/.git"):
-            folder, sign, _ = folder.rpartition("/")
-            if not sign:
-                raise _CommandLineExit(1, needed[3])
+    if not needed or not given.meets_condition(needed[0]):
+        return
+    allowing = needed[1].split()
+    if any(map(given.meets_condition, allowing)) or any(word in allowing for word in rest):
+        return
+    if not _is_in_repository(_find_path(given.options.get(needed[2], [posix.getcwd()])[-1])):
+        raise _CommandLineExit(1, needed[3])
+
+
+def _is_in_repository(folder: str) -> bool:
+    while not _is_there(f"{folder}/.git"):
+        folder, sign, _ = folder.rpartition("/")
+        if not sign:
+            return False
+    return True
 
 
 def _is_number(value: str, low: float = float("-inf")) -> bool:
@@ -273,33 +299,190 @@ def _find_file_fault(name: str) -> str | None:
     """Give the words of the machine if a file cannot be read."""
     try:
         with open(name, "rb") as file:
-            file.read(0)
+            file.read(1)
     except OSError as fault:
         return f"{fault.strerror} (os error {fault.errno})"
     return None
+
+
+def _is_folder(name: str) -> bool:
+    return _is_there(f"{name}/.")
+
+
+def _read_head(name: str) -> bytes:
+    """Give the first line of a file."""
+    try:
+        with open(name, "rb") as file:
+            return file.readline()
+    except OSError:
+        return b""
+
+
+def _read_setting(value: str) -> tuple[str, str]:
+    """Take a setting apart: `key=value`, the value perhaps in quotation marks."""
+    key, _, text = value.partition("=")
+    return key, text.strip("\"'")
+
+
+def _find_type_fault(key: str, text: str, kind: str, keys: Sequence[str]) -> str | None:
+    """Say what a setting is if it should be a number, a flag, a list or a table; `table.*` is any key of a table."""
+    group, _, own = key.rpartition(".")
+    if key not in keys and (f"{group}.*" not in keys or not own or "." in group):
+        return None
+    fits = {
+        "number": _is_number(text),
+        "flag": text in ("true", "false"),
+        "list": text.startswith("["),
+        "table": text.startswith("{"),
+    }
+    return None if fits[kind] else f"integer `{text}`" if _is_number(text) else f'string "{text}"'
+
+
+def _is_configured(name: str, given: _ParsedCommandLine, table: CommandLineTable) -> bool:
+    """Say whether a file of the user's configuration, or a setting among the arguments, has a name in it."""
+    if any(f".{name}." in value for values in given.options.values() for value in values):
+        return True
+    for form in table["configs"]:
+        variable, sign, rest = form.partition("/")
+        path = posix.environ.get(variable[1:].encode(), b"").decode() if variable.startswith("$") else variable
+        try:
+            with open(f"{path}{sign}{rest}" if path else "", "rb") as file:
+                if name.encode() in file.read():
+                    return True
+        except OSError:
+            continue
+    return False
+
+
+_LEAST_TELLING_LETTERS = 3
+"""A shorter word is in many names."""
+
+
+def _find_model_fault(
+    value: str, named: Sequence[str], given: _ParsedCommandLine, table: CommandLineTable
+) -> str | None:
+    """Give the reason if a model cannot be one: its provider is unknown, or no name of a model resembles its own."""
+    provider, sign, model = (value if named else value.lower()).partition("/")
+    # A model of `named` must have its provider, and must be known (opencode).
+    if not value or _is_configured(value, given, table) or (sign and model and _is_configured(provider, given, table)):
+        return None
+    if sign or named:
+        is_own = bool(named) and provider == table["own_model"][0]
+        return _say_if(not model or provider not in table["providers"] or (is_own and model != table["own_model"][1]))
+    if "--provider" in given.options or provider in table["own_model"] or any(map(str.isdigit, provider)):
+        return None
+    telling = [word for word in table["models"] if len(word) >= _LEAST_TELLING_LETTERS]
+    return _say_if(not any(word.startswith(provider) or word in provider for word in telling))
+
+
+def _find_agents_fault(value: str) -> str | None:
+    """Give what is wrong with the agents that a JSON object describes."""
+    for name, agent in (parse_json_object(value.encode()) or {}).items():
+        if not isinstance(agent, dict):
+            return f"{name}: Invalid input: expected object, received {_JSON_TYPE_WORDS[type(agent)]}"
+        for key in ("description", "prompt"):
+            kind = _JSON_TYPE_WORDS[type(agent.get(key, ...))]
+            if kind != "string":
+                return f"{name}.{key}: Invalid input: expected string, received {kind}"
+    return None
+
+
+_SCHEMA_TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
+_KINDS_IN_SCHEMAS: dict[str, tuple[type | tuple[type, ...], str]] = {
+    **dict.fromkeys(("properties", "patternProperties", "$defs", "definitions"), (dict, "object")),
+    **dict.fromkeys(("required", "enum", "allOf", "anyOf", "oneOf"), (list, "array")),
+    **dict.fromkeys(("minimum", "maximum", "multipleOf"), ((int, float), "number")),
+    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems"), (int, "integer")),
+    **dict.fromkeys(("title", "description", "pattern", "format", "$ref", "$id"), (str, "string")),
+}
+
+
+def _find_schema_fault(schema: Any, place: str = "data") -> str | None:
+    """Give what is wrong with a JSON schema, in the words of the real CLI."""
+    if not isinstance(schema, dict):
+        return _say_if(not isinstance(schema, bool), f"{place} must be object,boolean")
+    kind = schema.get("type", "object")
+    if isinstance(kind, list):
+        for number, one in enumerate(kind):
+            if one not in _SCHEMA_TYPES:
+                must = "must be equal to one of the allowed values"
+                return f"{place}/type {must}, {place}/type/{number} {must}, {place}/type must match a schema in anyOf"
+    elif kind not in _SCHEMA_TYPES:
+        parts = ("be equal to one of the allowed values", "be array", "match a schema in anyOf")
+        return ", ".join(f"{place}/type must {part}" for part in parts)
+    for key, (wanted, word) in _KINDS_IN_SCHEMAS.items():
+        if key in schema and (not isinstance(schema[key], wanted) or isinstance(schema[key], bool)):
+            return f"{place}/{key} must be {word}"
+    inner = {f"properties/{name}": part for name, part in schema.get("properties", {}).items()}
+    inner |= {key: schema[key] for key in ("items", "additionalProperties", "not") if key in schema}
+    return next((fault for key, part in inner.items() if (fault := _find_schema_fault(part, f"{place}/{key}"))), None)
 
 
 def _say_if(fault: bool, words: str = "") -> str | None:  # noqa: FBT001  # the one value that it is about
     return words if fault else None
 
 
-_FAULTS_OF_VALUES: dict[str, Callable[[str, Sequence[str], _ParsedCommandLine], str | None]] = {
-    "number": lambda value, *_: _say_if(not _is_number(value)),
+_FAULTS_OF_VALUES: dict[str, Callable[[str, Sequence[str], _ParsedCommandLine, CommandLineTable], str | None]] = {
+    "number": lambda value, *_: _say_if(value != "" and not _is_number(value)),
     "positive": lambda value, *_: _say_if(not _is_number(value, 0)),
     "count": lambda value, *_: _say_if(not value.isdecimal() or int(value) == 0),
-    "existing": lambda value, *_: _say_if(not _is_there(value) and ":" not in value),
+    "tokens": lambda value, *_: _say_if(value != "auto" and not value.removesuffix("k").isdecimal()),
+    "filled": lambda value, *_: _say_if(not value),
+    "name": lambda value, *_: _say_if(
+        not (value[:1].isalnum() and value[-1:].isalnum() and all(sign.isalnum() or sign in "-_." for sign in value))
+    ),
+    "once": lambda _, named, given, __: _say_if(len(given.options[named[0]]) > 1),
+    "existing": lambda value, *_: _say_if(value != "" and not _is_there(value) and ":" not in value),
     "readable": lambda value, *_: _find_file_fault(value),
+    "no-folder": lambda value, *_: _say_if(_is_folder(value)),
+    "folder": lambda value, *_: _say_if(
+        not _is_folder(value), "Path is not a directory" if _is_there(value) else "Directory does not exist"
+    ),
+    "no-file": lambda value, *_: _say_if(value != "" and _is_there(value) and not _is_folder(value)),
+    "ending": lambda value, named, *_: _say_if(
+        ":" not in value and not _is_folder(value) and not value.endswith(tuple(named)),
+        "." + value.rpartition(".")[2] if "." in value else "",
+    ),
+    "module": lambda value, *_: _say_if(
+        _is_folder(value)
+        and not any(_is_there(f"{value}/{name}") for name in ("index.ts", "index.js", "index.mjs", "package.json"))
+    ),
+    "session-file": lambda value, *_: _say_if(
+        ("/" in value or value.endswith(".jsonl")) and b'"session"' not in _read_head(value)
+    ),
+    "head": lambda value, named, *_: _say_if(named[0].encode() not in _read_head(value)),
+    "repository": lambda *_: _say_if(not _is_in_repository(posix.getcwd())),
     "assignment": lambda value, *_: _say_if("=" not in value),
     "named": lambda value, *_: _say_if(value.startswith("=")),
-    "filled": lambda value, *_: _say_if(not value),
-    "set": lambda value, named, _: _say_if(
-        value.startswith(f"{named[0]}=") and value.partition("=")[2].strip("\"'") not in named[1:]
+    "set": lambda value, named, *_: _say_if(
+        value.startswith(f"{named[0]}=") and _read_setting(value)[1] not in named[1:]
     ),
-    "listed": lambda value, named, _: _say_if(any(part.strip() not in named for part in value.split(",") if value)),
+    "set-type": lambda value, named, *_: _find_type_fault(*_read_setting(value), named[0], named[1:]),
+    "set-new": lambda value, named, *_: next(
+        (name for name in named if value.startswith((f"model_providers.{name}.", f"model_providers.{name}="))), None
+    ),
+    "set-provider": lambda value, _, given, table: _say_if(
+        value.startswith("model_provider=")
+        and _read_setting(value)[1] not in table["providers"]
+        and not _is_configured(_read_setting(value)[1], given, table)
+    ),
+    "provider": lambda value, _, given, table: _say_if(
+        value not in table["providers"] and not _is_configured(value, given, table)
+    ),
+    "model": _find_model_fault,
+    "listed": lambda value, named, *_: _say_if(any(part.strip() not in named for part in value.split(",") if value)),
+    "listed-with": lambda value, named, given, _: _say_if(named[0] in given.options and value not in named[1:]),
+    "configured": lambda value, named, given, table: _say_if(
+        value not in ("", *named) and not _is_configured(value, given, table)
+    ),
+    "never": lambda *_: "",
+    "never-with-scheme": lambda value, *_: _say_if(":" in value),
     "closed": lambda value, *_: _say_if(value.startswith("{") and not _is_object(value.encode())),
     "object": lambda value, *_: _say_if(value != "" and not _is_object(value.encode())),
+    "schema": lambda value, *_: _find_schema_fault(parse_json_object(value.encode()) or {}),
     "object-or-file": lambda value, *_: _say_if(not _is_text_in_json(value) and not _is_there(value)),
     "object-if-text": lambda value, *_: _say_if(_is_text_in_json(value) and not _is_object(value.encode())),
+    "agents": lambda value, *_: _find_agents_fault(value),
     "file": lambda value, *_: _say_if(not _has_object(value)),
 }
 """By the kind of a value of `vocabulary.ValueCheck`: the reason if it does not fit, which may be ""."""
@@ -321,6 +504,7 @@ def _check_session_options(
             value in (own, table["latest"], program.get("knows"))
             or value in known
             or (table["prefix"] and own.startswith(value))
+            or (table["files"] and ("/" in value or value.endswith(".jsonl")))
         )
         fits = fits and value != program.get("lacks")
         words = table["missing"] if _is_uuid(value) else table["odd"]
@@ -465,6 +649,7 @@ def _handle_plain_word(table: CommandLineTable, given: _ParsedCommandLine, word:
     if not given.words and word in table["foreign"].get(given.command, ()):
         if not table["trusts"]:
             _answer_foreign_command(table, [*given.command.split(), word, *reversed(rest)])
+            _require_repository(table, given, rest)
             raise WrongModeArguments(
                 f"the fake has no command {word}: with `flags: any` it plays its script all the same"
             )

@@ -25,6 +25,7 @@ class ResumeOptions:
         stdout: what stdout says with it, in the modes of a stream of events.
         unless: an option with which no session is looked for.
         prefix: whether the beginning of an id is enough.
+        files: whether a name with a slash is a file, which is made if it is missing.
         code: the exit code.
         new: the option that names a new session.
         taken: what stderr says if that session exists already.
@@ -39,6 +40,7 @@ class ResumeOptions:
     stdout: str = ""
     unless: str = ""
     prefix: bool = False
+    files: bool = False
     code: int = 1
     new: str = ""
     taken: str = ""
@@ -69,7 +71,7 @@ class ValueCheck:
     Args:
         option: its long name.
         kind: the kind of value that fits; see `fake_agents.flags`.
-        words: what stderr says of another, with `{shown}`, `{value}`, `{path}`, `{set}`, and `{reason}`.
+        words: what stderr says of another, with `{shown}`, `{value}`, `{path}`, `{set}`, `{reason}` and `{folder}`.
         code: the exit code.
         late: whether stdin has been read before.
     """
@@ -134,9 +136,16 @@ class CommandLine:
         resuming: how it names sessions.
         servers: the option that names MCP servers, in JSON or in files; "": there is none.
         settings: the option that names hooks, in JSON or in a file; "": there is none.
+        takes_empty: whether an empty word is a prompt.
+        file_words: what stderr says of a word `@FILE` that cannot be read, with `{path}`; "": such a word is text.
+        configs: the files in which a user names providers and models; `$X` is a variable.
+        providers: the providers of models that it knows without them.
+        models: the first words of the names of the models that it knows.
+        own_model: the provider and the model of the fake itself.
         paths: the values that must not be empty, as `options` calls them.
         values: the options whose values it looks at before it asks its model.
-        answers: by the words of a command that the fake does not have, what it prints. `*` is any word, `**` any words.
+        answers: by the words of a command that the fake does not have, what it prints. `*` is any word, `--*` one that
+            begins so, and `!a,b` any but these.
         ends: what it answers by its options alone: the conditions that hold, those of which none holds, the answer.
         message_file: the option that names a file for the last message, what stderr says if that cannot be opened, with
             `{value}` and `{reason}`, and what it says if there is no message; empty if there is none.
@@ -167,6 +176,12 @@ class CommandLine:
     resuming: ResumeOptions
     servers: str = ""
     settings: str = ""
+    takes_empty: bool = False
+    file_words: str = ""
+    configs: Sequence[str] = ()
+    providers: Sequence[str] = ()
+    models: Sequence[str] = ()
+    own_model: tuple[str, str] = ("fake", "m1")
     paths: Sequence[str] = ()
     values: Sequence[ValueCheck] = ()
     answers: Mapping[str, CommandAnswer] = field(default_factory=dict)

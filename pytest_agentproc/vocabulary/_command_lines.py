@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from pytest_agentproc.vocabulary._command_line import (
+    CommandAnswer,
     CommandLine,
     ResumeOptions,
     UnobeyedOption,
     ValueCheck,
 )
+from pytest_agentproc.vocabulary._known_names import CODEX_FEATURES, MODEL_WORDS, PROVIDERS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _CLAUDE_RESUME_ERROR = "Error: --resume requires a valid session ID or session title when used with --print"
 _CLAUDE_UNOBEYED = (
@@ -57,8 +63,41 @@ _CLAUDE_UNOBEYED = (
     UnobeyedOption("--session-mirror", "prints what it writes into its session file, too"),
     UnobeyedOption("--enable-auth-status", "prints the state of its login"),
 )
+_CLAUDE_MCP_COMMANDS = "add,add-json,add-from-claude-desktop,get,list,remove,reset-project-choices,serve,help"
+_CLAUDE_PLUGIN_COMMANDS = (
+    "details,disable,enable,eval,help,init,install,i,list,marketplace,new,prune,remove,tag,uninstall,update,validate"
+)
+_NO_CLAUDE_COMMAND = CommandAnswer(1, stderr="error: unknown command '{1}'")
+_CLAUDE_INVALID = "error: option '{shown}' argument '{value}' is invalid."
+_CLAUDE_PLUGINS = "".join(
+    f"\n  \u276f cc-plugin-{name}@builtin\n    Status: \u2714 enabled\n"
+    for name in ("agents-md", "plugin-authoring", "privacy")
+)
+_NO_CLAUDE_SERVER = CommandAnswer(1, stderr='No MCP server named "{1}". Run `claude mcp add` to add one.')
 CLAUDE_COMMAND_LINE = CommandLine(
     unobeyed=_CLAUDE_UNOBEYED,
+    answers={
+        "mcp list": CommandAnswer(stdout="No MCP servers configured. Use `claude mcp add` to add a server."),
+        "mcp get *": _NO_CLAUDE_SERVER,
+        "mcp remove *": _NO_CLAUDE_SERVER,
+        **dict.fromkeys(("mcp get", "mcp remove"), CommandAnswer(1, stderr="error: missing required argument 'name'")),
+        f"plugin !{_CLAUDE_PLUGIN_COMMANDS}": _NO_CLAUDE_COMMAND,
+        "auth !login,logout,status,help": _NO_CLAUDE_COMMAND,
+        f"mcp !{_CLAUDE_MCP_COMMANDS}": _NO_CLAUDE_COMMAND,
+        "plugin list": CommandAnswer(stdout=f"Built-in plugins:\n{_CLAUDE_PLUGINS}"),
+        "plugin marketplace list": CommandAnswer(
+            stdout="Configured marketplaces:\n\n  \u276f anthropic-plugin-directory\n"
+            "    Source: Built in (Anthropic Directory)\n"
+        ),
+        "agents": CommandAnswer(
+            1,
+            stderr="'claude agents' requires an interactive terminal (output is piped or redirected) \u2014 use "
+            "'claude agents --json' for a machine-readable list.",
+        ),
+        "doctor --*": CommandAnswer(1, stderr="error: unknown option '{1}'"),
+        "update --*": CommandAnswer(1, stderr="error: unknown option '{1}'"),
+    },
+    ends=(("--init-only", "", CommandAnswer()),),
     options={
         "": """
         --add-dir <directories...>; --agent <agent>; --agents <json-or-file>; --allow-dangerously-skip-permissions;
@@ -130,6 +169,8 @@ CLAUDE_COMMAND_LINE = CommandLine(
             "--fork-session",
             "Error: --session-id with --continue or --resume also needs --fork-session.",
         ),
+        ("--resume-session-at", "--resume", "Error: --resume-session-at requires --resume"),
+        ("--rewind-files", "--resume", "Error: --rewind-files requires --resume"),
         (
             "--resume=",
             "",
@@ -162,6 +203,7 @@ CLAUDE_COMMAND_LINE = CommandLine(
             "Error: --json-schema is not valid JSON: JSON Parse error: Expected '}'",
         ),
         ValueCheck("--json-schema", "object", "Error: --json-schema must be a JSON object"),
+        ValueCheck("--json-schema", "schema", "Error: --json-schema is not a valid JSON Schema: {reason}"),
         ValueCheck("--agents", "object-if-text", "Error: Invalid --agents configuration:"),
         ValueCheck(
             "--agents",
@@ -175,6 +217,25 @@ CLAUDE_COMMAND_LINE = CommandLine(
                 "Error processing --setting-sources: Invalid setting source: {value}. "
                 "Valid options are: user, project, local"
             ),
+        ),
+        ValueCheck("--agents", "agents", "Error: Invalid --agents configuration:\n{reason}"),
+        ValueCheck("--task-budget", "count", f"{_CLAUDE_INVALID} --task-budget must be a positive integer"),
+        ValueCheck(
+            "--autocompact",
+            "tokens",
+            f"{_CLAUDE_INVALID} It must be 'auto', or at least 100k (e.g. 500k, 200000, or 200 as shorthand)",
+        ),
+        ValueCheck(
+            "--worktree",
+            "repository",
+            "Error: Can only use --worktree in a git repository, but {folder} is not a git repository. "
+            "Configure a WorktreeCreate hook to use --worktree with other VCS systems.",
+        ),
+        *(
+            ValueCheck(
+                option, "no-folder", "Error reading system prompt file: EISDIR: illegal operation on a directory, read"
+            )
+            for option in ("--system-prompt-file", "--append-system-prompt-file")
         ),
         ValueCheck("--system-prompt-file", "existing", "Error: System prompt file not found: {path}"),
         ValueCheck("--append-system-prompt-file", "existing", "Error: Append system prompt file not found: {path}"),
@@ -219,8 +280,93 @@ _CODEX_UNOBEYED = (
     UnobeyedOption("--strict-config", "refuses a key of its configuration that it does not know"),
     UnobeyedOption("--listen", "answers at that address in place of its stdin and stdout", unless="--listen=stdio://"),
 )
+
+
+def _list_choices(choices: Sequence[str]) -> str:
+    quoted = [f"`{choice}`" for choice in choices]
+    return f"one of {', '.join(quoted)}" if len(quoted) > len(_PAIR) else " or ".join(quoted)
+
+
+_PAIR = ("save-all", "none")
+_CODEX_SETTINGS = {
+    "history.persistence": _PAIR,
+    "approval_policy": ("untrusted", "on-failure", "on-request", "granular", "never"),
+    "sandbox_mode": ("read-only", "workspace-write", "danger-full-access"),
+    "model_reasoning_summary": ("auto", "concise", "detailed", "none"),
+    "model_verbosity": ("low", "medium", "high"),
+    "web_search": ("disabled", "cached", "indexed", "live"),
+    "file_opener": ("vscode", "vscode-insiders", "windsurf", "cursor", "none"),
+    "personality": ("none", "friendly", "pragmatic"),
+    "shell_environment_policy.inherit": ("core", "all", "none"),
+    "cli_auth_credentials_store": ("file", "keyring", "auto", "ephemeral"),
+}
+_CODEX_TYPES = (
+    ("number", "i64", "model_context_window model_auto_compact_token_limit"),
+    ("number", "usize", "project_doc_max_bytes tool_output_token_limit"),
+    (
+        "flag",
+        "a boolean",
+        "hide_agent_reasoning show_raw_agent_reasoning sandbox_workspace_write.network_access allow_login_shell",
+    ),
+    ("list", "a sequence", "notify sandbox_workspace_write.writable_roots project_doc_fallback_filenames"),
+    ("table", "a map", "mcp_servers model_providers projects"),
+    ("table", "struct SandboxWorkspaceWrite", "sandbox_workspace_write"),
+    ("table", "struct FeaturesToml", "features"),
+    ("table", "struct RawMcpServerConfig", "mcp_servers.*"),
+    ("table", "struct ModelProviderInfo", "model_providers.*"),
+)
+"""The kinds of settings, what they are called in an error, and the settings."""
+
+
+def _refuse_with_usage(error: str, usage: str) -> CommandAnswer:
+    return CommandAnswer(2, stderr=f"error: {error}\n\nUsage: codex {usage}\n\nFor more information, try '--help'.")
+
+
+_CODEX_NEEDS = "the following required arguments were not provided:"
 CODEX_COMMAND_LINE = CommandLine(
     unobeyed=_CODEX_UNOBEYED,
+    takes_empty=True,
+    configs=("$CODEX_HOME/config.toml", "$HOME/.codex/config.toml"),
+    providers=("openai", "ollama", "lmstudio", "amazon-bedrock", "fake"),
+    answers={
+        "exec review": CommandAnswer(
+            1, stderr="Error: Specify --uncommitted, --base, --commit, or provide custom review instructions"
+        ),
+        "exec fork": _refuse_with_usage(f"{_CODEX_NEEDS}\n  <SESSION_ID>", "exec fork <SESSION_ID> [PROMPT]"),
+        "apply": _refuse_with_usage(f"{_CODEX_NEEDS}\n  <TASK_ID>", "apply <TASK_ID>"),
+        "login status": CommandAnswer(
+            stderr="API key configured - ***\nAuthentication is checked when you send a request."
+        ),
+        "login status --*": _refuse_with_usage("unexpected argument '{1}' found", "login status [OPTIONS]"),
+        "logout": CommandAnswer(stderr="Successfully logged out"),
+        "login --*": _refuse_with_usage("unexpected argument '{1}' found", "login [OPTIONS] [COMMAND]"),
+        "mcp": CommandAnswer(2, stderr="Manage external MCP servers for Codex\n\nUsage: codex mcp [OPTIONS] <COMMAND>"),
+        **{
+            f"mcp {command}": _refuse_with_usage(f"{_CODEX_NEEDS}\n  <NAME>", f"mcp {command} <NAME>")
+            for command in ("add", "get", "remove", "login", "logout")
+        },
+        "mcp list": CommandAnswer(stdout="No MCP servers configured yet. Try `codex mcp add my-tool -- my-command`."),
+        "mcp get *": CommandAnswer(1, stderr="Error: No MCP server named '{1}' found."),
+        "mcp remove *": CommandAnswer(stdout="No MCP server named '{1}' found."),
+        "mcp !list,get,add,remove,login,logout,help": _refuse_with_usage(
+            "unrecognized subcommand '{1}'", "mcp [OPTIONS] <COMMAND>"
+        ),
+        "archive *": CommandAnswer(1, stderr="Error: No active session found matching '{1}'."),
+        "cloud": CommandAnswer(
+            1, stderr="Not signed in. Please run 'codex login' to sign in with ChatGPT, then re-run 'codex cloud'."
+        ),
+    },
+    ends=(
+        (
+            "exec --oss",
+            "--local-provider",
+            CommandAnswer(
+                1,
+                stderr="Error: No default OSS provider configured. Use --local-provider=provider or set oss_provider "
+                "to one of: lmstudio, ollama in config.toml",
+            ),
+        ),
+    ),
     options={
         "": f"{_CODEX_COMMON_OPTIONS};{_CODEX_ROOT_OPTIONS}"
         """
@@ -296,21 +442,43 @@ CODEX_COMMAND_LINE = CommandLine(
             "Output schema file {value} is not valid JSON: key must be a string at line 1 column 2",
             late=True,
         ),
-        ValueCheck(
-            "--config",
-            "set approval_policy untrusted on-failure on-request granular never",
-            (
-                "Error loading config.toml: unknown variant `{set}`, expected one of `untrusted`, `on-failure`, "
-                "`on-request`, `granular`, `never`"
-            ),
+        *(
+            ValueCheck(
+                "--config",
+                f"set {key} {' '.join(choices)}",
+                "Error loading config.toml: unknown variant `{set}`, expected "
+                f"{_list_choices(choices)}\nin `{key}`\n",
+            )
+            for key, choices in _CODEX_SETTINGS.items()
+        ),
+        *(
+            ValueCheck(
+                "--config",
+                f"set-type {kind} {keys}",
+                f"Error loading config.toml: invalid type: {{reason}}, expected {words}\n",
+            )
+            for kind, words, keys in _CODEX_TYPES
         ),
         ValueCheck(
             "--config",
-            "set sandbox_mode read-only workspace-write danger-full-access",
-            (
-                "Error loading config.toml: unknown variant `{set}`, expected one of `read-only`, `workspace-write`, "
-                "`danger-full-access`"
-            ),
+            "set-new openai ollama lmstudio",
+            "Error loading config.toml: model_providers contains reserved built-in provider IDs: `{reason}`. Built-in "
+            "providers cannot be overridden. Rename your custom provider (for example, `{reason}-custom`).",
+        ),
+        ValueCheck("--config", "set-provider", "Error: Model provider `{set}` not found"),
+        ValueCheck(
+            "--local-provider", "listed-with --oss lmstudio ollama", "Error: Model provider `{value}` not found"
+        ),
+        *(
+            ValueCheck(option, f"listed {' '.join(CODEX_FEATURES.split())}", "Error: Unknown feature flag: {value}")
+            for option in ("--enable", "--disable")
+        ),
+        ValueCheck(
+            "--model",
+            "filled",
+            "Error: thread/start: thread/start failed: No models are available. Set `model` explicitly or check your "
+            "model catalog configuration. (code -32600)",
+            late=True,
         ),
     ),
     paths=("<FILE>", "<DIR>"),
@@ -339,8 +507,43 @@ _GEMINI_UNOBEYED = (
     UnobeyedOption("--experimental-acp", "speaks ACP"),
     UnobeyedOption("--session-file", "goes on with the session of that file"),
 )
+_GEMINI_MISSES = "Not enough non-option arguments: got 0, need at least"
+_GEMINI_NEEDS = CommandAnswer(1, stderr="You need at least one command before continuing.")
 GEMINI_COMMAND_LINE = CommandLine(
     unobeyed=_GEMINI_UNOBEYED,
+    answers={
+        "mcp": _GEMINI_NEEDS,
+        "mcp add": CommandAnswer(1, stderr=f"{_GEMINI_MISSES} 2"),
+        **dict.fromkeys(
+            ("extensions", "skills", "hooks", "mcp remove"), CommandAnswer(1, stderr=f"{_GEMINI_MISSES} 1")
+        ),
+        "extensions uninstall": CommandAnswer(
+            1,
+            stderr="Please include at least one extension name to uninstall as a positional argument, or use the --all "
+            "flag.",
+        ),
+        "skills !list,enable,disable,install,uninstall,link": _GEMINI_NEEDS,
+        "mcp list": CommandAnswer(stderr="No MCP servers configured."),
+        "mcp remove *": CommandAnswer(stderr='Server "{1}" not found in project settings.'),
+        "mcp !add,remove,list,enable,disable": CommandAnswer(1, stderr="Unknown argument: {1}"),
+        "extensions list": CommandAnswer(stderr="No extensions installed."),
+        "extensions uninstall *": CommandAnswer(1, stderr='Failed to uninstall "{1}": Extension not found.'),
+        "extensions !install,uninstall,list,update,disable,enable,link,new,validate,config": _GEMINI_NEEDS,
+        "skills list": CommandAnswer(stdout="No skills discovered."),
+        "hooks !migrate": _GEMINI_NEEDS,
+    },
+    ends=(
+        ("--list-sessions", "", CommandAnswer(stdout="No previous sessions found for this project.")),
+        ("--list-extensions", "", CommandAnswer()),
+        ("--delete-session", "", CommandAnswer(stderr="No sessions found for this project.")),
+        (
+            "--prompt-interactive",
+            "",
+            CommandAnswer(
+                42, stderr="Error: The --prompt-interactive flag cannot be used when input is piped from stdin."
+            ),
+        ),
+    ),
     options={
         "": """
         -d --debug; -m --model <value>; -p --prompt <value>; -i --prompt-interactive <value>; --skip-trust;
@@ -372,6 +575,11 @@ GEMINI_COMMAND_LINE = CommandLine(
             "Cannot use both --yolo (-y) and --approval-mode together. Use --approval-mode=yolo instead.",
         ),
         (
+            "--worktree",
+            "",
+            "The --worktree flag is only available when experimental.worktrees is enabled in your settings.",
+        ),
+        (
             "--resume --session-id",
             "",
             "The flags --resume, --session-id, and --session-file are mutually exclusive. Please provide only one.",
@@ -385,9 +593,19 @@ GEMINI_COMMAND_LINE = CommandLine(
     prompt="--prompt",
     values=(
         ValueCheck(
-            "--include-directories",
-            "existing",
-            "[WARN] Skipping unreadable directory: {value} (Directory does not exist: {path})",
+            "--include-directories", "folder", "[WARN] Skipping unreadable directory: {value} ({reason}: {path})"
+        ),
+        ValueCheck("--session-id", "filled", "The --session-id option cannot be empty."),
+        ValueCheck(
+            "--prompt",
+            "once --prompt",
+            "An unexpected critical error occurred:TypeError: query.startsWith is not a function",
+        ),
+        ValueCheck(
+            "--session-file",
+            "head sessionId",
+            "Error importing session from file: File not found or invalid format: {value}",
+            42,
         ),
         ValueCheck(
             "--session-file",
@@ -416,8 +634,36 @@ _PI_UNOBEYED = (
     UnobeyedOption("--extension", "runs the code of that extension"),
     UnobeyedOption("--fork", "gives the session a new id"),
 )
+_PI_MODELS = CommandAnswer(
+    stdout="provider  model  context  max-out  thinking  images\nfake      m1     128K     16.4K    no        no    "
+)
+_PI_SOURCE = "\nUsage: pi {command} <source> [-l] [--approve|--no-approve]"
 PI_COMMAND_LINE = CommandLine(
     unobeyed=_PI_UNOBEYED,
+    file_words="Error: File not found: {path}",
+    configs=("$PI_CODING_AGENT_DIR/models.json", "$HOME/.pi/agent/models.json"),
+    providers=PROVIDERS.split(),
+    models=MODEL_WORDS.split(),
+    answers={
+        "list": CommandAnswer(stdout="No packages installed."),
+        **{
+            f"{command} --*": CommandAnswer(1, stderr=f'Unknown option {{1}} for "{command}".')
+            for command in ("list", "remove", "uninstall")
+        },
+        "install": CommandAnswer(1, stderr=f"Missing install source.{_PI_SOURCE.replace('{command}', 'install')}"),
+        **dict.fromkeys(
+            ("remove", "uninstall"),
+            CommandAnswer(1, stderr=f"Missing remove source.{_PI_SOURCE.replace('{command}', 'remove')}"),
+        ),
+        **dict.fromkeys(
+            ("remove *", "uninstall *"),
+            CommandAnswer(1, "Removing {1}...", "No matching package found for {1}"),
+        ),
+        "update !self,pi,--self,--all,--extensions": CommandAnswer(
+            1, stderr="Error: No matching package found for {1}"
+        ),
+    },
+    ends=tuple((f"--list-models={search}", "", _PI_MODELS) for search in ("", "fake", "m1")),
     options={
         "": """
         --provider <name>; --model <pattern>; --api-key <key>; --system-prompt <text>; --append-system-prompt <text>;
@@ -444,12 +690,33 @@ PI_COMMAND_LINE = CommandLine(
             "existing",
             'Error: Failed to load extension "{path}": Extension path does not exist: {path}',
         ),
-        ValueCheck("--export", "existing", "Error: File not found: {value}"),
+        ValueCheck(
+            "--extension",
+            "ending .ts .js .mjs .cjs .mts .cts",
+            'Error: Failed to load extension "{path}": Failed to load extension: Unknown file extension "{reason}" for '
+            '{path}\nHint: Start without extensions using "pi -ne".',
+        ),
+        ValueCheck(
+            "--extension",
+            "module",
+            "Error: Failed to load extension \"{path}\": Failed to load extension: Cannot find module '{path}'",
+        ),
+        ValueCheck("--fork", "session-file", "Error: Cannot fork: source session file is empty or invalid: {path}"),
+        ValueCheck("--export", "existing", "Error: File not found: {path}"),
+        ValueCheck("--export", 'head "session"', "Error: Session file is not a valid pi session: {path}"),
+        ValueCheck(
+            "--provider",
+            "provider",
+            'Error: Unknown provider "{value}". Use --list-models to see available providers/models.',
+        ),
+        ValueCheck("--model", "model", 'Error: Model "{value}" not found. Use --list-models to see available models.'),
+        ValueCheck("--session-dir", "no-file", "ENOTDIR: not a directory, open '{value}'"),
     ),
     resuming=ResumeOptions(
         options=("--session", "--fork"),
         unless="--no-session",
         prefix=True,
+        files=True,
         missing="No session found matching '{value}'",
         odd="No session found matching '{value}'",
     ),
@@ -473,6 +740,35 @@ PI_1_COMMAND_LINE = replace(
         **PI_COMMAND_LINE.errors,
         "choice": 'Error: Invalid mode "{value}". Valid values: text, json, rpc',
     },
+    answers={
+        **PI_COMMAND_LINE.answers,
+        "auth !login,logout,print-api-key,print-bearer-token,check": CommandAnswer(
+            1,
+            stderr='Error: Unknown auth command "{1}". Use "pi auth login", "pi auth logout", "pi auth print-api-key", '
+            '"pi auth print-bearer-token", or "pi auth check".',
+        ),
+        "auth login": CommandAnswer(1, stderr="Usage: pi auth login <provider> [--api-key] [--no-browser]"),
+        "mcp !add,remove,list,login,logout": CommandAnswer(1, stderr='Unknown mcp command "{1}".'),
+        "auth": CommandAnswer(stdout="Usage:\n  pi auth login <provider> [--api-key] [--no-browser]"),
+        "mcp": CommandAnswer(stdout="Usage:\n  pi mcp add <server> [options] -- <command> [args...]"),
+        "mcp list": CommandAnswer(
+            stdout="No MCP servers configured. Add them to ~/.pi/agent/mcp.json or .pi/mcp.json."
+        ),
+    },
+    values=(
+        ValueCheck(
+            "--tui-mode",
+            "listed regular fullscreen",
+            'Error: Invalid TUI mode "{value}". Valid values: regular, fullscreen',
+        ),
+        ValueCheck(
+            "--session-id",
+            "name",
+            "Error: Session id must be non-empty, contain only alphanumeric characters, '-', '_', and '.', and start "
+            "and end with an alphanumeric character",
+        ),
+        *PI_COMMAND_LINE.values,
+    ),
     conflicts=(
         *PI_COMMAND_LINE.conflicts,
         (
@@ -493,8 +789,59 @@ _OPENCODE_UNOBEYED = (
     UnobeyedOption("--print-logs", "prints its log on stderr"),
     UnobeyedOption("--interactive", "goes on in a terminal"),
 )
+_OPENCODE_SERVER_ERROR = """{
+  "name": "UnknownError",
+  "data": {
+    "message": "Unexpected server error. Check server logs for details.",
+    "ref": "err_80d73fca"
+  }
+}"""
+_OPENCODE_WRONG_ID = CommandAnswer(
+    1, stderr=f'{_OPENCODE_ERROR_PREFIX}Unexpected error\n\nExpected a string starting with "ses", got "{{1}}"'
+)
+_OPENCODE_LOGINS = CommandAnswer(
+    stdout="\u250c  Credentials \x1b[90m~/.local/share/opencode/auth.json\n\u2502\n\u2514  0 credentials\n",
+    stderr="\x1b[0m",
+)
 OPENCODE_COMMAND_LINE = CommandLine(
     unobeyed=_OPENCODE_UNOBEYED,
+    configs=("$OPENCODE_CONFIG", "$HOME/.config/opencode/opencode.json", "opencode.json", "opencode.jsonc"),
+    providers=PROVIDERS.split(),
+    answers={
+        "auth list": _OPENCODE_LOGINS,
+        "providers list": _OPENCODE_LOGINS,
+        "models": CommandAnswer(stdout="opencode/big-pickle\nfake/m1"),
+        "models opencode": CommandAnswer(stdout="opencode/big-pickle"),
+        **{
+            command: CommandAnswer(1, stderr=f"opencode {name}")
+            for command, name in (
+                *((group, group) for group in ("session", "mcp", "providers", "agent")),
+                ("auth", "providers"),
+                ("auth !list,ls,login,logout", "providers"),
+                ("providers !list,ls,login,logout", "providers"),
+                ("agent !list,create", "agent"),
+            )
+        },
+        "export": CommandAnswer(stderr="Exporting session: latest"),
+        "models fake": CommandAnswer(stdout="fake/m1"),
+        "models !opencode": CommandAnswer(1, stderr=f"{_OPENCODE_ERROR_PREFIX}Provider not found: {{1}}"),
+        "session list": CommandAnswer(),
+        "session !list,delete": CommandAnswer(1, stderr="opencode session\n\nmanage sessions"),
+        "mcp list": CommandAnswer(
+            stdout="\u250c  MCP Servers\n\u2502\n\u25b2  No MCP servers configured\n\u2502\n"
+            "\u2514  Add servers with: opencode mcp add\n",
+            stderr="\x1b[0m",
+        ),
+        "mcp !add,list,ls,auth,logout,debug": CommandAnswer(
+            1, stderr="opencode mcp\n\nmanage MCP (Model Context Protocol) servers"
+        ),
+        "session delete ses*": CommandAnswer(1, stderr=f"{_OPENCODE_ERROR_PREFIX}Session not found: {{1}}"),
+        "session delete *": _OPENCODE_WRONG_ID,
+        "export ses*": CommandAnswer(
+            1, stderr=f"Exporting session: {{1}}\n{_OPENCODE_ERROR_PREFIX}Session not found: {{1}}"
+        ),
+        "export *": _OPENCODE_WRONG_ID,
+    },
     options={
         "": "-h --help; -v --version",
         "run": """
@@ -522,6 +869,20 @@ OPENCODE_COMMAND_LINE = CommandLine(
     errors_to=("stderr", f"{_OPENCODE_ERROR_PREFIX}{{text}}"),
     values=(
         ValueCheck("--dir", "existing", f"{_OPENCODE_ERROR_PREFIX}Failed to change directory to {{value}}"),
+        ValueCheck(
+            "--dir",
+            "no-file",
+            f"{_OPENCODE_ERROR_PREFIX}Unexpected error\n\nBadResource: FileSystem.access ({{path}}/opencode.jsonc)",
+        ),
+        ValueCheck("--attach", "never-with-scheme", f"{_OPENCODE_ERROR_PREFIX}Session not found"),
+        ValueCheck(
+            "--attach",
+            "never",
+            f"{_OPENCODE_ERROR_PREFIX}Unexpected error\n\nFailed to construct 'Request': "
+            'Invalid URL "{value}/session"',
+        ),
+        ValueCheck("--model", "model /", f"{_OPENCODE_ERROR_PREFIX}{_OPENCODE_SERVER_ERROR}"),
+        ValueCheck("--command", "configured init review", f"{_OPENCODE_ERROR_PREFIX}{_OPENCODE_SERVER_ERROR}"),
         ValueCheck("--file", "existing", f"{_OPENCODE_ERROR_PREFIX}File not found: {{value}}"),
     ),
     no_prompt=f"{_OPENCODE_ERROR_PREFIX}You must provide a message or a command",

@@ -148,8 +148,7 @@ class Encoder:
             return {}, []
         found = parse_json_object(text.encode())
         if found is None:
-            block = {"type": "text", "text": _STRUCTURE_REQUEST}
-            request = {"role": "user", "content": [block]}
+            request = {"role": "user", "content": [{"type": "text", "text": _STRUCTURE_REQUEST}]}
             asked = self._encode_message_line("user", request, None, now, {"isSynthetic": True})
             again = [*self._encode_text_piece(text, now), *self._end_open_text(now)]
             self._turns += 1

@@ -321,7 +321,7 @@ def test_arguments_for_another_script_are_a_fault_of_the_test(runner: ScenarioRu
 def test_a_command_that_the_fake_does_not_have_is_a_fault_of_the_test(runner: ScenarioRunner) -> None:
     """It plays no other script than its own."""
     fake = make_fake(runner, "claude")
-    assert start_fake_once(fake, "mcp", "list").returncode == 70
+    assert start_fake_once(fake, "mcp", "serve").returncode == 70
     assert fake.first_fault is not None
     assert fake.first_fault.words == "the fake has no command mcp: with `flags: any` it plays its script all the same"
 
