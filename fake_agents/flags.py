@@ -375,15 +375,18 @@ def _find_model_fault(
     return _say_if(not any(word.startswith(provider) or word in provider for word in telling))
 
 
+_KINDS_OF_AGENT_FIELDS = {"description": "string", "prompt": "string", "tools": "array", "model": "string"}
+
+
 def _find_agents_fault(value: str) -> str | None:
     """Give what is wrong with the agents that a JSON object describes."""
     for name, agent in (parse_json_object(value.encode()) or {}).items():
         if not isinstance(agent, dict):
             return f"{name}: Invalid input: expected object, received {_JSON_TYPE_WORDS[type(agent)]}"
-        for key in ("description", "prompt"):
+        for key, wanted in _KINDS_OF_AGENT_FIELDS.items():
             kind = _JSON_TYPE_WORDS[type(agent.get(key, ...))]
-            if kind != "string":
-                return f"{name}.{key}: Invalid input: expected string, received {kind}"
+            if kind != wanted and (key in agent or key in ("description", "prompt")):
+                return f"{name}.{key}: Invalid input: expected {wanted}, received {kind}"
     return None
 
 
@@ -431,6 +434,7 @@ _FAULTS_OF_VALUES: dict[str, Callable[[str, Sequence[str], _ParsedCommandLine, C
     "name": lambda value, *_: _say_if(
         not (value[:1].isalnum() and value[-1:].isalnum() and all(sign.isalnum() or sign in "-_." for sign in value))
     ),
+    "signs": lambda value, named, *_: _say_if(not all(sign.isalnum() or sign in named[0] for sign in value)),
     "once": lambda _, named, given, __: _say_if(len(given.options[named[0]]) > 1),
     "existing": lambda value, *_: _say_if(value != "" and not _is_there(value) and ":" not in value),
     "readable": lambda value, *_: _find_file_fault(value),

@@ -13,6 +13,15 @@ from pytest_agentproc.vocabulary._command_line import (
     ValueCheck,
 )
 from pytest_agentproc.vocabulary._known_names import CODEX_FEATURES, MODEL_WORDS, PROVIDERS
+from pytest_agentproc.vocabulary._other_commands import (
+    CLAUDE_COMMANDS,
+    CODEX_COMMANDS,
+    GEMINI_COMMANDS,
+    OPENCODE_COMMANDS,
+    OPENCODE_ERROR_PREFIX,
+    PI_1_COMMANDS,
+    PI_COMMANDS,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,40 +72,10 @@ _CLAUDE_UNOBEYED = (
     UnobeyedOption("--session-mirror", "prints what it writes into its session file, too"),
     UnobeyedOption("--enable-auth-status", "prints the state of its login"),
 )
-_CLAUDE_MCP_COMMANDS = "add,add-json,add-from-claude-desktop,get,list,remove,reset-project-choices,serve,help"
-_CLAUDE_PLUGIN_COMMANDS = (
-    "details,disable,enable,eval,help,init,install,i,list,marketplace,new,prune,remove,tag,uninstall,update,validate"
-)
-_NO_CLAUDE_COMMAND = CommandAnswer(1, stderr="error: unknown command '{1}'")
 _CLAUDE_INVALID = "error: option '{shown}' argument '{value}' is invalid."
-_CLAUDE_PLUGINS = "".join(
-    f"\n  \u276f cc-plugin-{name}@builtin\n    Status: \u2714 enabled\n"
-    for name in ("agents-md", "plugin-authoring", "privacy")
-)
-_NO_CLAUDE_SERVER = CommandAnswer(1, stderr='No MCP server named "{1}". Run `claude mcp add` to add one.')
 CLAUDE_COMMAND_LINE = CommandLine(
     unobeyed=_CLAUDE_UNOBEYED,
-    answers={
-        "mcp list": CommandAnswer(stdout="No MCP servers configured. Use `claude mcp add` to add a server."),
-        "mcp get *": _NO_CLAUDE_SERVER,
-        "mcp remove *": _NO_CLAUDE_SERVER,
-        **dict.fromkeys(("mcp get", "mcp remove"), CommandAnswer(1, stderr="error: missing required argument 'name'")),
-        f"plugin !{_CLAUDE_PLUGIN_COMMANDS}": _NO_CLAUDE_COMMAND,
-        "auth !login,logout,status,help": _NO_CLAUDE_COMMAND,
-        f"mcp !{_CLAUDE_MCP_COMMANDS}": _NO_CLAUDE_COMMAND,
-        "plugin list": CommandAnswer(stdout=f"Built-in plugins:\n{_CLAUDE_PLUGINS}"),
-        "plugin marketplace list": CommandAnswer(
-            stdout="Configured marketplaces:\n\n  \u276f anthropic-plugin-directory\n"
-            "    Source: Built in (Anthropic Directory)\n"
-        ),
-        "agents": CommandAnswer(
-            1,
-            stderr="'claude agents' requires an interactive terminal (output is piped or redirected) \u2014 use "
-            "'claude agents --json' for a machine-readable list.",
-        ),
-        "doctor --*": CommandAnswer(1, stderr="error: unknown option '{1}'"),
-        "update --*": CommandAnswer(1, stderr="error: unknown option '{1}'"),
-    },
+    answers=CLAUDE_COMMANDS,
     ends=(("--init-only", "", CommandAnswer()),),
     options={
         "": """
@@ -290,6 +269,7 @@ def _list_choices(choices: Sequence[str]) -> str:
 _PAIR = ("save-all", "none")
 _CODEX_SETTINGS = {
     "history.persistence": _PAIR,
+    "forced_login_method": ("chatgpt", "api"),
     "approval_policy": ("untrusted", "on-failure", "on-request", "granular", "never"),
     "sandbox_mode": ("read-only", "workspace-write", "danger-full-access"),
     "model_reasoning_summary": ("auto", "concise", "detailed", "none"),
@@ -302,60 +282,58 @@ _CODEX_SETTINGS = {
 }
 _CODEX_TYPES = (
     ("number", "i64", "model_context_window model_auto_compact_token_limit"),
-    ("number", "usize", "project_doc_max_bytes tool_output_token_limit"),
+    ("number", "usize", "project_doc_max_bytes tool_output_token_limit history.max_bytes"),
     (
         "flag",
         "a boolean",
         "hide_agent_reasoning show_raw_agent_reasoning sandbox_workspace_write.network_access allow_login_shell",
     ),
+    (
+        "flag",
+        "a boolean",
+        "tui.animations suppress_unstable_features_warning experimental_use_unified_exec_tool",
+    ),
+    ("number", "u64", "background_terminal_max_timeout"),
     ("list", "a sequence", "notify sandbox_workspace_write.writable_roots project_doc_fallback_filenames"),
-    ("table", "a map", "mcp_servers model_providers projects"),
-    ("table", "struct SandboxWorkspaceWrite", "sandbox_workspace_write"),
-    ("table", "struct FeaturesToml", "features"),
+    ("table", "a map", "mcp_servers model_providers projects profiles marketplaces"),
+    *(
+        ("table", f"struct {struct}", key)
+        for key, struct in (
+            ("sandbox_workspace_write", "SandboxWorkspaceWrite"),
+            ("features", "FeaturesToml"),
+            ("shell_environment_policy", "ShellEnvironmentPolicyTomlRaw"),
+            ("history", "History"),
+            ("tui", "Tui"),
+            ("tools", "ToolsToml"),
+            ("otel", "OtelConfigToml"),
+            ("agents", "AgentsToml"),
+            ("skills", "SkillsConfig"),
+            ("apps", "AppsConfigToml"),
+            ("permissions", "PermissionsToml"),
+            ("hooks", "HooksToml"),
+            ("memories", "MemoriesToml"),
+            ("plugins", "PluginsConfigToml"),
+            ("notice", "Notice"),
+            ("windows", "WindowsToml"),
+            ("feedback", "FeedbackConfigToml"),
+            ("analytics", "AnalyticsConfigToml"),
+            ("audio", "RealtimeAudioToml"),
+            ("realtime", "RealtimeToml"),
+            ("ghost_snapshot", "GhostSnapshotToml"),
+        )
+    ),
     ("table", "struct RawMcpServerConfig", "mcp_servers.*"),
     ("table", "struct ModelProviderInfo", "model_providers.*"),
 )
 """The kinds of settings, what they are called in an error, and the settings."""
 
 
-def _refuse_with_usage(error: str, usage: str) -> CommandAnswer:
-    return CommandAnswer(2, stderr=f"error: {error}\n\nUsage: codex {usage}\n\nFor more information, try '--help'.")
-
-
-_CODEX_NEEDS = "the following required arguments were not provided:"
 CODEX_COMMAND_LINE = CommandLine(
     unobeyed=_CODEX_UNOBEYED,
     takes_empty=True,
     configs=("$CODEX_HOME/config.toml", "$HOME/.codex/config.toml"),
     providers=("openai", "ollama", "lmstudio", "amazon-bedrock", "fake"),
-    answers={
-        "exec review": CommandAnswer(
-            1, stderr="Error: Specify --uncommitted, --base, --commit, or provide custom review instructions"
-        ),
-        "exec fork": _refuse_with_usage(f"{_CODEX_NEEDS}\n  <SESSION_ID>", "exec fork <SESSION_ID> [PROMPT]"),
-        "apply": _refuse_with_usage(f"{_CODEX_NEEDS}\n  <TASK_ID>", "apply <TASK_ID>"),
-        "login status": CommandAnswer(
-            stderr="API key configured - ***\nAuthentication is checked when you send a request."
-        ),
-        "login status --*": _refuse_with_usage("unexpected argument '{1}' found", "login status [OPTIONS]"),
-        "logout": CommandAnswer(stderr="Successfully logged out"),
-        "login --*": _refuse_with_usage("unexpected argument '{1}' found", "login [OPTIONS] [COMMAND]"),
-        "mcp": CommandAnswer(2, stderr="Manage external MCP servers for Codex\n\nUsage: codex mcp [OPTIONS] <COMMAND>"),
-        **{
-            f"mcp {command}": _refuse_with_usage(f"{_CODEX_NEEDS}\n  <NAME>", f"mcp {command} <NAME>")
-            for command in ("add", "get", "remove", "login", "logout")
-        },
-        "mcp list": CommandAnswer(stdout="No MCP servers configured yet. Try `codex mcp add my-tool -- my-command`."),
-        "mcp get *": CommandAnswer(1, stderr="Error: No MCP server named '{1}' found."),
-        "mcp remove *": CommandAnswer(stdout="No MCP server named '{1}' found."),
-        "mcp !list,get,add,remove,login,logout,help": _refuse_with_usage(
-            "unrecognized subcommand '{1}'", "mcp [OPTIONS] <COMMAND>"
-        ),
-        "archive *": CommandAnswer(1, stderr="Error: No active session found matching '{1}'."),
-        "cloud": CommandAnswer(
-            1, stderr="Not signed in. Please run 'codex login' to sign in with ChatGPT, then re-run 'codex cloud'."
-        ),
-    },
+    answers=CODEX_COMMANDS,
     ends=(
         (
             "exec --oss",
@@ -507,31 +485,9 @@ _GEMINI_UNOBEYED = (
     UnobeyedOption("--experimental-acp", "speaks ACP"),
     UnobeyedOption("--session-file", "goes on with the session of that file"),
 )
-_GEMINI_MISSES = "Not enough non-option arguments: got 0, need at least"
-_GEMINI_NEEDS = CommandAnswer(1, stderr="You need at least one command before continuing.")
 GEMINI_COMMAND_LINE = CommandLine(
     unobeyed=_GEMINI_UNOBEYED,
-    answers={
-        "mcp": _GEMINI_NEEDS,
-        "mcp add": CommandAnswer(1, stderr=f"{_GEMINI_MISSES} 2"),
-        **dict.fromkeys(
-            ("extensions", "skills", "hooks", "mcp remove"), CommandAnswer(1, stderr=f"{_GEMINI_MISSES} 1")
-        ),
-        "extensions uninstall": CommandAnswer(
-            1,
-            stderr="Please include at least one extension name to uninstall as a positional argument, or use the --all "
-            "flag.",
-        ),
-        "skills !list,enable,disable,install,uninstall,link": _GEMINI_NEEDS,
-        "mcp list": CommandAnswer(stderr="No MCP servers configured."),
-        "mcp remove *": CommandAnswer(stderr='Server "{1}" not found in project settings.'),
-        "mcp !add,remove,list,enable,disable": CommandAnswer(1, stderr="Unknown argument: {1}"),
-        "extensions list": CommandAnswer(stderr="No extensions installed."),
-        "extensions uninstall *": CommandAnswer(1, stderr='Failed to uninstall "{1}": Extension not found.'),
-        "extensions !install,uninstall,list,update,disable,enable,link,new,validate,config": _GEMINI_NEEDS,
-        "skills list": CommandAnswer(stdout="No skills discovered."),
-        "hooks !migrate": _GEMINI_NEEDS,
-    },
+    answers=GEMINI_COMMANDS,
     ends=(
         ("--list-sessions", "", CommandAnswer(stdout="No previous sessions found for this project.")),
         ("--list-extensions", "", CommandAnswer()),
@@ -597,6 +553,11 @@ GEMINI_COMMAND_LINE = CommandLine(
         ),
         ValueCheck("--session-id", "filled", "The --session-id option cannot be empty."),
         ValueCheck(
+            "--session-id",
+            "signs -_",
+            'Invalid session ID "{value}": Only alphanumeric characters, dashes, and underscores are allowed.',
+        ),
+        ValueCheck(
             "--prompt",
             "once --prompt",
             "An unexpected critical error occurred:TypeError: query.startsWith is not a function",
@@ -637,32 +598,13 @@ _PI_UNOBEYED = (
 _PI_MODELS = CommandAnswer(
     stdout="provider  model  context  max-out  thinking  images\nfake      m1     128K     16.4K    no        no    "
 )
-_PI_SOURCE = "\nUsage: pi {command} <source> [-l] [--approve|--no-approve]"
 PI_COMMAND_LINE = CommandLine(
     unobeyed=_PI_UNOBEYED,
     file_words="Error: File not found: {path}",
     configs=("$PI_CODING_AGENT_DIR/models.json", "$HOME/.pi/agent/models.json"),
     providers=PROVIDERS.split(),
     models=MODEL_WORDS.split(),
-    answers={
-        "list": CommandAnswer(stdout="No packages installed."),
-        **{
-            f"{command} --*": CommandAnswer(1, stderr=f'Unknown option {{1}} for "{command}".')
-            for command in ("list", "remove", "uninstall")
-        },
-        "install": CommandAnswer(1, stderr=f"Missing install source.{_PI_SOURCE.replace('{command}', 'install')}"),
-        **dict.fromkeys(
-            ("remove", "uninstall"),
-            CommandAnswer(1, stderr=f"Missing remove source.{_PI_SOURCE.replace('{command}', 'remove')}"),
-        ),
-        **dict.fromkeys(
-            ("remove *", "uninstall *"),
-            CommandAnswer(1, "Removing {1}...", "No matching package found for {1}"),
-        ),
-        "update !self,pi,--self,--all,--extensions": CommandAnswer(
-            1, stderr="Error: No matching package found for {1}"
-        ),
-    },
+    answers=PI_COMMANDS,
     ends=tuple((f"--list-models={search}", "", _PI_MODELS) for search in ("", "fake", "m1")),
     options={
         "": """
@@ -740,21 +682,7 @@ PI_1_COMMAND_LINE = replace(
         **PI_COMMAND_LINE.errors,
         "choice": 'Error: Invalid mode "{value}". Valid values: text, json, rpc',
     },
-    answers={
-        **PI_COMMAND_LINE.answers,
-        "auth !login,logout,print-api-key,print-bearer-token,check": CommandAnswer(
-            1,
-            stderr='Error: Unknown auth command "{1}". Use "pi auth login", "pi auth logout", "pi auth print-api-key", '
-            '"pi auth print-bearer-token", or "pi auth check".',
-        ),
-        "auth login": CommandAnswer(1, stderr="Usage: pi auth login <provider> [--api-key] [--no-browser]"),
-        "mcp !add,remove,list,login,logout": CommandAnswer(1, stderr='Unknown mcp command "{1}".'),
-        "auth": CommandAnswer(stdout="Usage:\n  pi auth login <provider> [--api-key] [--no-browser]"),
-        "mcp": CommandAnswer(stdout="Usage:\n  pi mcp add <server> [options] -- <command> [args...]"),
-        "mcp list": CommandAnswer(
-            stdout="No MCP servers configured. Add them to ~/.pi/agent/mcp.json or .pi/mcp.json."
-        ),
-    },
+    answers=PI_1_COMMANDS,
     values=(
         ValueCheck(
             "--tui-mode",
@@ -779,7 +707,6 @@ PI_1_COMMAND_LINE = replace(
     ),
 )
 """That of 1.6.0."""
-_OPENCODE_ERROR_PREFIX = "\x1b[91m\x1b[1mError: \x1b[0m"
 _OPENCODE_UNOBEYED = (
     UnobeyedOption("--dir", "works in that folder; a file that the fake's script writes is in the folder of the start"),
     UnobeyedOption("--attach", "has a server answer that runs already"),
@@ -796,52 +723,11 @@ _OPENCODE_SERVER_ERROR = """{
     "ref": "err_80d73fca"
   }
 }"""
-_OPENCODE_WRONG_ID = CommandAnswer(
-    1, stderr=f'{_OPENCODE_ERROR_PREFIX}Unexpected error\n\nExpected a string starting with "ses", got "{{1}}"'
-)
-_OPENCODE_LOGINS = CommandAnswer(
-    stdout="\u250c  Credentials \x1b[90m~/.local/share/opencode/auth.json\n\u2502\n\u2514  0 credentials\n",
-    stderr="\x1b[0m",
-)
 OPENCODE_COMMAND_LINE = CommandLine(
     unobeyed=_OPENCODE_UNOBEYED,
     configs=("$OPENCODE_CONFIG", "$HOME/.config/opencode/opencode.json", "opencode.json", "opencode.jsonc"),
     providers=PROVIDERS.split(),
-    answers={
-        "auth list": _OPENCODE_LOGINS,
-        "providers list": _OPENCODE_LOGINS,
-        "models": CommandAnswer(stdout="opencode/big-pickle\nfake/m1"),
-        "models opencode": CommandAnswer(stdout="opencode/big-pickle"),
-        **{
-            command: CommandAnswer(1, stderr=f"opencode {name}")
-            for command, name in (
-                *((group, group) for group in ("session", "mcp", "providers", "agent")),
-                ("auth", "providers"),
-                ("auth !list,ls,login,logout", "providers"),
-                ("providers !list,ls,login,logout", "providers"),
-                ("agent !list,create", "agent"),
-            )
-        },
-        "export": CommandAnswer(stderr="Exporting session: latest"),
-        "models fake": CommandAnswer(stdout="fake/m1"),
-        "models !opencode": CommandAnswer(1, stderr=f"{_OPENCODE_ERROR_PREFIX}Provider not found: {{1}}"),
-        "session list": CommandAnswer(),
-        "session !list,delete": CommandAnswer(1, stderr="opencode session\n\nmanage sessions"),
-        "mcp list": CommandAnswer(
-            stdout="\u250c  MCP Servers\n\u2502\n\u25b2  No MCP servers configured\n\u2502\n"
-            "\u2514  Add servers with: opencode mcp add\n",
-            stderr="\x1b[0m",
-        ),
-        "mcp !add,list,ls,auth,logout,debug": CommandAnswer(
-            1, stderr="opencode mcp\n\nmanage MCP (Model Context Protocol) servers"
-        ),
-        "session delete ses*": CommandAnswer(1, stderr=f"{_OPENCODE_ERROR_PREFIX}Session not found: {{1}}"),
-        "session delete *": _OPENCODE_WRONG_ID,
-        "export ses*": CommandAnswer(
-            1, stderr=f"Exporting session: {{1}}\n{_OPENCODE_ERROR_PREFIX}Session not found: {{1}}"
-        ),
-        "export *": _OPENCODE_WRONG_ID,
-    },
+    answers=OPENCODE_COMMANDS,
     options={
         "": "-h --help; -v --version",
         "run": """
@@ -859,37 +745,37 @@ OPENCODE_COMMAND_LINE = CommandLine(
     usage={"": "opencode [project]", "run": "opencode run [message..]\n\nrun opencode with a message"},
     errors=dict.fromkeys(("unknown", "choice"), "{usage}"),
     conflicts=(
-        ("run --fork", "--continue --session", f"{_OPENCODE_ERROR_PREFIX}--fork requires --continue or --session"),
+        ("run --fork", "--continue --session", f"{OPENCODE_ERROR_PREFIX}--fork requires --continue or --session"),
     ),
     formats=(
         ("run --format=json", "run", ""),
         ("run", "run", "text"),
         ("", "", "opencode needs a terminal: the fake has `opencode run` alone"),
     ),
-    errors_to=("stderr", f"{_OPENCODE_ERROR_PREFIX}{{text}}"),
+    errors_to=("stderr", f"{OPENCODE_ERROR_PREFIX}{{text}}"),
     values=(
-        ValueCheck("--dir", "existing", f"{_OPENCODE_ERROR_PREFIX}Failed to change directory to {{value}}"),
+        ValueCheck("--dir", "existing", f"{OPENCODE_ERROR_PREFIX}Failed to change directory to {{value}}"),
         ValueCheck(
             "--dir",
             "no-file",
-            f"{_OPENCODE_ERROR_PREFIX}Unexpected error\n\nBadResource: FileSystem.access ({{path}}/opencode.jsonc)",
+            f"{OPENCODE_ERROR_PREFIX}Unexpected error\n\nBadResource: FileSystem.access ({{path}}/opencode.jsonc)",
         ),
-        ValueCheck("--attach", "never-with-scheme", f"{_OPENCODE_ERROR_PREFIX}Session not found"),
+        ValueCheck("--attach", "never-with-scheme", f"{OPENCODE_ERROR_PREFIX}Session not found"),
         ValueCheck(
             "--attach",
             "never",
-            f"{_OPENCODE_ERROR_PREFIX}Unexpected error\n\nFailed to construct 'Request': "
+            f"{OPENCODE_ERROR_PREFIX}Unexpected error\n\nFailed to construct 'Request': "
             'Invalid URL "{value}/session"',
         ),
-        ValueCheck("--model", "model /", f"{_OPENCODE_ERROR_PREFIX}{_OPENCODE_SERVER_ERROR}"),
-        ValueCheck("--command", "configured init review", f"{_OPENCODE_ERROR_PREFIX}{_OPENCODE_SERVER_ERROR}"),
-        ValueCheck("--file", "existing", f"{_OPENCODE_ERROR_PREFIX}File not found: {{value}}"),
+        ValueCheck("--model", "model /", f"{OPENCODE_ERROR_PREFIX}{_OPENCODE_SERVER_ERROR}"),
+        ValueCheck("--command", "configured init review", f"{OPENCODE_ERROR_PREFIX}{_OPENCODE_SERVER_ERROR}"),
+        ValueCheck("--file", "existing", f"{OPENCODE_ERROR_PREFIX}File not found: {{value}}"),
     ),
-    no_prompt=f"{_OPENCODE_ERROR_PREFIX}You must provide a message or a command",
+    no_prompt=f"{OPENCODE_ERROR_PREFIX}You must provide a message or a command",
     helps_on_stderr=True,
     resuming=ResumeOptions(
         options=("--session",),
-        missing=f"{_OPENCODE_ERROR_PREFIX}Session not found",
-        odd=f"{_OPENCODE_ERROR_PREFIX}Session not found",
+        missing=f"{OPENCODE_ERROR_PREFIX}Session not found",
+        odd=f"{OPENCODE_ERROR_PREFIX}Session not found",
     ),
 )
