@@ -380,7 +380,8 @@ _KINDS_OF_AGENT_FIELDS = {"description": "string", "prompt": "string", "tools": 
 
 def _find_agents_fault(value: str) -> str | None:
     """Give what is wrong with the agents that a JSON object describes."""
-    for name, agent in (parse_json_object(value.encode()) or {}).items():
+    found = parse_json_object(value.encode()) if _is_text_in_json(value) else _read_json_file(value, "")
+    for name, agent in (found or {}).items():
         if not isinstance(agent, dict):
             return f"{name}: Invalid input: expected object, received {_JSON_TYPE_WORDS[type(agent)]}"
         for key, wanted in _KINDS_OF_AGENT_FIELDS.items():
@@ -416,6 +417,9 @@ def _find_schema_fault(schema: Any, place: str = "data") -> str | None:
     for key, (wanted, word) in _KINDS_IN_SCHEMAS.items():
         if key in schema and (not isinstance(schema[key], wanted) or isinstance(schema[key], bool)):
             return f"{place}/{key} must be {word}"
+    for number, name in enumerate(schema.get("required", ())):
+        if not isinstance(name, str):
+            return f"{place}/required/{number} must be string"
     inner = {f"properties/{name}": part for name, part in schema.get("properties", {}).items()}
     inner |= {key: schema[key] for key in ("items", "additionalProperties", "not") if key in schema}
     return next((fault for key, part in inner.items() if (fault := _find_schema_fault(part, f"{place}/{key}"))), None)
@@ -475,6 +479,7 @@ _FAULTS_OF_VALUES: dict[str, Callable[[str, Sequence[str], _ParsedCommandLine, C
     ),
     "model": _find_model_fault,
     "listed": lambda value, named, *_: _say_if(any(part.strip() not in named for part in value.split(",") if value)),
+    "one-of": lambda value, named, *_: _say_if(value not in named),
     "listed-with": lambda value, named, given, _: _say_if(named[0] in given.options and value not in named[1:]),
     "configured": lambda value, named, given, table: _say_if(
         value not in ("", *named) and not _is_configured(value, given, table)

@@ -448,7 +448,7 @@ CODEX_COMMAND_LINE = CommandLine(
             "--local-provider", "listed-with --oss lmstudio ollama", "Error: Model provider `{value}` not found"
         ),
         *(
-            ValueCheck(option, f"listed {' '.join(CODEX_FEATURES.split())}", "Error: Unknown feature flag: {value}")
+            ValueCheck(option, f"one-of {' '.join(CODEX_FEATURES.split())}", "Error: Unknown feature flag: {value}")
             for option in ("--enable", "--disable")
         ),
         ValueCheck(
