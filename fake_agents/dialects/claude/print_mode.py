@@ -62,6 +62,8 @@ class Encoder:
         self._model = program.get("model") or find_option_value(program, "--model") or "claude-sonnet-4-5"
         self._session = find_option_value(program, "--session-id", "--resume", "-r") or SESSION_ID
         self._resumes = bool(find_option_value(program, "--resume", "-r"))
+        is_free = "--dangerously-skip-permissions" in program.get("argv", ())
+        self._asked_mode = find_option_value(program, "--permission-mode") or ("bypassPermissions" if is_free else "")
         self._streams = "--include-partial-messages" in program.get("argv", ())
         self._is_alone = "final" in program
         self._obeys = program.get("obeys", False)
@@ -391,8 +393,8 @@ class Encoder:
 
     @property
     def permission_mode(self) -> str:
-        """The mode that each line of a beginning names."""
-        return "default"
+        """The mode that each line of a beginning names: that of the arguments."""
+        return self._asked_mode or "default"
 
     def _encode_opening_events(self) -> list[bytes]:
         if self._begun:

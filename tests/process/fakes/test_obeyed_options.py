@@ -97,3 +97,13 @@ def test_claude_asks_its_model_no_more_often_than_allowed(
     assert (completed.returncode, completed.stdout) == (code, text)
     last = json.loads(start(fake, tmp_path, [*STREAM, "--max-turns", most]).stdout.splitlines()[-1])
     assert last["subtype"] == ("error_max_turns" if code else "success")
+
+
+def test_claude_begins_in_the_permission_mode_of_its_arguments(runner: ScenarioRunner, tmp_path: Path) -> None:
+    """Its first event names the mode."""
+    fake = make_fake(runner, "claude", "[{answer: done}]")
+    asked = {(): "default", ("--permission-mode", "plan"): "plan"}
+    asked[("--dangerously-skip-permissions",)] = "bypassPermissions"
+    for options, mode in asked.items():
+        first = json.loads(start(fake, tmp_path, [*STREAM, *options]).stdout.splitlines()[0])
+        assert first["permissionMode"] == mode
