@@ -150,6 +150,7 @@ LOADED_WHERE_UNUSED = {
     "pytest_agentproc",
     "pytest_agentproc.corpus",
     "pytest_agentproc.hookspecs",
+    "pytest_agentproc.interrupts",
     "pytest_agentproc.machine",
     "pytest_agentproc.originals",
     "pytest_agentproc.plugin",
