@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import gc
 import sys
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_agentproc.errors import AgentprocError, KitError
-from pytest_agentproc.interrupts import whole_block
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
@@ -47,7 +46,7 @@ _FAKES_MODULE = "pytest_agentproc.plugin._fakes"
 _PYTHON_HAS_PARSER_FIX = sys.version_info >= (3, 12, 2) or (3, 11, 8) <= sys.version_info < (3, 12)
 
 
-@whole_block
+@contextmanager  # no whole block: the end of the session ends those, and the summary is printed after it
 def pause_garbage_collection() -> Iterator[None]:
     """Finalize garbage now, and keep the collector from it while pytest reads sources for a report.
 

@@ -17,7 +17,7 @@ MODE = """
 
     def test_command(fake_agents):
         fake_agents.on_path(claude="- answer: done")
-        subprocess.run(["claude", "mcp", "list"])
+        subprocess.run(["claude", "mcp", "add", "files", "serve"])
 """
 
 
