@@ -131,7 +131,7 @@ ALLOWED = [
         "The line is for a person, and the fake prints no such notices.",
     ),
     (
-        "claude: a tool of its host",
+        "claude: *",
         "control_response.success: the fake lacks response.response.*",
         "The real CLI lists its account, commands, agents and models. The fake lists none, or no optional keys.",
     ),

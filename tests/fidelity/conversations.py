@@ -29,6 +29,8 @@ _TALKING = ("--output-format", "stream-json", "--verbose", "--input-format", "st
 _ASKED = json.dumps({"type": "user", "session_id": "", "message": {"role": "user", "content": "hi"}})
 _INTERRUPT = json.dumps({"type": "control_request", "request_id": "r1", "request": {"subtype": "interrupt"}})
 _INITIALIZE = json.dumps({"type": "control_request", "request_id": "r0", "request": {"subtype": "initialize"}})
+_RESPONSE = '"type":"control_response"'
+_RESULT = '"type":"result"'
 _SERVERS = json.dumps({"mcpServers": {"calc": {"type": "sdk", "name": "calc"}}})
 _STARTED_SERVERS = json.dumps({"mcpServers": {"calc": {"command": sys.executable, "args": [str(CALC_SERVER)]}}})
 _WRONG_SERVER = json.dumps(
@@ -47,6 +49,11 @@ def _build_answer(result: dict[str, Any]) -> str:
     message = {"jsonrpc": "2.0", "id": "<message>", "result": result}
     fields = {"subtype": "success", "request_id": "<request>", "response": {"mcp_response": message}}
     return json.dumps({"type": "control_response", "response": fields}).replace('"<message>"', "<message>")
+
+
+def _build_request(subtype: str, **fields: Any) -> str:
+    """Make a control request."""
+    return json.dumps({"type": "control_request", "request_id": "r2", "request": {"subtype": subtype, **fields}})
 
 
 def _build_hook_settings(**commands: str) -> str:
@@ -172,6 +179,25 @@ _CLAUDE = [
         replies=(Reply("too late", after=20),),
         talk=(("", _ASKED), ('"init"', _INTERRUPT), ('"type":"result"', "")),
         script="[{wait_for: prompt 1}, {wait_for: cancel}, {acknowledge: cancel}]",
+    ),
+    Conversation(
+        cli="claude",
+        name="modes and models are set",
+        argv=_TALKING,
+        agent="{dialect: claude, mode: session}",
+        talk=(
+            ("", _INITIALIZE),
+            *((_RESPONSE, _build_request("set_permission_mode", mode=mode)) for mode in ("default", "plan", "plan")),
+            *((_RESPONSE, _build_request("set_permission_mode", mode=mode)) for mode in ("bypassPermissions", "fly")),
+            *((_RESPONSE, _build_request("set_model", model=model)) for model in ("sonnet", 5, "")),
+            (_RESPONSE, _ASKED),
+            (_RESULT, _build_request("set_permission_mode", mode="acceptEdits")),
+            *((_RESPONSE, _build_request("set_model", model=model)) for model in ("haiku", "haiku", "claude-opus-5-5")),
+            *((_RESPONSE, _build_request("set_model", model=model)) for model in ("default", "Sonnet", None)),
+            (_RESPONSE, _ASKED),
+            (_RESULT, ""),
+        ),
+        script="[{wait_for: prompt 1}, {answer: hello}, {wait_for: prompt 2}, {answer: hello}]",
     ),
     Conversation(
         cli="claude",

@@ -16,6 +16,7 @@ from pytest_agentproc.fake_agents.dialects.claude.control import (
     find_asked_tool,
     read_question_answer,
 )
+from pytest_agentproc.fake_agents.dialects.claude.print_mode import format_timestamp
 from pytest_agentproc.fake_agents.dialects.claude.refusals import (
     describe_failed_tool,
     explain_tool_rejection,
@@ -23,6 +24,7 @@ from pytest_agentproc.fake_agents.dialects.claude.refusals import (
 from pytest_agentproc.fake_agents.dialects.claude.servers import UNANSWERED_CALL_ERROR
 from pytest_agentproc.fake_agents.dialects.claude.servers import read_server_answer as called
 from pytest_agentproc.fake_agents.dialects.claude.turns import TurnEncoder
+from pytest_agentproc.fake_agents.objects import encode_json_line
 from pytest_agentproc.fake_agents.questions import (
     ANSWER_CANCELLED,
     ANSWER_DENY,
@@ -41,6 +43,34 @@ if TYPE_CHECKING:
     from pytest_agentproc.fake_agents.questions import ClientQuestion
 
 
+_PERMISSION_MODES = ("acceptEdits", "auto", "bypassPermissions", "default", "dontAsk", "plan")
+_NO_BYPASS = {
+    "error": "Cannot set permission mode to bypassPermissions because the session was not launched with "
+    "--dangerously-skip-permissions",
+    "error_code": "bypass_not_launched",
+}
+_DISABLED_MODES = {
+    "auto": {
+        "error": "Cannot set permission mode to auto: auto mode disabled by settings",
+        "error_code": "auto_mode_settings",
+    },
+    "bypassPermissions": {
+        "error": "Cannot set permission mode to bypassPermissions because it is disabled by settings or configuration",
+        "error_code": "bypass_disabled",
+    },
+}
+"""What the real CLI says of a mode that its settings forbid; they can forbid no other one."""
+_UNKNOWN_MODEL = {
+    "error": 'Model "(unrecognized model name)" is not a recognized model id. Run /model to see available models.',
+    "error_code": "catalog_unknown",
+}
+_MODELS_BY_ALIAS = {
+    **dict.fromkeys(("opus", "best", "default"), "claude-opus-5-5"),
+    **dict.fromkeys(("sonnet", "opusplan"), "claude-sonnet-5-5"),
+    "haiku": "claude-haiku-5-5",
+}
+
+
 class Encoder(TurnEncoder):
     """Encode a conversation: answers and questions to the client, its interrupts, the tasks after it."""
 
@@ -49,6 +79,9 @@ class Encoder(TurnEncoder):
         self.questions = ClientQuestions()
         self.modes: Sequence[str] = ()
         self._mode = ""
+        self._may_bypass = "bypassPermissions" in self._asked_mode or (
+            "--allow-dangerously-skip-permissions" in program.get("argv", ())
+        )
         self._calls: dict[str, dict[str, Any]] = {}
         self._interrupts: list[dict[str, Any]] = []
         self._receipts = self._cut = 0
@@ -315,9 +348,9 @@ class Encoder(TurnEncoder):
                 *(self._encode_session_state("idle") if self._is_idle else []),
             ]
         if kind == "set_permission_mode":
-            return [self._set_permission_mode(line, asked.get("mode"))]
+            return self._set_permission_mode(line, asked.get("mode"))
         if kind == "set_model":
-            return [encode_success_response(line, {})]
+            return self._set_model(line, asked.get("model"), now)
         error = f"Unsupported control request subtype: {kind}"
         return [encode_failure_response(line, {"error": error, "error_code": "unsupported_request"})]
 
@@ -326,12 +359,47 @@ class Encoder(TurnEncoder):
         """The mode that the client set, or else the first one of the script."""
         return self._mode or next(iter(self.modes), super().permission_mode)
 
-    def _set_permission_mode(self, line: dict[str, Any], mode: Any) -> bytes:
-        if not isinstance(mode, str) or (self.modes and mode not in self.modes):
-            error = f"Cannot set permission mode to {mode} because it is disabled by settings or configuration"
-            return encode_failure_response(line, {"error": error})
+    def _set_permission_mode(self, line: dict[str, Any], mode: Any) -> list[bytes]:
+        """Set the mode if the real CLI would; a line says so if it is another one than before."""
+        before = self.permission_mode
+        if mode not in _PERMISSION_MODES:
+            known = ", ".join(_PERMISSION_MODES)
+            error = {"error": f"Cannot set permission mode: must be one of {known}", "error_code": "invalid_mode"}
+            return [encode_failure_response(line, error)]
+        if mode == "bypassPermissions" and not self.modes and not self._may_bypass:
+            return [encode_failure_response(line, _NO_BYPASS)]
+        if self.modes and mode not in self.modes and mode in _DISABLED_MODES:
+            return [encode_failure_response(line, _DISABLED_MODES[mode])]
         self._mode = mode
-        return encode_success_response(line, {"mode": mode})
+        changed = [self._encode_system_line("status", {"status": None, "permissionMode": mode})]
+        return [encode_success_response(line, {"mode": mode}), *(changed if mode != before else [])]
+
+    def _set_model(self, line: dict[str, Any], model: Any, now: int) -> list[bytes]:
+        """Set the model; an alias stands for the newest of its kind, and no name for the CLI's own choice.
+
+        Once the session has begun, a line that a user would see says so if it is another model than before.
+        """
+        wanted = "default" if model is None else model
+        if not isinstance(wanted, str):
+            error = {"error": "set_model: model must be a string", "error_code": "invalid_request"}
+            return [encode_failure_response(line, {**error, "model": self._model})]
+        if not wanted:
+            return [encode_failure_response(line, {**_UNKNOWN_MODEL, "model": self._model})]
+        alias = wanted.strip().lower().removesuffix("[1m]")
+        before, self._model = self._model, _MODELS_BY_ALIAS.get(alias, wanted)
+        response = encode_success_response(line, {"model": self._model})
+        if not self._taken or self._model == before:
+            return [response]
+        shown = f"{alias} ({self._model})" if alias in _MODELS_BY_ALIAS and alias != "default" else self._model
+        return [self._encode_replayed_line(f"Set model to `{shown}`", now), response]
+
+    def _encode_replayed_line(self, text: str, now: int) -> bytes:
+        """Give what a command of the terminal would print, as a message of the user."""
+        content = f"<local-command-stdout>{text}</local-command-stdout>"
+        message = {"role": "user", "content": content}
+        fields: dict[str, Any] = {"type": "user", "message": message, "session_id": self._session}
+        fields |= {"parent_tool_use_id": None, "uuid": self._make_uuid(), "timestamp": format_timestamp(now)}
+        return encode_json_line({**fields, "isReplay": True})
 
     def _encode_owed_interrupt_responses(self) -> list[bytes]:
         """Give the control responses that are still owed."""

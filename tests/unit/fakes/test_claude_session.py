@@ -302,13 +302,14 @@ def test_the_permission_mode_is_the_one_that_the_client_set() -> None:
     talk.send_requests(
         build_control_request("i", "initialize"),
         build_control_request("a", "set_permission_mode", mode="acceptEdits"),
-        build_control_request("b", "set_permission_mode", mode="fly"),
+        build_control_request("b", "set_permission_mode", mode="bypassPermissions"),
     )
-    greeting, good, bad = (event["response"] for event in talk.take_printed())
+    greeting, good, status, bad = (event.get("response", event) for event in talk.take_printed())
     assert greeting["response"]["current_permission_mode"] == "plan"
     assert good == {"subtype": "success", "request_id": "a", "response": {"mode": "acceptEdits"}}
-    error = "Cannot set permission mode to fly because it is disabled by settings or configuration"
-    assert bad == {"subtype": "error", "request_id": "b", "error": error}
+    assert (status["subtype"], status["status"], status["permissionMode"]) == ("status", None, "acceptEdits")
+    error = "Cannot set permission mode to bypassPermissions because it is disabled by settings or configuration"
+    assert bad == {"subtype": "error", "request_id": "b", "error": error, "error_code": "bypass_disabled"}
     assert talk.host.permission_mode == "acceptEdits"
 
 
@@ -321,7 +322,7 @@ def test_control_requests_are_answered_by_the_dialect() -> None:
         b'{"type":"keep_alive"}',
     )
     good, bad = (event["response"] for event in talk.take_printed())
-    assert good == {"subtype": "success", "request_id": "a", "response": {}}
+    assert good == {"subtype": "success", "request_id": "a", "response": {"model": "m"}}
     error = "Unsupported control request subtype: bogus"
     assert bad == {"subtype": "error", "request_id": "b", "error": error, "error_code": "unsupported_request"}
     reply, event = talk.host.handle_request(b"not json", 0)
