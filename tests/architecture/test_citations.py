@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from tests.architecture.sources import ROOT, find_product_files, find_python_files, parse_file
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 _NOTES = "|".join(
@@ -56,6 +57,14 @@ def _list_repository_files() -> tuple[Path, ...]:
     return tuple(file for file in ROOT.rglob("*") if file.is_file() and file.relative_to(ROOT).parts[0][0] != ".")
 
 
+def _read_repository_texts() -> Iterator[tuple[Path, str]]:
+    """Give each file that is text; a byte NUL is in pictures only, and their bytes say anything by chance."""
+    for file in _list_repository_files():
+        content = file.read_bytes()
+        if b"\0" not in content:
+            yield file, content.decode(errors="replace")
+
+
 def _read_prose(file: Path) -> str:
     """Give the docstrings and comments of a Python file."""
     kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -79,9 +88,7 @@ _DATA = ("tests/data/", "tests/unit/malformed/", "tests/unit/pasted/")
 
 def test_sizes_have_one_kind_of_unit() -> None:
     """A limit of 3 million bytes beside one of 3 MiB makes a reader ask which of them is meant."""
-    texts = {
-        str(file.relative_to(ROOT)): file.read_bytes().decode(errors="replace") for file in _list_repository_files()
-    }
+    texts = {str(file.relative_to(ROOT)): text for file, text in _read_repository_texts()}
     of_the_kit = {name: text for name, text in texts.items() if not name.startswith(_DATA)}
     assert {name: found for name, text in of_the_kit.items() if (found := _DECIMAL.findall(text))} == {}
 
@@ -89,8 +96,7 @@ def test_sizes_have_one_kind_of_unit() -> None:
 def test_no_text_cites_a_document_that_does_not_ship() -> None:
     """A reader who follows such a name finds nothing."""
     found = []
-    for file in _list_repository_files():
-        text = file.read_bytes().decode(errors="replace")
+    for file, text in _read_repository_texts():
         found += [f"{file.relative_to(ROOT)}: {name}" for name in re.findall(rf"\b(?:{_NOTES})", text)]
     assert found == []
 

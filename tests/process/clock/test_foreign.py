@@ -290,4 +290,4 @@ def test_a_fake_that_cannot_even_begin_is_seen_as_the_exit_that_it_is(stand: Sta
     async def host() -> int:
         return int((await anyio.run_process(fake, check=False)).returncode)
 
-    assert stand.run(host) == 1
+    assert stand.run(host) == 70
