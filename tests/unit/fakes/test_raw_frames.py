@@ -15,7 +15,7 @@ PI = ("{dialect: pi, mode: rpc}", b'{"type":"prompt","id":"%d","message":"hi"}\n
 CLAUDE = (
     "{dialect: claude, mode: session}",
     b'{"type":"user","uuid":"u%d","message":{"role":"user","content":"hi"},"parent_tool_use_id":null}\n',
-    b'{"type":"control_request","request_id":"c","request":{"subtype":"set_model"}}\n',
+    b'{"type":"control_request","request_id":"c","request":{"subtype":"set_permission_mode","mode":"default"}}\n',
 )
 ACP = (
     "acp",
