@@ -472,7 +472,7 @@ HANDSHAKE_STEP_TYPE = EitherType(
             Key(
                 "modes",
                 _OPTION_VALUES_TYPE,
-                "the modes of a session, the first is set; none if absent (acp), any (claude)",
+                "the modes of a session, the first is set; if absent none (acp), those of the CLI (claude)",
             ),
             Key("options", ListOfType(_SESSION_OPTION_TYPE), "the options of a session; none if absent (acp)"),
         ),

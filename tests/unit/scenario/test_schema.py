@@ -308,6 +308,12 @@ def test_both_know_the_modes_of_a_dialect(validator: jsonschema.Draft7Validator,
     assert (list_loader_problems(text, ROOT / "a.scenario.yaml") == []) is is_right
 
 
+def assert_both_say(text: str, validator: jsonschema.Draft7Validator, *, is_right: bool) -> None:
+    """Have the schema and the loader accept a text, or refuse it."""
+    assert (list_schema_errors(text, validator) == []) is is_right
+    assert (list_loader_problems(text, ROOT / "a.scenario.yaml") == []) is is_right
+
+
 @pytest.mark.parametrize(
     ("step", "is_right"),
     [
@@ -326,9 +332,7 @@ def test_both_read_a_range_and_hexadecimal_digits_alike(
     validator: jsonschema.Draft7Validator, step: str, *, is_right: bool
 ) -> None:
     """Two values of one kind, and pairs of digits."""
-    text = f"scenario: a\nagent: claude\nscript: [{step}, answer: done]\n"
-    assert (list_schema_errors(text, validator) == []) is is_right
-    assert (list_loader_problems(text, ROOT / "a.scenario.yaml") == []) is is_right
+    assert_both_say(f"scenario: a\nagent: claude\nscript: [{step}, answer: done]\n", validator, is_right=is_right)
 
 
 @pytest.mark.parametrize(
@@ -344,9 +348,7 @@ def test_both_know_the_lists_that_need_an_item(
     validator: jsonschema.Draft7Validator, keys: str, *, is_right: bool
 ) -> None:
     """An empty list says nothing there."""
-    text = f"scenario: a\n{keys}\nscript: [answer: done]\n"
-    assert (list_schema_errors(text, validator) == []) is is_right
-    assert (list_loader_problems(text, ROOT / "a.scenario.yaml") == []) is is_right
+    assert_both_say(f"scenario: a\n{keys}\nscript: [answer: done]\n", validator, is_right=is_right)
 
 
 @pytest.mark.parametrize("words", ["covers:", "covers: []", "covers:\n- L3", "covers: [L3, L3]", "covers: ~"])
