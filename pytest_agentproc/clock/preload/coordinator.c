@@ -44,6 +44,7 @@
 #define MONOTONIC_START (100000 * SECOND)
 
 struct page *page;
+int page_file = -1;
 static char page_path[64], library[4096];
 static pid_t watcher, group;
 static _Atomic int32_t *program; /* the pid of the command: in memory that the command does not share */
@@ -259,14 +260,11 @@ static void pass_real_time(uint32_t known) {
 static int code, has_ended;
 static int64_t ended_at;
 
-static void reap(void) {
-  int status, pid;
-  while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-    if (pid != atomic_load(program)) continue;
-    code = code_of(status);
-    has_ended = 1;
-    ended_at = machine_now();
-  }
+static void note_death(int pid, int status) {
+  if (pid != atomic_load(program)) return;
+  code = code_of(status);
+  has_ended = 1;
+  ended_at = machine_now();
 }
 
 static void end_what_is_left(void) {
@@ -295,7 +293,7 @@ static void coordinate(void) {
     if (is_harness_dead()) give_up("the process that started this one was killed: the command is ended, too");
     uint32_t known = atomic_load(&page->changes);
     tree_is_seen = 0;
-    reap();
+    tracer_serve(note_death);
     if (!has_ended && atomic_load(&page->offset) != VIRTUAL) {
       pass_real_time(known);
       continue;
@@ -307,6 +305,11 @@ static void coordinate(void) {
       continue;
     }
     enum look look = tree_look();
+    /* What has stopped for the tracer, or has asked for it, during the look is not blocked. */
+    if (tracer_serve(note_death)) {
+      look = MOVES;
+      tree_is_seen = 0;
+    }
     if (is_over(look)) break;
     if (look == QUIET) is_outside = is_connected_outside(atomic_load(&page->connections), listening_process());
     int is_strange = has_stranger(look) || is_outside;
@@ -338,6 +341,7 @@ static void create_page(void) {
   if (page == MAP_FAILED || program == MAP_FAILED) give_up("no page of memory: %s", strerror(errno));
   struct timespec date;
   clock_gettime(CLOCK_REALTIME, &date);
+  page_file = descriptor;
   page->date = date.tv_sec * SECOND; /* whole seconds: programs that count in seconds count alike in every run */
   page->monotonic = is_session ? machine_now() : MONOTONIC_START;
   page->offset = is_session ? -page->monotonic : VIRTUAL;
@@ -350,6 +354,8 @@ static void find_library(void) {
   if (!end) give_up("/proc is not what it should be");
   strcpy(end, "/shim.so");
 }
+
+_Noreturn void launch(char **words); /* launch.c */
 
 static void become(char **words) {
   execvp(words[0], words);
@@ -369,6 +375,16 @@ static void execute(char **words) {
   setrlimit(RLIMIT_NOFILE, &user_files);
   sigaction(SIGCHLD, &user_deaths, NULL);
   sigprocmask(SIG_SETMASK, &user_mask, NULL);
+  if (is_beyond_shim(find_program(words[0], program, sizeof program))) {
+    int count = 0;
+    while (words[count]) count++;
+    char *traced[count + 4];
+    traced[0] = "coordinator";
+    traced[1] = "--traced";
+    traced[2] = (char *)find_program(words[0], program, sizeof program);
+    memcpy(traced + 3, words, (size_t)(count + 1) * sizeof *words);
+    execv("/proc/self/exe", traced);
+  }
   become(words);
 }
 
@@ -507,6 +523,7 @@ static void leave_session(char **words) {
 
 int main(int count, char **words) {
   char **given = words, *path = getenv(PAGE_VARIABLE);
+  if (count > 3 && !strcmp(words[1], "--traced")) launch(words + 2);
   is_session = count > 2 && !strcmp(words[1], "--session");
   if (is_session) words++;
   if (!words[1]) give_up("no command");

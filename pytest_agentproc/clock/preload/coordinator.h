@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 extern struct page *page;
+extern int page_file; /* its descriptor */
 
 /* tree.c: the processes and threads below the coordinator, as /proc shows them. */
 
@@ -119,3 +120,25 @@ int has_stranger(enum look look);
  * `connections` is how often anybody below has connected or accepted: only then is there anything new to look for.
  * `listener` is the process whose connections count only while it waits for them; 0: there is none. All are blocked. */
 int is_connected_outside(int connections, int listener);
+
+/* tracer.c: programs that the shim cannot reach. The coordinator is their tracer (ptrace), and a filter (seccomp) stops
+ * them at the calls that are about time. */
+
+/* Serve what the traced threads have stopped for, and who asks to be traced; gives how many. Deaths of children that
+ * are not traced are told to `died`. */
+int tracer_serve(void (*died)(int pid, int status));
+
+/* Whether a process has no shim and is traced: its time is the page's. */
+int tracer_has(int pid);
+
+/* Whether such a process has a wait that the tracer does not know. */
+int tracer_counts_by_machine(int pid);
+
+/* Whether a thread has stopped for the tracer, which will let it go on. */
+int tracer_holds(int tid);
+
+/* End a wait whose instant has come. */
+void tracer_wake(struct slot *slot);
+
+/* End a timer of a traced process; 0: it is none. */
+int tracer_end_timer(struct slot *slot);

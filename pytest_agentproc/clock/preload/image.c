@@ -7,43 +7,79 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int reads(int file, void *into, size_t size, off_t at) { return pread(file, into, size, at) == (ssize_t)size; }
 
-static int asks_for_musl(int file) {
+enum image { OTHER, PLAIN, MUSL, BEYOND, GO };
+
+/* Go's linker leaves a note whose owner is "Go", but for one with `-buildid=`. */
+static int is_note_of_go(int file, const Elf64_Phdr *segment) {
+  char owner[16] = "";
+  return pread(file, owner, sizeof owner, (off_t)segment->p_offset) == sizeof owner && !memcmp(owner + 12, "Go\0", 4);
+}
+
+/* Whether a section has a name that begins so. Bun is a glibc program that makes system calls of its own. */
+static int has_section(int file, const Elf64_Ehdr *header, const char *name) {
+  Elf64_Shdr names;
+  char text[4096];
+  if (header->e_shstrndx == SHN_UNDEF || header->e_shentsize != sizeof names) return 0;
+  if (!reads(file, &names, sizeof names, (off_t)(header->e_shoff + header->e_shstrndx * sizeof names))) return 0;
+  ssize_t size = pread(file, text, names.sh_size < sizeof text ? names.sh_size : sizeof text, (off_t)names.sh_offset);
+  return size > 0 && memmem(text, (size_t)size, name, strlen(name)) != NULL;
+}
+
+static enum image image_of(int file) {
   Elf64_Ehdr header;
   Elf64_Phdr segment;
   char loader[64] = "";
-  if (!reads(file, &header, sizeof header, 0) || memcmp(header.e_ident, ELFMAG, SELFMAG)) return 0;
+  int is_go = 0;
+  if (!reads(file, &header, sizeof header, 0) || memcmp(header.e_ident, ELFMAG, SELFMAG)) return OTHER;
+  if (header.e_ident[EI_CLASS] != ELFCLASS64) return OTHER;
   for (int i = 0; i < header.e_phnum; i++) {
-    if (!reads(file, &segment, sizeof segment, (off_t)(header.e_phoff + (size_t)i * sizeof segment))) return 0;
+    if (!reads(file, &segment, sizeof segment, (off_t)(header.e_phoff + (size_t)i * sizeof segment))) return OTHER;
+    if (segment.p_type == PT_NOTE) is_go |= is_note_of_go(file, &segment);
     if (segment.p_type != PT_INTERP) continue;
-    return pread(file, loader, sizeof loader - 1, (off_t)segment.p_offset) > 0 && strstr(loader, "/ld-musl") != NULL;
+    if (pread(file, loader, sizeof loader - 1, (off_t)segment.p_offset) > 0 && strstr(loader, "/ld-musl")) return MUSL;
   }
-  return 0;
+  if (is_go || has_section(file, &header, ".go.buildinfo")) return GO;
+  if (!*loader || has_section(file, &header, ".bun")) return BEYOND;
+  return PLAIN;
 }
 
-static int looks_like_musl(const char *path, int depth) {
+static enum image looks_like(const char *path, int depth) {
   char line[256] = "";
-  int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), result;
-  if (file < 0) return 0;
+  int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  enum image result;
+  if (file < 0) return OTHER;
   if (depth && pread(file, line, sizeof line - 1, 0) > 2 && line[0] == '#' && line[1] == '!') {
     char *program = line + 2 + strspn(line + 2, " \t");
     program[strcspn(program, " \t\n")] = 0;
-    result = looks_like_musl(program, depth - 1);
+    result = looks_like(program, depth - 1);
   } else {
-    result = asks_for_musl(file);
+    result = image_of(file);
   }
   close(file);
   return result;
 }
 
 int is_for_musl(const char *path) {
-  int error = errno, result = looks_like_musl(path, 2);
+  int error = errno, result = looks_like(path, 2) == MUSL;
   errno = error;
   return result;
 }
+
+int is_beyond_shim(const char *path) {
+  struct stat found;
+  int error = errno, result = 0;
+  if (!access(path, X_OK) && !stat(path, &found) && !(found.st_mode & (S_ISUID | S_ISGID)) && !strstr(path, "/ld-linux"))
+    result = looks_like(path, 2) >= MUSL;
+  errno = error;
+  return result;
+}
+
+int is_go(const char *path) { return looks_like(path, 0) == GO; }
 
 const char *find_program(const char *name, char *path, int size) {
   const char *folders = getenv("PATH");

@@ -26,6 +26,8 @@ enum kind {
   TIMER,     /* a timer of the process: its end is a signal */
   TIMERFD,   /* a descriptor that becomes readable */
   HELPER,    /* the thread of the shim's own in a process: it waits for orders, never for an instant */
+  TRACED,    /* a thread in a call that the tracer ends: its program has no shim */
+  ASKS,      /* a process that asks to be traced before it becomes such a program: launch.c */
 };
 
 struct slot {
@@ -71,4 +73,5 @@ struct page {
   char notes[2048];           /* what was said since the listener began */
   char waits[1024];           /* the threads and processes that wait as time stands still */
   struct slot slots[SLOTS];
+  _Atomic int32_t asks;       /* counts the processes that have asked to be traced */
 };

@@ -33,7 +33,9 @@ static const char *foreign_preload(char *const *environment) {
 static char *const *without_shim(char *const *environment, char **full) {
   size_t n = 0;
   for (; environment && *environment; environment++)
-    if (!begins(*environment, PRELOAD) || !strstr(*environment, library())) full[n++] = *environment;
+    if (!begins(*environment, VARIABLE) && (!begins(*environment, PRELOAD) || !strstr(*environment, library())))
+      full[n++] = *environment;
+  full[n++] = shim_variable;
   full[n] = NULL;
   return full;
 }
@@ -58,6 +60,30 @@ static char *const *complete(const char *path, char *const *environment, char **
   return full;
 }
 
+/* A program that the shim does not reach is started through the coordinator's launcher, which has it traced: `launcher`
+ * lies beside the shim. `traced` has room for three words more than `words`. */
+#define MORE_WORDS 4
+static const char *started(const char *path, char *const **words, char **traced, char *launcher) {
+  if (!shim_page || !is_beyond_shim(path)) return path;
+  strcpy(launcher, library());
+  strcpy(strrchr(launcher, '/') + 1, "coordinator");
+  traced[0] = launcher;
+  traced[1] = (char *)"--traced";
+  traced[2] = (char *)path;
+  size_t n = 0;
+  for (; *words && (*words)[n]; n++) traced[n + 3] = (*words)[n];
+  traced[n + 3] = NULL;
+  *words = traced;
+  return launcher;
+}
+
+#define START(path, words)                     \
+  char *traced_[count(words) + MORE_WORDS];    \
+  char launcher_[PATH_MAX];                    \
+  const char *start_ = path;                   \
+  char *const *words_ = words;                 \
+  start_ = started(start_, &words_, traced_, launcher_)
+
 #define COMPLETE(path, given)                                                               \
   const char *foreign_ = foreign_preload(given);                                            \
   char *full_[count(given) + 3];                                                            \
@@ -70,14 +96,16 @@ static char *const *complete(const char *path, char *const *environment, char **
 
 EXPORT int execve(const char *path, char *const words[], char *const given[]) {
   COMPLETE(path, given);
-  return (int)CALL(SYS_execve, path, words, environment);
+  START(path, words);
+  return (int)CALL(SYS_execve, start_, words_, environment);
 }
 
 EXPORT int execv(const char *path, char *const words[]) { return execve(path, words, environ); }
 
 EXPORT int execvpe(const char *name, char *const words[], char *const given[]) {
   COMPLETE_NAMED(name, given);
-  return NEXT(execvpe)(name, words, environment);
+  START(find_program(name, path_, sizeof path_), words);
+  return NEXT(execvpe)(words_ == traced_ ? start_ : name, words_, environment);
 }
 
 EXPORT int execvp(const char *name, char *const words[]) { return execvpe(name, words, environ); }
@@ -126,12 +154,14 @@ EXPORT int posix_spawn(pid_t *restrict pid, const char *restrict path, const pos
                        const posix_spawnattr_t *restrict attributes, char *const words[restrict],
                        char *const given[restrict]) {
   COMPLETE(path, given);
-  return NEXT(posix_spawn)(pid, path, actions, attributes, words, environment);
+  START(path, words);
+  return NEXT(posix_spawn)(pid, start_, actions, attributes, words_, environment);
 }
 
 EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict name, const posix_spawn_file_actions_t *actions,
                         const posix_spawnattr_t *restrict attributes, char *const words[restrict],
                         char *const given[restrict]) {
   COMPLETE_NAMED(name, given);
-  return NEXT(posix_spawnp)(pid, name, actions, attributes, words, environment);
+  START(find_program(name, path_, sizeof path_), words);
+  return NEXT(posix_spawnp)(pid, words_ == traced_ ? start_ : name, actions, attributes, words_, environment);
 }

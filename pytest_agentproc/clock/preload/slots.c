@@ -55,6 +55,7 @@ static void wake(struct slot *slot) {
   grants[index].tries++;
   grants[index].woken = machine_now();
   if (atomic_load(&slot->kind) == CONDITION) ask_helper(slot);
+  else if (atomic_load(&slot->kind) == TRACED) tracer_wake(slot);
   else wake_thread(atomic_load(&slot->pid), atomic_load(&slot->tid));
 }
 
@@ -73,6 +74,7 @@ static void end_timer(struct slot *slot) {
   int64_t deadline = atomic_load(&slot->deadline), interval = atomic_load(&slot->interval);
   atomic_store(&slot->armed, deadline);
   atomic_store(&slot->deadline, interval > 0 && deadline + interval > deadline ? deadline + interval : NEVER);
+  if (tracer_end_timer(slot)) return;
   if (atomic_load(&slot->kind) == TIMERFD || atomic_load(&slot->notify)) ask_helper(slot);
   else send_signal(slot);
 }

@@ -130,7 +130,7 @@ static int has_counting_thread(void) {
   int is_found = 0;
   for (int i = 0; i < thread_count; i++) {
     struct process *process = tree_process(threads[i].pid);
-    enum wait wait = process ? waits_by_machine(&threads[i], process) : UNCOUNTED;
+    enum wait wait = process && !tracer_has(process->pid) ? waits_by_machine(&threads[i], process) : UNCOUNTED;
     if (wait == COUNTED)
       name(process, process->counts_always ? "lives: it makes system calls of its own, as Go and Bun do"
                                            : "waits in a call that virtual time does not know");
@@ -152,6 +152,11 @@ int has_stranger(enum look look) {
   int is_found = 0;
   for (int i = 0; i < process_count; i++) {
     struct process *process = &processes[i];
+    if (tracer_counts_by_machine(process->pid)) {
+      name(process, "lives: it limits the reads of a socket (SO_RCVTIMEO)");
+      is_found = 1;
+    }
+    if (tracer_has(process->pid)) continue;
     if (process->counts_always) is_found = 1;
     if (process->carries == 1 || (look != QUIET && !process->is_named && is_beginning(process))) continue;
     if (!is_unreachable(process)) continue;

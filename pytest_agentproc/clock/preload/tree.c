@@ -322,6 +322,8 @@ static int settle(struct thread *thread) {
     if (was != thread->state) is_complete = 0;
     return thread->is_settled = thread->state == 'Z' && was == 'Z';
   }
+  if (ran != thread->runs && tracer_has(thread->pid)) tree_count_waking(); /* nobody counts what it wakes */
+  if (thread->state == 't' && tracer_holds(thread->tid)) return thread->is_settled = 0;
   thread->is_settled = (thread->state == 'S' || is_stopped(thread->state)) && has_left_core(thread);
   if (thread->is_settled) last_settled = thread->tid;
   return thread->is_settled;
