@@ -35,7 +35,6 @@ COMPILED_FOLDER_NAME = "built"
 _SUPPORTED_MACHINES = ("x86_64", "aarch64")
 _COMPILER_FLAGS = ("-std=gnu11", "-O2", "-fwrapv", "-U_FORTIFY_SOURCE")
 _SHIM_COMPILER_FLAGS = ("-shared", "-fPIC", "-fvisibility=hidden", "-ftls-model=initial-exec")
-_SHARED_SOURCE_FILE_NAME = "image.c"
 _LINKER_FLAGS = ("-ldl", "-lpthread", "-lrt")
 _COMPILE_TIMEOUT_SECONDS = 120
 _FILE_NAMES = ("coordinator", "shim.so")
@@ -101,8 +100,9 @@ def build_coordinator(folder: Path, compiler: str = "cc") -> None:
     Raises:
         UsageError: the compiler fails.
     """
-    shim = sorted(_SOURCE_FOLDER.glob("shim*.c"))
-    rest = sorted(set(_SOURCE_FOLDER.glob("*.c")) - set(shim))
+    library, coordinator, shared = (
+        sorted(_SOURCE_FOLDER.glob(f"{name}/*.c")) for name in ("library", "coordinator", "shared")
+    )
     _run_compiler(
         [
             compiler,
@@ -110,12 +110,12 @@ def build_coordinator(folder: Path, compiler: str = "cc") -> None:
             *_SHIM_COMPILER_FLAGS,
             "-o",
             folder / "shim.so",
-            *shim,
-            _SOURCE_FOLDER / _SHARED_SOURCE_FILE_NAME,
+            *library,
+            *shared,
             *_LINKER_FLAGS,
         ]
     )
-    _run_compiler([compiler, *_COMPILER_FLAGS, "-o", folder / "coordinator", *rest])
+    _run_compiler([compiler, *_COMPILER_FLAGS, "-o", folder / "coordinator", *coordinator, *shared])
 
 
 def _run_compiler(words: list[str | Path]) -> None:
@@ -133,7 +133,7 @@ def _compute_fingerprint() -> str:
     digest = hashlib.sha256(
         " ".join((platform.machine(), *platform.libc_ver(), *_COMPILER_FLAGS, *_SHIM_COMPILER_FLAGS)).encode()
     )
-    for file in sorted([*_SOURCE_FOLDER.glob("*.c"), *_SOURCE_FOLDER.glob("*.h")]):
+    for file in sorted([*_SOURCE_FOLDER.glob("*/*.c"), *_SOURCE_FOLDER.glob("*/*.h")]):
         digest.update(file.name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()[:16]
 

@@ -11,7 +11,7 @@
  * again from when it says that it is not. A wait ends by the time in which it began. */
 #define _GNU_SOURCE
 #include "coordinator.h"
-#include "image.h"
+#include "../shared/image.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>

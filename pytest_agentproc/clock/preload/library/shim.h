@@ -1,7 +1,7 @@
 /* What the parts of the shim share: the page, system calls that nobody intercepts, and waits. */
 #pragma once
 #define _GNU_SOURCE
-#include "page.h"
+#include "../shared/page.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>

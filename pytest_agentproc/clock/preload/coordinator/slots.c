@@ -18,7 +18,7 @@
 static struct { uint32_t serial; int tries; int64_t woken; } grants[SLOTS];
 
 /* What the page says of how many slots there are is no proof that there is room for them. */
-static int count_slots(void) {
+int slots_count(void) {
   int top = atomic_load(&page->top);
   return top < 0 ? 0 : top < SLOTS ? top : SLOTS;
 }
@@ -26,7 +26,7 @@ static int count_slots(void) {
 /* Grants. */
 
 static struct slot *helper_of(int pid) {
-  for (int i = 0, top = count_slots(); i < top; i++) {
+  for (int i = 0, top = slots_count(); i < top; i++) {
     struct slot *slot = &page->slots[i];
     if (atomic_load(&slot->pid) == pid && atomic_load(&slot->kind) == HELPER) return slot;
   }
@@ -138,6 +138,27 @@ static int is_eligible(const struct slot *slot) {
   return thread && !is_dead(thread->state) && !is_stopped(thread->state) && !atomic_load(&slot->granted);
 }
 
+struct slot *slots_claim(int tid, int pid, int kind) {
+  for (int i = 0; i < SLOTS; i++) {
+    struct slot *slot = &page->slots[i];
+    int free = 0, top = atomic_load(&page->top);
+    if (atomic_load(&slot->tid) || !atomic_compare_exchange_strong(&slot->tid, &free, tid)) continue;
+    atomic_store(&slot->deadline, NEVER);
+    atomic_store(&slot->granted, 0);
+    atomic_store(&slot->interval, 0);
+    atomic_store(&slot->order, 0);
+    atomic_store(&slot->holds, 0);
+    atomic_store(&slot->condition, NULL);
+    atomic_store(&slot->notify, NULL);
+    slot->signal = slot->thread = slot->is_dated = slot->is_inherited = 0;
+    atomic_store(&slot->kind, kind);
+    atomic_store(&slot->pid, pid);
+    while (i >= top && !atomic_compare_exchange_weak(&page->top, &top, i + 1)) {}
+    return slot;
+  }
+  return NULL;
+}
+
 static void free_slot(struct slot *slot) {
   atomic_store(&slot->holds, 0);
   atomic_store(&slot->deadline, NEVER);
@@ -145,8 +166,12 @@ static void free_slot(struct slot *slot) {
   atomic_store(&slot->tid, 0);
 }
 
+void slots_free(struct slot *slot, int tid) {
+  if (slot && atomic_load(&slot->tid) == tid) free_slot(slot);
+}
+
 void slots_free_dead(void) {
-  for (int i = 0, top = count_slots(); i < top; i++) {
+  for (int i = 0, top = slots_count(); i < top; i++) {
     struct slot *slot = &page->slots[i];
     int tid = atomic_load(&slot->tid);
     if (!tid || (is_timer(slot) ? tree_process(atomic_load(&slot->pid)) != NULL : tree_thread(tid) != NULL)) continue;
@@ -155,7 +180,7 @@ void slots_free_dead(void) {
 }
 
 int slots_have_condition(int tid, uint64_t address) {
-  for (int i = 0, top = count_slots(); i < top && i < NOTED_SLOTS; i++) {
+  for (int i = 0, top = slots_count(); i < top && i < NOTED_SLOTS; i++) {
     struct slot *slot = &page->slots[i];
     uint64_t condition = (uint64_t)atomic_load(&slot->condition);
     if (atomic_load(&slot->tid) == tid && condition && address - condition < sizeof(pthread_cond_t)) return 1;
@@ -164,7 +189,7 @@ int slots_have_condition(int tid, uint64_t address) {
 }
 
 int slots_have_real_wait(void) {
-  for (int i = 0, top = count_slots(); i < top; i++) {
+  for (int i = 0, top = slots_count(); i < top; i++) {
     struct slot *slot = &page->slots[i];
     if (atomic_load(&slot->is_real) && atomic_load(&slot->deadline) != NEVER && !is_timer(slot) && is_eligible(slot))
       return 1;
@@ -192,7 +217,7 @@ struct slot *slots_next(int *is_busy) {
   struct slot *next = NULL;
   struct turn first = {0};
   *is_busy = 0;
-  for (int i = 0, top = count_slots(); i < top; i++) {
+  for (int i = 0, top = slots_count(); i < top; i++) {
     struct slot *slot = &page->slots[i];
     if (!atomic_load(&slot->tid) || atomic_load(&slot->deadline) == NEVER) continue;
     if (is_pending(slot)) {
@@ -214,7 +239,7 @@ void slots_free_gone(void) {
   static int64_t looked;
   if (machine_now() - looked < SECOND) return;
   looked = machine_now();
-  for (int i = 0, top = count_slots(); i < top; i++) {
+  for (int i = 0, top = slots_count(); i < top; i++) {
     struct slot *slot = &page->slots[i];
     int tid = atomic_load(&slot->tid), pid = atomic_load(&slot->pid);
     if (!tid || pid <= 0) continue;
@@ -235,7 +260,7 @@ static int64_t left_of(struct slot *slot, int64_t now, int64_t offset) {
 
 int64_t slots_serve_real_time(void) {
   int64_t now = machine_now(), offset = atomic_load(&page->offset), next = LONGEST_WAIT;
-  for (int i = 0, top = count_slots(); i < top; i++) {
+  for (int i = 0, top = slots_count(); i < top; i++) {
     struct slot *slot = &page->slots[i];
     int64_t left = left_of(slot, now, offset);
     if (left <= 0) slots_grant(slot);
@@ -248,7 +273,7 @@ int64_t slots_serve_real_time(void) {
 /* Nobody walks the tree while time stands still: so the kernel is asked for each of the few that hold it. */
 int slots_hold_time(void) {
   int holds = 0;
-  for (int i = 0, top = count_slots(); i < top; i++) {
+  for (int i = 0, top = slots_count(); i < top; i++) {
     struct slot *slot = &page->slots[i];
     int own = atomic_load(&slot->holds);
     if (own && !is_thread_dead(atomic_load(&slot->pid), atomic_load(&slot->tid))) holds += own;

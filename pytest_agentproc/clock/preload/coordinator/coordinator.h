@@ -1,6 +1,6 @@
 /* What the parts of the coordinator share: the tree, the waiters, and what does not follow the page. */
 #pragma once
-#include "page.h"
+#include "../shared/page.h"
 #include <signal.h>
 #include <stdint.h>
 
@@ -95,6 +95,15 @@ void slots_grant(struct slot *slot);
 
 /* Let each wait go that began in real time and is due; gives the nanoseconds until the next one. */
 int64_t slots_serve_real_time(void);
+
+/* A free slot, or NULL: there is none left. */
+struct slot *slots_claim(int tid, int pid, int kind);
+
+/* Give a slot back, if it is still this thread's. */
+void slots_free(struct slot *slot, int tid);
+
+/* So many slots have ever been claimed. */
+int slots_count(void);
 
 /* Whether a wait of real time may end what seems to be for ever. */
 int slots_have_real_wait(void);

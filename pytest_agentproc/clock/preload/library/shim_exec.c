@@ -1,6 +1,6 @@
 /* Programs that are started: they get the shim whatever environment they are given, because SDKs scrub it. The caller
  * may be a child of vfork, so nothing but the stack is used. */
-#include "image.h"
+#include "../shared/image.h"
 #include "shim.h"
 #include <fcntl.h>
 #include <limits.h>
