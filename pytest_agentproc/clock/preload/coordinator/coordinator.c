@@ -345,6 +345,8 @@ static void create_page(void) {
   page->date = date.tv_sec * SECOND; /* whole seconds: programs that count in seconds count alike in every run */
   page->monotonic = is_session ? machine_now() : MONOTONIC_START;
   page->offset = is_session ? -page->monotonic : VIRTUAL;
+  const char *traces = getenv("AGENTPROC_CLOCK_TRACE");
+  page->is_untraced = traces && !strcmp(traces, "0");
   snprintf(page_path, sizeof page_path, "/proc/%%d/fd/%d", descriptor);
 }
 
@@ -355,8 +357,6 @@ static void find_library(void) {
   strcpy(end, "/shim.so");
 }
 
-_Noreturn void launch(char **words); /* launch.c */
-
 static void become(char **words) {
   execvp(words[0], words);
   int error = errno;
@@ -364,27 +364,30 @@ static void become(char **words) {
   _exit(error == ENOENT ? NOT_FOUND : NOT_EXECUTABLE);
 }
 
+/* By a launcher, as the shim starts such a program, too. */
+static void become_traced(const char *path, char **words) {
+  int count = 0;
+  while (words[count]) count++;
+  char *traced[count + 4];
+  traced[0] = (char *)"coordinator";
+  traced[1] = (char *)"--traced";
+  traced[2] = (char *)path;
+  memcpy(traced + 3, words, (size_t)(count + 1) * sizeof *words);
+  execv("/proc/self/exe", traced);
+}
+
 static void execute(char **words) {
-  char value[sizeof library + 4096], path[64], program[4096] = "";
-  const char *others = getenv("LD_PRELOAD");
+  char value[sizeof library + 4096], path[64], room[4096] = "";
+  const char *others = getenv("LD_PRELOAD"), *found = find_program(words[0], room, sizeof room);
   snprintf(value, sizeof value, others && *others ? "%s:%s" : "%s", library, others);
   snprintf(path, sizeof path, page_path, getppid());
-  if (!is_for_musl(find_program(words[0], program, sizeof program))) setenv("LD_PRELOAD", value, 1);
+  if (!is_for_musl(found)) setenv("LD_PRELOAD", value, 1);
   setenv(PAGE_VARIABLE, path, 1);
   setpgid(0, group);
   setrlimit(RLIMIT_NOFILE, &user_files);
   sigaction(SIGCHLD, &user_deaths, NULL);
   sigprocmask(SIG_SETMASK, &user_mask, NULL);
-  if (is_beyond_shim(find_program(words[0], program, sizeof program))) {
-    int count = 0;
-    while (words[count]) count++;
-    char *traced[count + 4];
-    traced[0] = "coordinator";
-    traced[1] = "--traced";
-    traced[2] = (char *)find_program(words[0], program, sizeof program);
-    memcpy(traced + 3, words, (size_t)(count + 1) * sizeof *words);
-    execv("/proc/self/exe", traced);
-  }
+  if (!atomic_load(&page->is_untraced) && is_beyond_shim(found)) become_traced(found, words);
   become(words);
 }
 

@@ -151,3 +151,6 @@ void tracer_wake(struct slot *slot);
 
 /* End a timer of a traced process; 0: it is none. */
 int tracer_end_timer(struct slot *slot);
+
+/* launch.c: `words` are a path and the words of the program there: ask to be traced, and become it. */
+_Noreturn void launch(char **words);

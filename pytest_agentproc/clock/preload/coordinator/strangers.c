@@ -1,7 +1,8 @@
 /* Finds processes that count by the machine's clock, and names them. Owns the reasons; moves no time.
  *
- * The shim reaches whatever uses glibc's functions. It does not reach static, musl and setuid programs, and runtimes
- * that make their own system calls (Go, Bun). While one of those lives, time passes as on the machine. */
+ * The shim reaches whatever uses glibc's functions, and the tracer what makes its own system calls (Go, Bun, static and
+ * musl programs). Neither reaches setuid and 32-bit programs, one that may not be traced, and a library that makes its
+ * own calls in a program that does not. While one of those lives, time passes as on the machine. */
 #define _GNU_SOURCE
 #include "coordinator.h"
 #include <errno.h>
@@ -132,7 +133,7 @@ static int has_counting_thread(void) {
     struct process *process = tree_process(threads[i].pid);
     enum wait wait = process && !tracer_has(process->pid) ? waits_by_machine(&threads[i], process) : UNCOUNTED;
     if (wait == COUNTED)
-      name(process, process->counts_always ? "lives: it makes system calls of its own, as Go and Bun do"
+      name(process, process->counts_always ? "lives: a library in it makes system calls of its own"
                                            : "waits in a call that virtual time does not know");
     is_found |= wait != UNCOUNTED;
   }
@@ -160,7 +161,7 @@ int has_stranger(enum look look) {
     if (process->counts_always) is_found = 1;
     if (process->carries == 1 || (look != QUIET && !process->is_named && is_beginning(process))) continue;
     if (!is_unreachable(process)) continue;
-    name(process, "lives: it is a static, musl or setuid program, which virtual time cannot reach");
+    name(process, "lives: it is a setuid or 32-bit program, or one that may not be traced, which virtual time cannot reach");
     is_found = 1;
   }
   return (look == QUIET && has_counting_thread()) || is_found;

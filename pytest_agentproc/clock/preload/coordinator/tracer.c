@@ -153,6 +153,23 @@ static int carries_shim(int pid) {
   return has_library && has_page;
 }
 
+/* Where its code lies. */
+static void find_shim(struct tracee *tracee) {
+  char path[64], line[4400];
+  snprintf(path, sizeof path, "/proc/%d/maps", tracee->pid);
+  FILE *file = fopen(path, "re");
+  while (file && fgets(line, sizeof line, file))
+    if (strstr(line, " r-xp ") && strstr(line, "/shim.so"))
+      sscanf(line, "%lx-%lx", &tracee->shim_begin, &tracee->shim_end);
+  if (file) fclose(file);
+}
+
+int is_call_of_shim(struct tracee *tracee, unsigned long place) {
+  if (!tracee->carries_shim) return 0;
+  if (!tracee->shim_end) find_shim(tracee);
+  return place >= tracee->shim_begin && place < tracee->shim_end;
+}
+
 static void stop_at_exec(struct tracee *tracee) {
   char path[PATH_MAX];
   unsigned long former = 0;
@@ -172,7 +189,9 @@ static void stop_at_exec(struct tracee *tracee) {
   forget_timers(pid, 1);
   forget_machine_wait(pid);
   snprintf(path, sizeof path, "/proc/%d/exe", pid);
-  tracee->mode = is_beyond_shim(path) || !carries_shim(pid) ? OWNED : PASSED;
+  tracee->carries_shim = carries_shim(pid);
+  tracee->shim_begin = tracee->shim_end = 0;
+  tracee->mode = is_beyond_shim(path) || !tracee->carries_shim ? OWNED : PASSED;
   tracee->is_go = is_go(path);
   tracee->area = tracee->mode == OWNED ? give_clock(pid) : 0;
   if (tracee->mode == OWNED && !tracee->area) hide_vdso(pid);
@@ -184,6 +203,9 @@ static void begin(struct tracee *tracee, const struct tracee *parent) {
   tracee->mode = parent->mode;
   tracee->is_go = parent->is_go;
   tracee->area = parent->area;
+  tracee->carries_shim = parent->carries_shim;
+  tracee->shim_begin = parent->shim_begin;
+  tracee->shim_end = parent->shim_end;
   if (tracee->has_stopped) resume(tracee, PTRACE_CONT, 0);
 }
 
@@ -245,6 +267,15 @@ static void begin_orphans(void) {
   }
 }
 
+/* A container's profile, Yama or another tracer forbids it. Where the machine does, nobody asks again. */
+static void refuse_to_trace(int error) {
+  char text[16] = "";
+  int file = open_file("/proc/sys/kernel/yama/ptrace_scope", 0, 0), is_known = read_file(file, text, sizeof text);
+  if (file >= 0) close(file);
+  say("a program that makes its own system calls cannot be traced (%s%s): its time is the machine's", strerror(error),
+      is_known && atoi(text) > 1 ? "; kernel.yama.ptrace_scope is above 1" : "");
+}
+
 /* Who asks to be traced waits for its order. */
 static int serve_asks(void) {
   static int served;
@@ -258,7 +289,7 @@ static int serve_asks(void) {
     if (tracee_of(pid)) order = 3;
     else if (ptrace(PTRACE_SEIZE, pid, 0, OPTIONS)) {
       order = 2;
-      say("programs without the shim cannot be traced: %s", strerror(errno));
+      refuse_to_trace(errno);
     } else {
       struct tracee *tracee = know(pid);
       tracee->mode = PASSED;

@@ -37,6 +37,8 @@ struct tracee {
   int can_resume;     /* the call was interrupted, and the kernel may begin it again: the deadline stays */
   unsigned long area; /* its vDSO reads the page, mapped there; 0: it has none */
   unsigned readings, steps;
+  int carries_shim;   /* it makes its own calls besides those of the shim, which serves itself */
+  unsigned long shim_begin, shim_end; /* where that lies; 0: not looked for yet */
   int is_go;          /* the runtime of Go naps while it looks for work: its naps take no time */
   int naps;           /* so many at one instant */
   int64_t napped_at;
@@ -57,6 +59,9 @@ void *grown_list(void *list, int count, int *room, size_t size);
 void resume(struct tracee *tracee, int request, int signal);
 int get_memory(int tid, unsigned long place, void *into, size_t size);
 int put_memory(int tid, unsigned long place, const void *from, size_t size);
+
+/* Whether a call comes from the shim, which knows what it waits for. */
+int is_call_of_shim(struct tracee *tracee, unsigned long place);
 
 /* A slot of this thread's, or the end of the coordinator: there is none left. */
 struct slot *demand_slot(int tid, int pid, int kind);

@@ -240,7 +240,7 @@ static int settles(struct tracee *tracee) {
 
 void stop_at_call(struct tracee *tracee) {
   registers regs;
-  if (tracee->mode == PASSED || ptrace(PTRACE_GETREGS, tracee->tid, 0, &regs)) {
+  if (tracee->mode == PASSED || ptrace(PTRACE_GETREGS, tracee->tid, 0, &regs) || is_call_of_shim(tracee, regs.rip)) {
     resume(tracee, PTRACE_CONT, 0);
     return;
   }

@@ -86,6 +86,15 @@ void shim_end(struct wait *wait);
 /* Let WAKE_SIGNAL in or keep it out, around calls that take no mask. */
 void shim_mask_wake(int how);
 
+/* The same in a call that takes no mask: WAKE_SIGNAL is let in around it. If it comes just before the call, the call does
+ * not see it: the coordinator sends it again. If the instant came first, the result is -1, and errno is `late`; 0: it is 0. */
+void shim_begin_open(struct wait *wait, int64_t deadline);
+int shim_is_granted_already(struct wait *wait);
+void shim_end_open(struct wait *wait, long *result, int late);
+
+/* `a` are the six arguments of futex. */
+long shim_call_futex(const long *a);
+
 /* Make sure that this process has its helper. */
 void shim_need_helper(void);
 void shim_forget_helper(void);

@@ -64,7 +64,7 @@ static char *const *complete(const char *path, char *const *environment, char **
  * lies beside the shim. `traced` has room for three words more than `words`. */
 #define MORE_WORDS 4
 static const char *started(const char *path, char *const **words, char **traced, char *launcher) {
-  if (!shim_page || !is_beyond_shim(path)) return path;
+  if (!shim_page || atomic_load(&shim_page->is_untraced) || !is_beyond_shim(path)) return path;
   strcpy(launcher, library());
   strcpy(strrchr(launcher, '/') + 1, "coordinator");
   traced[0] = launcher;

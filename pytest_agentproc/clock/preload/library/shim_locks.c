@@ -1,11 +1,10 @@
-/* Waits for other threads: conditions, semaphores, futexes. */
+/* Waits for other threads: conditions, locks, semaphores. */
 #include "shim.h"
 #include <link.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <stdarg.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
 #include <threads.h>
@@ -16,14 +15,26 @@
 static pthread_mutex_t helper_lock = PTHREAD_MUTEX_INITIALIZER;
 static int has_helper;
 
-/* The helper runs until poll sees the end: nobody may take the process for blocked before. */
+static int looks_ended(int descriptor) {
+  struct pollfd seen = {.fd = descriptor, .events = POLLIN};
+#ifdef SYS_poll
+  return CALL(SYS_poll, &seen, 1, 0) != 0; /* where the program is traced, this call does not stop it */
+#else
+  struct timespec none = {0, 0};
+  return CALL(SYS_ppoll, &seen, 1, &none, NULL, 8) != 0;
+#endif
+}
+
+/* The helper runs until poll sees the end: nobody may take the process for blocked before. A thread that reads the end at
+ * once takes it away from poll; then the kernel says that the time is over, and its interrupt has come since. */
 static void end_timerfd(int descriptor) {
   struct itimerspec at_once = {.it_value = {0, 1}};
-  struct pollfd seen = {.fd = descriptor, .events = POLLIN};
   if (CALL(SYS_timerfd_settime, descriptor, 0, &at_once, NULL)) return;
-  for (int i = 0; i < 100000; i++) {
-    struct timespec none = {0, 0};
-    if (CALL(SYS_ppoll, &seen, 1, &none, NULL, 8)) return;
+  for (int round = 0; round < 500; round++) {
+    for (int i = 0; i < 200; i++)
+      if (looks_ended(descriptor)) return;
+    if (round && !at_once.it_value.tv_nsec) return;
+    if (CALL(SYS_timerfd_gettime, descriptor, &at_once)) return;
   }
 }
 
@@ -221,25 +232,24 @@ EXPORT int cnd_timedwait(cnd_t *restrict condition, mtx_t *restrict mutex, const
   return error == ETIMEDOUT ? thrd_timedout : error ? thrd_error : thrd_success;
 }
 
-/* Semaphores and futexes: their calls take no mask, so WAKE_SIGNAL is let in around them. If it comes just before the
- * call, the call does not see it: the coordinator sends it again. */
+/* Semaphores: their calls take no mask. */
 
-static void begin_open_wait(struct wait *wait, int64_t deadline) {
+void shim_begin_open(struct wait *wait, int64_t deadline) {
   shim_begin(wait, deadline, NULL);
   shim_mask_wake(SIG_UNBLOCK);
 }
 
-static void end_open_wait(struct wait *wait, long *result) {
+void shim_end_open(struct wait *wait, long *result, int late) {
   int error = errno;
   shim_mask_wake(SIG_BLOCK);
   shim_end(wait);
   errno = error;
   if (!wait->expired) return;
-  *result = -1;
-  errno = ETIMEDOUT;
+  *result = late ? -1 : 0;
+  if (late) errno = late;
 }
 
-static int is_granted_already(struct wait *wait) {
+int shim_is_granted_already(struct wait *wait) {
   if (!atomic_load(&wait->slot->granted)) return 0;
   errno = EINTR;
   return 1;
@@ -257,10 +267,10 @@ EXPORT int sem_clockwait(sem_t *restrict semaphore, clockid_t clock, const struc
   }
   struct wait wait;
   long result;
-  begin_open_wait(&wait, deadline);
-  do result = is_granted_already(&wait) ? -1 : sem_wait(semaphore);
+  shim_begin_open(&wait, deadline);
+  do result = shim_is_granted_already(&wait) ? -1 : sem_wait(semaphore);
   while (shim_again(&wait, &result));
-  end_open_wait(&wait, &result);
+  shim_end_open(&wait, &result, ETIMEDOUT);
   return (int)result;
 }
 
@@ -268,60 +278,73 @@ EXPORT int sem_timedwait(sem_t *restrict semaphore, const struct timespec *restr
   return shim_page ? sem_clockwait(semaphore, CLOCK_REALTIME, until) : NEXT(sem_timedwait)(semaphore, until);
 }
 
-static long wait_futex(long word, long operation, long value, int64_t deadline, long bits) {
-  if (deadline <= shim_now()) {
-    struct timespec none = {0, 0};
-    shim_spin(SPIN_EXPIRED);
-    return CALL(SYS_futex, word, (operation & FUTEX_PRIVATE_FLAG) | FUTEX_WAIT, value, &none);
+/* Locks with a limit. A lock of the usual kinds is a word that its owner wakes by futex if it is 2; the wait is that of
+ * glibc, whose lists of waiters it leaves in order: who has waited leaves a 2, so that the next one is woken, too. */
+
+#define KINDS_OF_OWNER 3 /* recursive, error-checking, adaptive, and none */
+
+static int lock_until(pthread_mutex_t *mutex, int64_t deadline) {
+  int *word = &mutex->__data.__lock, error, one, has_waited = 0;
+  while ((error = pthread_mutex_trylock(mutex)) == EBUSY) {
+    struct timespec until = {0, 0};
+    one = 1;
+    if (deadline <= shim_now()) return ETIMEDOUT;
+    __atomic_compare_exchange_n(word, &one, 2, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    until = shim_timespec(deadline + shim_base(CLOCK_MONOTONIC));
+    long a[6] = {(long)word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, 2, (long)&until, 0, FUTEX_BITSET_MATCH_ANY};
+    int kept = errno;
+    if (shim_call_futex(a) && errno == ETIMEDOUT) deadline = INT64_MIN;
+    errno = kept;
+    has_waited = 1;
   }
-  struct wait wait;
-  long result;
-  begin_open_wait(&wait, deadline);
-  do result = is_granted_already(&wait) ? -1 : CALL(SYS_futex, word, operation & ~FUTEX_CLOCK_REALTIME, value, 0, 0, bits);
-  while (shim_again(&wait, &result));
-  end_open_wait(&wait, &result);
-  return result;
+  one = 1;
+  if (!error && has_waited) __atomic_compare_exchange_n(word, &one, 2, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+  return error;
 }
 
-static long call_futex(long word, long operation, long value, const struct timespec *time, long second, long bits) {
-  long command = operation & FUTEX_CMD_MASK;
-  if (!time || (command != FUTEX_WAIT && command != FUTEX_WAIT_BITSET))
-    return CALL(SYS_futex, word, operation, value, time, second, bits);
-  if (command == FUTEX_WAIT) return wait_futex(word, operation, value, shim_after(shim_ns(time)), 0);
-  int64_t base = shim_base(operation & FUTEX_CLOCK_REALTIME ? CLOCK_REALTIME : CLOCK_MONOTONIC);
-  return wait_futex(word, operation, value, shim_ns(time) - base, bits);
+/* What the kernel or libc ends by the machine's clock: the program is named meanwhile. */
+static struct timespec by_machine(clockid_t clock, const struct timespec *until) {
+  return shim_timespec(shim_ns(until) - shim_base(clock) - shim_now() + shim_machine(clock));
 }
 
-/* Rust, C++ and V8 make these system calls by number. io_uring keeps time in the kernel, so there is none. */
-EXPORT long syscall(long number, ...) {
-  va_list list;
-  long a[6];
-  va_start(list, number);
-  for (int i = 0; i < 6; i++) a[i] = va_arg(list, long);
-  va_end(list);
-  if (shim_page) switch (number) {
-    case SYS_futex: return call_futex(a[0], a[1], a[2], (void *)a[3], a[4], a[5]);
-    case SYS_clock_gettime: return clock_gettime((clockid_t)a[0], (void *)a[1]);
-    case SYS_gettimeofday: return gettimeofday((void *)a[0], (void *)a[1]);
-    case SYS_nanosleep: return nanosleep((void *)a[0], (void *)a[1]);
-    case SYS_clock_nanosleep: {
-      int error = clock_nanosleep((clockid_t)a[0], (int)a[1], (void *)a[2], (void *)a[3]);
-      if (error) errno = error;
-      return error ? -1 : 0;
-    }
-    case SYS_ppoll: return ppoll((void *)a[0], (nfds_t)a[1], (void *)a[2], (void *)a[3]);
-    case SYS_io_uring_setup: errno = ENOSYS; return -1;
-    case SYS_kill:
-    case SYS_tkill:
-    case SYS_tgkill:
-    case SYS_rt_sigqueueinfo:
-    case SYS_rt_tgsigqueueinfo:
-    case SYS_pidfd_send_signal: {
-      long result = shim_call(number, a[0], a[1], a[2], a[3], a[4], a[5]);
-      shim_count_waking();
-      return result;
-    }
-    default: break;
+EXPORT int pthread_mutex_clocklock(pthread_mutex_t *restrict mutex, clockid_t clock,
+                                   const struct timespec *restrict until) {
+  if (!shim_page) return NEXT(pthread_mutex_clocklock)(mutex, clock, until);
+  if (mutex->__data.__kind & ~KINDS_OF_OWNER) { /* robust, shared, or with priorities */
+    struct timespec machine = by_machine(clock, until);
+    return NEXT(pthread_mutex_clocklock)(mutex, clock, &machine);
   }
-  return shim_call(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+  if (!pthread_mutex_trylock(mutex)) return 0;
+  if (!shim_is_valid(until)) return EINVAL;
+  if (mutex->__data.__kind == PTHREAD_MUTEX_ERRORCHECK_NP && mutex->__data.__owner == CALL(SYS_gettid)) return EDEADLK;
+  return lock_until(mutex, shim_ns(until) - shim_base(clock));
+}
+
+EXPORT int pthread_mutex_timedlock(pthread_mutex_t *restrict mutex, const struct timespec *restrict until) {
+  return shim_page ? pthread_mutex_clocklock(mutex, CLOCK_REALTIME, until)
+                   : NEXT(pthread_mutex_timedlock)(mutex, until);
+}
+
+EXPORT int mtx_timedlock(mtx_t *restrict mutex, const struct timespec *restrict until) {
+  int error = pthread_mutex_timedlock((pthread_mutex_t *)mutex, until);
+  return error == ETIMEDOUT ? thrd_timedout : error ? thrd_error : thrd_success;
+}
+
+#define LOCK_BY_MACHINE(name, lock)                                                                           \
+  EXPORT int name(lock *restrict one, clockid_t clock, const struct timespec *restrict until) {                \
+    if (!shim_page || !shim_is_valid(until)) return NEXT(name)(one, clock, until);                             \
+    struct timespec machine = by_machine(clock, until);                                                        \
+    return NEXT(name)(one, clock, &machine);                                                                   \
+  }
+LOCK_BY_MACHINE(pthread_rwlock_clockrdlock, pthread_rwlock_t)
+LOCK_BY_MACHINE(pthread_rwlock_clockwrlock, pthread_rwlock_t)
+
+EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t *restrict lock, const struct timespec *restrict until) {
+  return shim_page ? pthread_rwlock_clockrdlock(lock, CLOCK_REALTIME, until)
+                   : NEXT(pthread_rwlock_timedrdlock)(lock, until);
+}
+
+EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t *restrict lock, const struct timespec *restrict until) {
+  return shim_page ? pthread_rwlock_clockwrlock(lock, CLOCK_REALTIME, until)
+                   : NEXT(pthread_rwlock_timedwrlock)(lock, until);
 }

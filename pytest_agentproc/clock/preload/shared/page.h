@@ -74,4 +74,5 @@ struct page {
   char waits[1024];           /* the threads and processes that wait as time stands still */
   struct slot slots[SLOTS];
   _Atomic int32_t asks;       /* counts the processes that have asked to be traced */
+  _Atomic int32_t is_untraced; /* nobody is traced: the user or the machine forbids it */
 };
