@@ -14,14 +14,15 @@ if TYPE_CHECKING:
 
 HELP_TEXT = """\
 The command and all programs that it starts live in one virtual time, which moves only when all of them wait. A sleep of
-an hour is over at once, and a limit of 180 s ends exactly 180 s after it began. Any language does, as long as the
-program uses glibc: Python, Node, Rust, C, perl, bash, Java. At the end the virtual and the real time are printed on
-stderr. Fakes that `agentproc fake` has made follow the same time, whatever their --scale, and live for a day of it at
-least, whatever their --lifetime.
+an hour is over at once, and a limit of 180 s ends exactly 180 s after it began. Any language does: Python, Node, Rust,
+C, perl, bash, Java, and on x86-64 also Go, Bun, static and musl programs. At the end the virtual and the real time are
+printed on stderr. Fakes that `agentproc fake` has made follow the same time, whatever their --scale, and live for a day
+of it at least, whatever their --lifetime.
 
-Go, Bun, static, musl and setuid programs cannot be reached. While one of them runs, time passes as on the machine, and
-its name is printed. The same is true for a program that waits for something outside, such as a server that was started
-before. Programs that the command leaves behind are killed at its end, and named.
+Go, Bun, static and musl programs are traced (ptrace). AGENTPROC_CLOCK_TRACE=0 switches that off. Setuid and 32-bit
+programs, and those that may not be traced, cannot be reached. While one of them runs, time passes as on the machine,
+and its name is printed. The same is true for a program that waits for something outside, such as a server that was
+started before. Programs that the command leaves behind are killed at its end, and named.
 
 exit codes: that of the command, 128 + n if signal n ended it; 127 or 126 if it could not be started; 2 if virtual time
 is not to be had here; 3 if the coordinator failed or was killed.

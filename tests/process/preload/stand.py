@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 import re
 import shutil
 import subprocess
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pytest_agentproc.clock.preload import find_coordinator
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LIMIT = 60
 
@@ -54,3 +55,26 @@ def require_program(name: str) -> str:
     if path is None:
         pytest.skip(f"{name} is not installed here")
     return path
+
+
+def require_tracing() -> None:
+    """Skip the test on a machine that forbids tracing, or has no tracer."""
+    if os.uname().machine != "x86_64":
+        pytest.skip("programs are traced on x86-64 alone")
+    if not _may_trace():
+        pytest.skip("this machine forbids tracing")
+
+
+@cache
+def _may_trace() -> bool:
+    scope = Path("/proc/sys/kernel/yama/ptrace_scope")
+    if scope.exists() and int(scope.read_text("ascii")) > 1:
+        return False
+    libc = ctypes.CDLL(None, use_errno=True)
+    with subprocess.Popen(["sleep", "60"]) as child:
+        is_allowed = bool(libc.ptrace(_PTRACE_SEIZE, child.pid, 0, 0) == 0)
+        child.kill()
+    return is_allowed
+
+
+_PTRACE_SEIZE = 0x4206

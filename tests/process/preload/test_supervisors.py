@@ -16,7 +16,7 @@ from pytest_agentproc.scenario import load
 from pytest_agentproc.subjects import Command, Function
 from pytest_agentproc.verdict import Verdict, judge_play
 from tests.bundled import load_bundled
-from tests.process.preload.stand import require_program, run_in_virtual_time
+from tests.process.preload.stand import require_program, require_tracing, run_in_virtual_time
 from tests.process.preload.supervising import supervise_with_thread
 from tests.process.stand import is_gone
 
@@ -108,7 +108,8 @@ def runner() -> Iterator[ScenarioRunner]:
         yield runner
 
 
-KINDS = ["node", "c", "bash", "rust", "thread"]
+KINDS = ["node", "c", "bash", "rust", "thread", "static c", "musl c", "go"]
+"""The last three are traced."""
 
 
 @pytest.mark.slow
@@ -149,9 +150,17 @@ def _build_command(kind: str, folder: Path) -> list[str]:
         return [require_program("node"), str(PROGRAMS / "supervisor.mjs")]
     if kind == "bash":
         return [require_program("bash"), str(PROGRAMS / "supervisor.sh")]
-    compiler, source = {"c": ("cc", "supervisor.c"), "rust": ("rustc", "supervisor.rs")}[kind]
+    compiler, source = {
+        "c": (["cc"], "supervisor.c"),
+        "static c": (["cc", "-static"], "supervisor.c"),
+        "musl c": (["musl-gcc"], "supervisor.c"),
+        "rust": (["rustc"], "supervisor.rs"),
+        "go": (["go", "build"], "supervisor.go"),
+    }[kind]
+    if kind in ("static c", "musl c", "go"):
+        require_tracing()
     made = subprocess.run(
-        [require_program(compiler), PROGRAMS / source, "-o", folder / "supervisor"],
+        [require_program(compiler[0]), *compiler[1:], "-o", folder / "supervisor", PROGRAMS / source],
         capture_output=True,
         text=True,
         check=False,
@@ -251,14 +260,18 @@ int main(int count, char **words) {
 """
 
 
-def test_a_supervisor_out_of_reach_is_judged_in_real_time(runner: ScenarioRunner, tmp_path: Path) -> None:
+def test_a_supervisor_out_of_reach_is_judged_in_real_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is never silently wrong: the record says which clock it was, and why."""
+    monkeypatch.setenv("AGENTPROC_CLOCK_TRACE", "0")
     (tmp_path / "static.c").write_text(STATIC)
     program = tmp_path / "static"
     assert run_in_virtual_time(require_program("cc"), "-static", tmp_path / "static.c", "-o", program).code == 0
-    played = _play_short(runner, tmp_path, Command([str(program), "{agent}"], limits=LIMITS))
+    with ScenarioRunner() as runner:
+        played = _play_short(runner, tmp_path, Command([str(program), "{agent}"], limits=LIMITS))
     reason = played.record.header["out_of_reach"]
-    assert reason == "static: it is a static, musl or setuid program, which virtual time cannot reach"
+    assert reason == (
+        "static: it is a setuid or 32-bit program, or one that may not be traced, which virtual time cannot reach"
+    )
 
 
 def test_a_function_that_cannot_be_sent_is_judged_in_real_time(runner: ScenarioRunner, tmp_path: Path) -> None:

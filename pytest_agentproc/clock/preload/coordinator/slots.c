@@ -81,7 +81,7 @@ static void end_timer(struct slot *slot) {
 
 static int is_timer(const struct slot *slot) {
   int kind = atomic_load(&slot->kind);
-  return kind == TIMER || kind == TIMERFD;
+  return kind == TIMER || kind == TIMERFD || kind == TRACED_FILE;
 }
 
 /* How a program looks again and again is judged by these: one that polls acts late by its period. */

@@ -102,6 +102,11 @@ static int is_unreachable(struct process *process) {
   return process->carries == 0;
 }
 
+/* Not libcurl or libcrypto. Its threads were a file of their own before 2.34. */
+static int is_libc(const char *mapping) {
+  return strstr(mapping, "/libc.so") || strstr(mapping, "/libc-") || strstr(mapping, "/libpthread");
+}
+
 enum wait { UNCOUNTED, COUNTED, MOVED };
 
 /* What libc itself waits for, such as an answer of a name server, is over with that wait. A runtime with its own
@@ -123,7 +128,7 @@ static enum wait waits_by_machine(struct thread *thread, struct process *process
   again = read_call(thread);
   if (found < 0 || !is_timed(again.number, again.a) || again.place != call.place) return MOVED;
   if (found && strstr(line, "/shim.so")) return MOVED;
-  if (!found || !strstr(line, "/libc")) process->counts_always = 1;
+  if (!found || !is_libc(line)) process->counts_always = 1;
   return COUNTED;
 }
 

@@ -96,6 +96,9 @@ void serve_timer(struct tracee *tracee, registers *regs);
 void note_created_timer(struct tracee *tracee, registers *regs);
 void forget_timers(int pid, int keeps_inherited);
 
+/* The shim arms this one from here on. */
+void forget_timerfd(int pid, int descriptor);
+
 /* tracer_code.c: what a traced program is made to do. */
 
 /* Have the vDSO of a program that has just begun read the page; gives where the page is mapped. 0: it has no such vDSO,

@@ -240,7 +240,12 @@ static int settles(struct tracee *tracee) {
 
 void stop_at_call(struct tracee *tracee) {
   registers regs;
-  if (tracee->mode == PASSED || ptrace(PTRACE_GETREGS, tracee->tid, 0, &regs) || is_call_of_shim(tracee, regs.rip)) {
+  int is_ours = tracee->mode != PASSED && !ptrace(PTRACE_GETREGS, tracee->tid, 0, &regs);
+  if (is_ours && is_call_of_shim(tracee, regs.rip)) {
+    is_ours = 0;
+    if (regs.orig_rax == SYS_timerfd_settime) forget_timerfd(tracee->pid, (int)regs.rdi);
+  }
+  if (!is_ours) {
     resume(tracee, PTRACE_CONT, 0);
     return;
   }

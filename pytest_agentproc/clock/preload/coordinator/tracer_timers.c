@@ -60,6 +60,11 @@ void forget_timers(int pid, int keeps_inherited) {
     else i++;
 }
 
+void forget_timerfd(int pid, int descriptor) {
+  struct timer *timer = timer_of(pid, -2 - descriptor);
+  if (timer) forget_timer(timer);
+}
+
 static struct itimerspec setting(const struct timer *timer) {
   if (!timer) return (struct itimerspec){0};
   int64_t deadline = atomic_load(&timer->slot->deadline);
@@ -108,11 +113,10 @@ static long set_timerfd(struct tracee *tracee, registers *regs) {
     close(file);
     return error;
   }
-  struct timer *timer = know_timer(tracee->pid, -2 - descriptor, TIMERFD);
+  struct timer *timer = know_timer(tracee->pid, -2 - descriptor, TRACED_FILE);
   old = setting(timer);
   if (timer->file >= 0) close(timer->file);
   timer->file = file;
-  timer->slot->descriptor = descriptor;
   int info = open_file("/proc/self/fdinfo/%d", file, 0);
   timer->is_dated = read_file(info, text, sizeof text) && (line = strstr(text, "clockid:")) && is_dated(atoi(line + 8));
   if (info >= 0) close(info);

@@ -211,6 +211,24 @@ void shim_disarm(struct slot *slot) {
   atomic_store(&slot->kind, WAITS);
 }
 
+/* The tracer's filter is there, and somebody traces this process: a debugger comes without a filter. */
+static int is_traced(void) {
+  static int known = -1;
+  char text[4096], *line;
+  if (known >= 0) return known;
+  int file = (int)CALL(SYS_openat, AT_FDCWD, "/proc/self/status", O_RDONLY | O_CLOEXEC);
+  ssize_t size = file < 0 ? 0 : CALL(SYS_read, file, text, sizeof text - 1);
+  if (file >= 0) CALL(SYS_close, file);
+  text[size > 0 ? size : 0] = 0;
+  line = strstr(text, "\nTracerPid:");
+  return known = line && atoi(line + 11) && strstr(line, "\nSeccomp:\t2");
+}
+
+struct timespec shim_by_machine(clockid_t clock, const struct timespec *until) {
+  if (is_traced()) return *until;
+  return shim_timespec(shim_ns(until) - shim_base(clock) - shim_now() + shim_machine(clock));
+}
+
 /* Waits. */
 
 static void wake(int signal) {

@@ -44,6 +44,10 @@ int64_t shim_ns(const struct timespec *time);
 struct timespec shim_timespec(int64_t ns);
 int64_t shim_left(const struct slot *slot);
 
+/* The machine's instant for one of the page's, for a wait that the kernel or libc ends: the program is named meanwhile.
+ * Where this process is traced, the tracer ends it, at the page's instant. */
+struct timespec shim_by_machine(clockid_t clock, const struct timespec *until);
+
 /* Count what a program does that does not wait: who spins moves time at last. */
 enum { SPIN_READ = 1, SPIN_YIELD = 100, SPIN_LOOK = 256, SPIN_EXPIRED = 1000, SPIN_POLL = 4096 };
 void shim_spin(unsigned weight);

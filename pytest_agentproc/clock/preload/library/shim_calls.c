@@ -68,7 +68,7 @@ static long wait_until(long number, const long *a, int limit, clockid_t clock) {
 static long lock_by_machine(const long *a, clockid_t clock) {
   const struct timespec *until = (void *)a[3];
   if (!until || !shim_is_valid(until)) return shim_call(SYS_futex, a[0], a[1], a[2], a[3], a[4], a[5]);
-  struct timespec machine = shim_timespec(shim_ns(until) - shim_base(clock) - shim_now() + shim_machine(clock));
+  struct timespec machine = shim_by_machine(clock, until);
   return NEXT(syscall)(SYS_futex, a[0], a[1], a[2], &machine, a[4], a[5]);
 }
 

@@ -302,16 +302,11 @@ static int lock_until(pthread_mutex_t *mutex, int64_t deadline) {
   return error;
 }
 
-/* What the kernel or libc ends by the machine's clock: the program is named meanwhile. */
-static struct timespec by_machine(clockid_t clock, const struct timespec *until) {
-  return shim_timespec(shim_ns(until) - shim_base(clock) - shim_now() + shim_machine(clock));
-}
-
 EXPORT int pthread_mutex_clocklock(pthread_mutex_t *restrict mutex, clockid_t clock,
                                    const struct timespec *restrict until) {
   if (!shim_page) return NEXT(pthread_mutex_clocklock)(mutex, clock, until);
   if (mutex->__data.__kind & ~KINDS_OF_OWNER) { /* robust, shared, or with priorities */
-    struct timespec machine = by_machine(clock, until);
+    struct timespec machine = shim_by_machine(clock, until);
     return NEXT(pthread_mutex_clocklock)(mutex, clock, &machine);
   }
   if (!pthread_mutex_trylock(mutex)) return 0;
@@ -333,7 +328,7 @@ EXPORT int mtx_timedlock(mtx_t *restrict mutex, const struct timespec *restrict 
 #define LOCK_BY_MACHINE(name, lock)                                                                           \
   EXPORT int name(lock *restrict one, clockid_t clock, const struct timespec *restrict until) {                \
     if (!shim_page || !shim_is_valid(until)) return NEXT(name)(one, clock, until);                             \
-    struct timespec machine = by_machine(clock, until);                                                        \
+    struct timespec machine = shim_by_machine(clock, until);                                                        \
     return NEXT(name)(one, clock, &machine);                                                                   \
   }
 LOCK_BY_MACHINE(pthread_rwlock_clockrdlock, pthread_rwlock_t)

@@ -27,6 +27,7 @@ enum kind {
   TIMERFD,   /* a descriptor that becomes readable */
   HELPER,    /* the thread of the shim's own in a process: it waits for orders, never for an instant */
   TRACED,    /* a thread in a call that the tracer ends: its program has no shim */
+  TRACED_FILE, /* a timerfd that the tracer ends */
   ASKS,      /* a process that asks to be traced before it becomes such a program: launch.c */
 };
 

@@ -1,8 +1,8 @@
 /* Each call of Linux that reads a clock, waits with a limit or arms a timer, made in three ways: by libc's function, by
  * syscall() and by an instruction of the program's own. Prints `NAME WAY TOOK WANTED` in nanoseconds for each of them.
  *
- * With -DNO_OWN_CALLS it has no such instruction, so it is a program that the library alone serves. With a name as its
- * argument it makes that call only. */
+ * With -DNO_OWN_CALLS it has no such instruction, so it is a program that the library alone serves. With names as its
+ * arguments it makes those calls only. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -376,6 +376,12 @@ static void *hold(void *nothing) {
   return nothing;
 }
 
+static int is_asked_for(const char *name, int count, char **words) {
+  for (int i = 1; i < count; i++)
+    if (!strcmp(words[i], name)) return 1;
+  return count == 1;
+}
+
 int main(int count, char **words) {
   pthread_t holder;
   if (pipe(ends_of_pipe)) return 2;
@@ -392,7 +398,7 @@ int main(int count, char **words) {
   while (!__atomic_load_n(&holds, __ATOMIC_SEQ_CST)) sched_yield();
   setvbuf(stdout, NULL, _IOLBF, 0);
   for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-    if (count > 1 && strcmp(words[1], calls[i].name)) continue;
+    if (!is_asked_for(calls[i].name, count, words)) continue;
     for (way = LIBC; way <= LAST_WAY; way++) {
       errno = 0;
       int64_t begin = now(CLOCK_MONOTONIC);

@@ -1,0 +1,32 @@
+"""Each call about time is exact, or its program is named: in each kind of program, by each way to make the call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.process.preload.stand import require_tracing
+from tests.process.preload.waits import COMPILERS, NAMED, build, list_names, run_calls
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [pytest.mark.slow, pytest.mark.once]
+
+
+@pytest.mark.parametrize("kind", COMPILERS)
+def test_each_call_takes_its_time_or_its_program_is_named(kind: str, tmp_path: Path) -> None:
+    """What is not exact stands in the list of those that are named, and nothing else does."""
+    require_tracing()
+    program = build(kind, tmp_path)
+    exact, named = list_names(kind)
+    results, notes = run_calls(program, *exact)
+    assert (notes, [cell for cell, is_exact in results.items() if not is_exact]) == ([], [])
+    for name in named:
+        results, notes = run_calls(program, name)
+        assert {(kind, *cell) for cell, is_exact in results.items() if not is_exact} == {
+            key for key in NAMED if key[:2] == (kind, name)
+        }
+        assert all(note.startswith("time passes as on the machine while ") for note in notes)
+        assert notes
