@@ -41,8 +41,9 @@ function of libc. It gives the number of the call to `syscall()`. Or it has the 
 crates of Rust have.
 
 "Exact" means that the call takes its time to the nanosecond in
-[virtual time](../explanation/virtual-time-for-programs.md). "Named" means that the call ends by the machine's clock. Then
-the kit prints the program's name, and does not judge it in virtual time. `python -m tests.process.preload.waits` makes this page from runs of one program.
+[virtual time](../explanation/virtual-time-for-programs.md). "Named" means that the call ends by the machine's clock.
+Then the kit prints the program's name, and does not judge it in virtual time. This command makes the page from runs of
+one program: `python -m tests.process.preload.waits`.
 
 - **glibc**: the program carries the library.
 - **glibc, own calls**: it carries the library, and makes system calls itself. It is traced, too.
