@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import threading
 from typing import TYPE_CHECKING
 
@@ -73,6 +74,52 @@ def test_a_server_outside_is_named() -> None:
         thread.join()
     assert run.out == "answer\n"
     assert run.notes == [f"{CONNECTED} 127.0.0.1 port {port}, which is outside the command"]
+
+
+ASKS_DAEMON = """
+import socket, sys
+with socket.socket(socket.AF_UNIX) as asked:
+    asked.connect(sys.argv[1])
+    asked.settimeout(180)
+    print(asked.recv(100).decode())
+"""
+
+
+@pytest.mark.parametrize("name", ["daemon", "\0agentproc-daemon-{}"], ids=["path", "abstract"])
+def test_a_unix_socket_of_a_daemon_outside_is_named(name: str, tmp_path: Path) -> None:
+    """Its answer came after 0.3 s, and the limit of 180 s was over at once."""
+    path = name.format(os.getpid()) if name[0] == "\0" else str(tmp_path / name)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(path)
+        server.listen()
+        thread = threading.Thread(target=_answer_one_connection, args=(server,))
+        thread.start()
+        run = run_in_virtual_time(sys.executable, "-c", ASKS_DAEMON.replace("sys.argv[1]", repr(path)))
+        thread.join()
+    assert (run.out, run.code) == ("answer\n", 0)
+    place = path.replace("\0", "@")
+    [note] = run.notes
+    assert note.endswith(f" waits for the Unix socket {place}, whose other end is outside the command")
+
+
+def test_unix_sockets_within_the_command_are_nothing_from_outside(tmp_path: Path) -> None:
+    """The daemon is started below the command: its half an hour is virtual."""
+    daemon = (
+        "import socket, sys, time; s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen();"
+        " c = s.accept()[0]; time.sleep(100); c.sendall(b'answer')"
+    )
+    script = f'"$0" -c "{daemon}" "$2" & while ! [ -S "$2" ]; do sleep 1; done; sleep 1; "$0" -c "$1" "$2"'
+    run = run_in_virtual_time("sh", "-c", script, sys.executable, ASKS_DAEMON, tmp_path / "daemon")
+    assert (run.out, run.notes) == ("answer\n", [])
+
+
+def test_a_socket_that_the_command_was_started_with_is_nothing_from_outside() -> None:
+    """Node gives a child sockets in place of pipes."""
+    near, far = socket.socketpair()
+    with near, far:
+        wait = "import select, sys; print(select.select([0], [], [], 3600))"
+        run = run_in_virtual_time(sys.executable, "-c", wait, stdin=near)
+    assert (run.out, run.notes, run.virtual) == ("([], [], [])\n", [], "3600")
 
 
 def _answer_one_connection(server: socket.socket) -> None:

@@ -130,6 +130,9 @@ int has_stranger(enum look look);
  * `listener` is the process whose connections count only while it waits for them; 0: there is none. All are blocked. */
 int is_connected_outside(int connections, int listener);
 
+/* The sockets that are open now lead outside, and never count. */
+void note_given_sockets(void);
+
 /* tracer.c: programs that the shim cannot reach. The coordinator is their tracer (ptrace), and a filter (seccomp) stops
  * them at the calls that are about time. */
 

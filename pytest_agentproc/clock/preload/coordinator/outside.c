@@ -1,16 +1,24 @@
-/* Finds TCP and UDP connections whose other end lies outside the tree: its answers come by the machine's clock.
- * Reads /proc/PID/fd for the sockets of the tree, and /proc/net for where they lead.
+/* Finds TCP, UDP and Unix connections whose other end lies outside the tree: its answers come by the machine's clock.
+ * Reads /proc/PID/fd for the sockets of the tree, /proc/net for where they lead, and asks the kernel (sock_diag) for the
+ * other ends of Unix sockets.
  *
  * Programs hold connections that have no part in the test: a worker of pytest-xdist has one to its controller. So those
- * of the process that listens for alarms, which is pytest, count only while a thread of it waits for them. */
+ * of the process that listens for alarms, which is pytest, count only while a thread of it waits for them. The same is
+ * true for Unix sockets: programs keep one to the desktop, the log or a keyring. Those that the command was started with
+ * do not count, as its other streams do not: who starts it often gives it sockets in place of pipes. */
 #define _GNU_SOURCE
 #include "coordinator.h"
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
+#include <linux/unix_diag.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -22,9 +30,15 @@ enum { ESTABLISHED = 1, CONNECTING = 2 };
 struct owned { unsigned long inode; int pid, descriptor; };
 struct row { char local[40], remote[40]; unsigned local_port, remote_port, state; unsigned long inode; };
 
+/* A Unix socket, the number of its other end, and the name of that, which is the server's. */
+struct ends { unsigned inode, peer; char name[109]; };
+
 static struct owned *sockets, *idle;
 static struct row *rows;
-static int socket_count, socket_room, row_count, row_room, idle_count, idle_room;
+static struct ends *pairs;
+static unsigned long *given;
+static int socket_count, socket_room, row_count, row_room, idle_count, idle_room, pair_count, pair_room, given_count,
+    given_room;
 
 static void *grown(void *list, int count, int *room, size_t size) {
   if (count < *room) return list;
@@ -182,10 +196,90 @@ static void name(int pid, const struct row *row) {
       pid, strlen(row->remote) == 8 ? inet_ntoa(address) : row->remote, row->remote_port);
 }
 
+/* Unix sockets. */
+
+static void note_pair(const struct nlmsghdr *header) {
+  struct unix_diag_msg *message = NLMSG_DATA(header);
+  struct ends pair = {.inode = message->udiag_ino};
+  int left = (int)header->nlmsg_len - (int)NLMSG_LENGTH(sizeof *message);
+  for (struct rtattr *part = (void *)(message + 1); RTA_OK(part, left); part = RTA_NEXT(part, left)) {
+    size_t size = RTA_PAYLOAD(part);
+    if (part->rta_type == UNIX_DIAG_PEER && size >= sizeof pair.peer) memcpy(&pair.peer, RTA_DATA(part), sizeof pair.peer);
+    if (part->rta_type == UNIX_DIAG_NAME && size < sizeof pair.name) memcpy(pair.name, RTA_DATA(part), size);
+  }
+  if (!*pair.name) pair.name[0] = '@'; /* an abstract one begins with a null */
+  pairs = grown(pairs, pair_count, &pair_room, sizeof *pairs);
+  pairs[pair_count++] = pair;
+}
+
+/* All that are connected, in this network namespace. */
+static void collect_pairs(void) {
+  struct { struct nlmsghdr header; struct unix_diag_req request; } ask = {
+      {sizeof ask, SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST | NLM_F_DUMP, 1, 0},
+      {.sdiag_family = AF_UNIX, .udiag_states = 1u << ESTABLISHED, .udiag_show = UDIAG_SHOW_PEER | UDIAG_SHOW_NAME}};
+  char answer[32768] __attribute__((aligned(NLMSG_ALIGNTO)));
+  struct timeval limit = {1, 0};
+  int file = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG), is_over = 0;
+  setsockopt(file, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  ssize_t size = send(file, &ask, sizeof ask, 0);
+  while (!is_over && size > 0 && (size = recv(file, answer, sizeof answer, 0)) > 0)
+    for (struct nlmsghdr *header = (void *)answer; NLMSG_OK(header, size); header = NLMSG_NEXT(header, size)) {
+      is_over |= header->nlmsg_type == NLMSG_DONE || header->nlmsg_type == NLMSG_ERROR;
+      if (header->nlmsg_type == SOCK_DIAG_BY_FAMILY) note_pair(header);
+    }
+  if (file >= 0) close(file);
+}
+
+static const struct ends *pair_of(unsigned long inode) {
+  for (int i = 0; i < pair_count; i++)
+    if (pairs[i].inode == inode) return &pairs[i];
+  return NULL;
+}
+
+static int is_given(unsigned long inode) {
+  for (int i = 0; i < given_count; i++)
+    if (given[i] == inode) return 1;
+  return 0;
+}
+
+void note_given_sockets(void) {
+  collect_sockets(getpid());
+  for (int i = 0; i < socket_count; i++) {
+    given = grown(given, given_count, &given_room, sizeof *given);
+    given[given_count++] = sockets[i].inode;
+  }
+}
+
+static void name_unix(int pid, const struct ends *other) {
+  struct process *process = tree_process(pid);
+  char text[32];
+  if (!process || process->is_connection_named) return;
+  process->is_connection_named = 1;
+  name_of(pid, text, sizeof text);
+  say("time passes as on the machine while %s (pid %d) waits for the Unix socket %s, whose other end is outside the command",
+      text, pid, other && other->name[0] ? other->name : "without a name");
+}
+
+static int look_for_unix_connections(void) {
+  int is_found = 0;
+  for (int i = 0; i < socket_count; i++) {
+    const struct ends *pair = pair_of(sockets[i].inode);
+    if (!pair || !pair->peer || owned(pair->peer) || is_given(pair->inode)) continue;
+    if (is_waited_for(&sockets[i])) {
+      name_unix(sockets[i].pid, pair_of(pair->peer));
+      is_found = 1;
+    } else {
+      idle = grown(idle, idle_count, &idle_room, sizeof *idle);
+      idle[idle_count++] = sockets[i];
+    }
+  }
+  return is_found;
+}
+
 static int look_for_connections(int listener) {
   static const char *files[] = {"/proc/net/tcp", "/proc/net/tcp6", "/proc/net/udp", "/proc/net/udp6"};
   int is_found = 0;
-  socket_count = row_count = idle_count = 0;
+  socket_count = row_count = idle_count = pair_count = 0;
   for (int i = 0; i < process_count; i++) collect_sockets(processes[i].pid);
   for (int i = 0; i < 4; i++) collect_rows(files[i]);
   for (int i = 0; i < row_count; i++) {
@@ -199,7 +293,8 @@ static int look_for_connections(int listener) {
     name(socket->pid, &rows[i]);
     is_found = 1;
   }
-  return is_found;
+  collect_pairs();
+  return look_for_unix_connections() || is_found;
 }
 
 int is_connected_outside(int connections, int listener) {
