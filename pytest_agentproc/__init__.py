@@ -37,6 +37,7 @@ Domain
 
 Foundations
     vocabulary/   words that scenarios and supervisors share: policy, outcomes, exit codes, rule ids
+    events        what can happen in a run: one type for each event of a record, and its form in a file
     corpus        where the bundled scenarios are
     places        lines of the user's program, for messages
     files         the files that a user names: checked before they are read, and read with a bound

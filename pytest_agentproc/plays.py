@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from pytest_agentproc.errors import KitError, ScenarioError, ScenarioProblem
+from pytest_agentproc.events import EndSeen, ProcessEnded, SignalCaught, SignalSent, StreamBytes, StreamKeptOpen
 from pytest_agentproc.record import format_duration
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class PollingPace:
         """Give it with what passed in a run."""
         if began >= _find_first_signal(record):
             margin = None  # what the run came to was decided before it began to look
-        sizes = [len(event.data["bytes"]) for event in record.events if event.code in "ioe" and "bytes" in event.data]
+        sizes = [len(event.bytes) for event in record.events if isinstance(event, StreamBytes)]
         return cls(period, margin, sum(sizes), len(bound.drive), began)
 
     @property
@@ -133,8 +134,8 @@ class PollingPace:
 
 def _find_first_signal(record: Record) -> float:
     """Give the instant of the first signal that a process of the tree caught or died of; endless if there was none."""
-    caught = (event.at for event in record.events if event.code in "sx" and "signal" in event.data)
-    return min(caught, default=float("inf"))
+    kinds = SignalCaught | SignalSent | ProcessEnded | EndSeen
+    return min((event.at for event in record.events if isinstance(event, kinds) and event.signal), default=float("inf"))
 
 
 class FakeFault(NamedTuple):
@@ -311,7 +312,9 @@ class PlayResult:
         if self.polling is not None and self.polling.undecided:
             return self.polling.undecided
         is_about_it = any(expectation.value == "input_failed" for expectation in self.bound.scenario.expected)
-        if is_about_it and any(event.data.get("kept") == "stdin" for event in self.record.events):
+        if is_about_it and any(
+            isinstance(event, StreamKeptOpen) and event.kept == "stdin" for event in self.record.events
+        ):
             return (
                 "the supervisor cannot see that the agent closed its stdin: it is a file, or another program holds it"
             )

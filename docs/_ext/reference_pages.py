@@ -11,11 +11,12 @@ import importlib
 import io
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 from unittest import mock
 
 from pytest_agentproc.cli._calls import HelpPrinted, parse_arguments
 from pytest_agentproc.cli._commands import MODULE_AND_PURPOSE_BY_COMMAND
+from pytest_agentproc.events import EVENT_TYPES, Event, SupervisorView, list_keys
 from pytest_agentproc.plugin._options import _PLUGIN_OPTIONS
 from pytest_agentproc.reference import (
     DANGERS,
@@ -129,7 +130,7 @@ def pages() -> dict[str, str]:
     made = {f"{name}.md": _page(title, about, _of(known, name)) for name, (title, about) in _TITLES.items()}
     rules = {f"{find_page(entry)}.md": _rule(entry) for entry in known if entry.kind == "rule"}
     own = {"rules/index.md": _rules(), "dangers.md": _dangers(), "options.md": _options(), "commands.md": _commands()}
-    return {**made, **rules, **own}
+    return {**made, **rules, **own, "record-format.md": _record_format()}
 
 
 def _of(known: Iterable[ReferenceEntry], page: str) -> list[ReferenceEntry]:
@@ -164,6 +165,51 @@ def _rules() -> str:
     toc = ["```{toctree}", ":hidden:", "", *RULES, "```"]
     about = "A scenario covers one rule or more. A conformant supervisor breaks none of them at level `must`."
     return "\n".join(["# Rules", "", about, "", "| rule | what it demands |", "|---|---|", *listed, "", *toc, ""])
+
+
+_RECORD_EXAMPLE = """\
+```python
+# test_record.py
+import json
+
+
+def test_a_record_has_lines(agent_run):
+    record = agent_run("lingers-after-its-answer").record
+    header, *events = [json.loads(line) for line in record.lines()]
+    assert "programs" in header
+    assert {code for _, code, _ in events} <= set("oeisptxm")
+    assert len(record.digest()) == 64
+```"""
+
+
+def _record_format() -> str:
+    about = (
+        "A record has everything that happened in a run. The first line is the header. Each other line is a JSON "
+        "array: the seconds since the line before, a code, and data. Equal runs in virtual time have equal records, "
+        "and `digest()` is the same for them.\n\n"
+        "In Python, `record.events` gives an object of a type of `pytest_agentproc.events` for each line. Its "
+        "attributes are the keys, and `at` is its instant in nanoseconds."
+    )
+    keys = (
+        "Every event names its `process`. `by: supervisor` says that the supervisor did or saw it. `line` is the line "
+        "of the step in the scenario, and `session` the session, where there are several. A key that has nothing to "
+        "say is left out."
+    )
+    table = ["| code | type | what happened | keys |", "|---|---|---|---|", *map(_event_row, EVENT_TYPES)]
+    return "\n\n".join(["# The record of a run", about, _RECORD_EXAMPLE, keys, "\n".join(table)]) + "\n"
+
+
+def _event_row(kind: type[Event]) -> str:
+    hints = get_type_hints(kind, include_extras=True)
+    keys = ["`by: supervisor`"] if issubclass(kind, SupervisorView) else []
+    for key in list_keys(kind):
+        if key in hints and key not in ("line", "session"):
+            keys.append(f"`{key}`: {hints[key].__metadata__[0]}")
+        elif key not in hints:
+            keys.append(f"`{key}: {str(kind.mark_value).lower()}`")
+    return (
+        f"| {' '.join(f'`{code}`' for code in kind.letters)} | `{kind.__name__}` | {kind.meaning} | {', '.join(keys)} |"
+    )
 
 
 def _dangers() -> str:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.capture._draft import ScenarioDraft, draft_scenario_from_recording
 from pytest_agentproc.capture._identity import identify_agent
+from pytest_agentproc.capture._moments import get_stream_of_bytes, join_stream_bytes, require_all_bytes
 from pytest_agentproc.capture._targets import get_record_path, write_private_file
 from pytest_agentproc.capture._wording import shorten_output
 from pytest_agentproc.capture.secrets import RedactedSecret, Redactor
-from pytest_agentproc.record import Event, Record
+from pytest_agentproc.events import ProcessStarted, StreamBytes
+from pytest_agentproc.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +24,6 @@ _HARMLESS_VARIABLES_PATTERN = re.compile(
     r"TERM|COLORTERM|NO_COLOR|FORCE_COLOR|CI|LANG|LC_\w+|TZ|COLUMNS|LINES|PYTHONUNBUFFERED|NODE_ENV"
     r"|CLAUDE_CODE_E\w+|CLAUDECODE|GEMINI_CLI"
 )
-_STREAM_BY_EVENT_CODE = {"o": "stdout", "e": "stderr", "i": "stdin"}
 
 
 @dataclass(frozen=True)
@@ -55,19 +56,17 @@ def redact_record(record: Record, argv: Sequence[str], env: Mapping[str, str], r
         env: the environment of the program; only what is known to be harmless is kept of it.
         redactor: knows the secrets, and learns more here.
     """
-    streams = {
-        code: [event.data["bytes"] for event in record.events if _is_stream_chunk(event, code)]
-        for code in _STREAM_BY_EVENT_CODE
-    }
+    streams: dict[str, list[bytes]] = {}
+    for event in record.events:
+        if (stream := get_stream_of_bytes(event)) is not None:
+            streams.setdefault(stream, []).append(require_all_bytes(event))
     redactor.learn_secrets("\0".join(argv).encode(errors="surrogateescape"))
     for chunks in streams.values():
         redactor.learn_secrets(b"".join(chunks))
     for event in record.events:
-        if "argv" in event.data:
-            redactor.learn_secrets(event.data["argv"].encode(errors="surrogateescape"))
-    clean = {
-        code: iter(redactor.redact_chunks(chunks, _STREAM_BY_EVENT_CODE[code])) for code, chunks in streams.items()
-    }
+        if isinstance(event, ProcessStarted):
+            redactor.learn_secrets(event.argv.encode(errors="surrogateescape"))
+    clean = {stream: iter(redactor.redact_chunks(chunks, stream)) for stream, chunks in streams.items()}
     shown = {
         name: redactor.redact_text(value, "env")
         for name, value in env.items()
@@ -76,20 +75,15 @@ def redact_record(record: Record, argv: Sequence[str], env: Mapping[str, str], r
     words = redactor.redact_argv(argv, "argv")
     result = Record({**record.header, "clock": "real", "argv": words, "env": dict(sorted(shown.items()))})
     for event in record.events:
-        data: dict[str, Any] = dict(event.data)
-        if _is_stream_chunk(event, event.code):
-            data["bytes"] = next(clean[event.code])
-        if "argv" in data:
-            data["argv"] = redactor.redact_text(data["argv"], "argv of a descendant")
-        if "process" in data and event.data["process"] != "agent":
-            data["process"] = redactor.redact_text(data["process"], "name of a descendant")
-        result.add(event.at, event.code, data)
+        own: dict[str, Any] = {"process": redactor.redact_text(event.process, "name of a descendant")}
+        if isinstance(event, StreamBytes):
+            own["bytes"] = next(clean[get_stream_of_bytes(event) or ""])
+        if isinstance(event, ProcessStarted):
+            own["argv"] = redactor.redact_text(event.argv, "argv of a descendant")
+            own["parent"] = redactor.redact_text(event.parent, "name of a descendant")
+        result.add(replace(event, **own))
     result.header["redacted"] = [str(secret) for secret in redactor.redacted_secrets]
     return result
-
-
-def _is_stream_chunk(event: Event, code: str) -> bool:
-    return event.code == code and code in _STREAM_BY_EVENT_CODE and "bytes" in event.data
 
 
 def write_capture_files(
@@ -129,8 +123,7 @@ def write_capture_files(
     write_private_file(kept, "".join(f"{line}\n" for line in clean.lines()).encode())
     events, count = shorten_output(clean.events, shorten) if shorten else (clean.events, 0)
     words = clean.header["argv"]
-    printed = b"".join(event.data["bytes"] for event in events if _is_stream_chunk(event, "o"))
-    sent = b"".join(event.data["bytes"] for event in events if _is_stream_chunk(event, "i"))
+    printed, sent = join_stream_bytes(events, "stdout"), join_stream_bytes(events, "stdin")
     identity = identify_agent(words, printed, dialect, mode, stdin=sent)
     comments = [
         f"recorded: {_format_printable_line(' '.join(words))}",

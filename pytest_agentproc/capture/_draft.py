@@ -19,6 +19,7 @@ from pytest_agentproc.capture._moments import (
     MIN_NOTICEABLE_PAUSE_NS,
     RecordedMoment,
     ScriptBuilder,
+    join_stream_bytes,
     list_recorded_moments,
 )
 from pytest_agentproc.capture._paste import parse_pasted_log
@@ -27,16 +28,17 @@ from pytest_agentproc.capture._replay import AgentInput, contains_wanted_value, 
 from pytest_agentproc.capture._targets import write_private_file
 from pytest_agentproc.capture._wording import format_comment_text, format_inline_yaml, format_time, format_yaml_text
 from pytest_agentproc.errors import ScenarioError
+from pytest_agentproc.events import ProcessEnded, ProcessGone, ProcessStarted, SignalCaught
 from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import NotApplicable, Scenario, load, loads
 from pytest_agentproc.subjects import reference_supervisor
 from pytest_agentproc.vocabulary import DIALECTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from pytest_agentproc.record import Event
+    from pytest_agentproc.events import Event
 
 
 _MAX_PAUSE_WITHIN_STEP_NS = 250_000_000
@@ -59,7 +61,11 @@ class _RecordingScriptMaker:
     """Make the steps of one script."""
 
     def __init__(
-        self, found: Sequence[RecordedMoment], guesser: StepGuesser | None, keep: Callable[[bytes], str]
+        self,
+        found: Sequence[RecordedMoment],
+        deaths: Mapping[str, int],
+        guesser: StepGuesser | None,
+        keep: Callable[[bytes], str],
     ) -> None:
         self._found = found
         self._guesser = guesser
@@ -70,7 +76,7 @@ class _RecordingScriptMaker:
         self._input = b""
         self._is_busy = self._waited = False
         self._has_input = self._has_output = False
-        self._deaths = _find_descendant_exit_times(found)
+        self._deaths = deaths
         self._living: dict[str, int] = {}
         self.end: RecordedMoment | None = next((moment for moment in found if moment.kind == "exit"), None)
 
@@ -215,11 +221,12 @@ class _RecordingScriptMaker:
             self.script.add_step(f"close: {moment.data}", moment.at)
 
     def _add_descendant_spawn(self, _index: int, moment: RecordedMoment) -> None:
-        death = self._deaths.get(moment.data["process"])
+        started: ProcessStarted = moment.data
+        death = self._deaths.get(started.process)
         if death is not None and death - moment.at < _MIN_DESCENDANT_LIFETIME_NS:
             return
-        fields: dict[str, Any] = {"id": moment.data["process"].replace(" ", "-"), "how": moment.data["how"]}
-        if not moment.data["inherits"]:
+        fields: dict[str, Any] = {"id": started.process.replace(" ", "-"), "how": started.how}
+        if not started.inherits:
             fields["closed_fds"] = True
         lasts = "" if death is None else f", for: {format_time(death - moment.at)}"
         if death is not None:
@@ -231,38 +238,17 @@ class _RecordingScriptMaker:
 
     def _add_agent_exit(self, _index: int, moment: RecordedMoment) -> None:
         self.script.add_silence_until(moment.at)
-        if "signal" in moment.data:
-            died = moment.data["signal"]
-            was_sent = any(moment.kind == "signal" and moment.data["signal"] == died for moment in self._found)
+        end: ProcessEnded = moment.data
+        if died := end.signal:
+            was_sent = any(moment.kind == "signal" and moment.data.signal == died for moment in self._found)
             self.script.steps.append("silence: for ever" if was_sent or died == "KILL" else f"die: {died}")
-        elif moment.data["code"] or (self._guesser is not None and self._guesser.serves and not self._has_stdin_end()):
+        elif end.code or (self._guesser is not None and self._guesser.serves and not self._has_stdin_end()):
             if self._guesser is not None and self._guesser.serves and self._has_stdin_end() and not self._waited:
                 self.script.steps.append("wait_for: eof")
-            self.script.steps.append(f"exit: {moment.data['code']}")
+            self.script.steps.append(f"exit: {end.code}")
 
     def _has_stdin_end(self) -> bool:
         return any(moment.kind == "eof" for moment in self._found)
-
-
-def _find_descendant_exit_times(found: Sequence[RecordedMoment]) -> dict[str, int]:
-    return {
-        moment.data["process"]: moment.data["gone_at"]
-        for moment in found
-        if moment.kind == "seen" and "gone_at" in moment.data
-    }
-
-
-def _add_descendant_exit_times(events: Sequence[Event]) -> list[Event]:
-    """Put to each descendant when it was gone."""
-    gone = {event.data["process"]: event.at for event in events if event.code == "p" and "gone" in event.data}
-    exits = []
-    for event in events:
-        name = event.data.get("process")
-        if event.code == "p" and "seen" in event.data and name in gone:
-            exits.append(event._replace(data={**event.data, "gone_at": gone[name]}))
-        else:
-            exits.append(event)
-    return exits
 
 
 def convert_recording_to_steps(
@@ -279,24 +265,23 @@ def convert_recording_to_steps(
         FakeReplyMismatch: the fake of the dialect answers otherwise than was recorded.
     """
     by_line = identity.mode in DIALECTS[identity.dialect].steps  # all others print no events
-    found = sorted(
-        list_recorded_moments(_add_descendant_exit_times(events), by_line=by_line), key=lambda moment: moment.at
-    )
+    found = sorted(list_recorded_moments(events, by_line=by_line), key=lambda moment: moment.at)
+    deaths = {event.process: event.at for event in events if isinstance(event, ProcessGone)}
     before, reactions, after = _split_at_last_signal(found)
     whole = [moment.data for moment in found if moment.kind == "out"]
     guesser = StepGuesser(_make_fake_program(identity), whole) if by_line else None
-    maker = _RecordingScriptMaker(before, guesser, keep)
+    maker = _RecordingScriptMaker(before, deaths, guesser, keep)
     steps = maker.make_script_steps()
     if not after and not maker.has_recorded_exit:
         steps.append("silence: for ever")
     if after:
-        then = _RecordingScriptMaker(after, guesser, keep)
+        then = _RecordingScriptMaker(after, deaths, guesser, keep)
         then.script.now = after[0].at
         then._printed = maker._printed  # noqa: SLF001  # one script, told in two
         done = then.make_script_steps()
-        if after[-1].data == {"process": "agent", "code": 0} and done[-1:] != ["exit: 0"]:
+        if after[-1].kind == "exit" and after[-1].data.code == 0 and done[-1:] != ["exit: 0"]:
             done.append("exit: 0")
-        name = after[0].data["signal"]
+        name = after[0].data.signal
         reactions = [reaction for reaction in reactions if reaction[0] != name]
         if any(step.startswith("tool_done") for step in done):
             steps.append(_format_signal_reaction(name, done))  # what it ends must have begun above
@@ -319,17 +304,17 @@ def _split_at_last_signal(
     end = next((moment for moment in found if moment.kind == "exit"), None)
     ignored: dict[str, list[str]] = {}
     for index in signals:
-        signal_data = found[index].data
-        is_death = end is not None and end.data.get("signal") == signal_data["signal"]
+        caught: SignalCaught = found[index].data
+        is_death = end is not None and end.data.signal == caught.signal
         if (
-            signal_data["met"] == "caught"
+            caught.met == "caught"
             and index == signals[-1]
             and end
             and end.at - found[index].at <= _MAX_SIGNAL_REACTION_NS
         ):
             return found[:index], list(ignored.items()), found[index:]
         if not is_death:
-            ignored[signal_data["signal"]] = []
+            ignored[caught.signal] = []
     return found, list(ignored.items()), []
 
 
@@ -451,7 +436,7 @@ def _write_and_check_draft(
 
 def _format_drive_section(events: Sequence[Event], identity: AgentIdentity) -> list[str]:
     """Give what the caller does: the prompts that were seen."""
-    sent = b"".join(event.data["bytes"] for event in events if event.code == "i" and "bytes" in event.data)
+    sent = join_stream_bytes(events, "stdin")
     if identity.is_session:
         prompts = find_prompts_in_stdin(identity.dialect, sent.splitlines())
         return ["drive:", *(f"  - prompt: {format_yaml_text(prompt)}" for prompt in prompts)] if prompts else []
@@ -497,13 +482,12 @@ def _find_replay_differences(scenario: Scenario, events: Sequence[Event], identi
         identity.prompt,
         list_agent_input(events),
     )
-    recorded = {code: _join_event_bytes(events, code) for code in "oe"}
     notes = []
-    for stream, code, data in (("stdout", "o", bytes(played.out)), ("stderr", "e", bytes(played.err))):
-        notes += _describe_stream_difference(stream, recorded[code], data)
-    ended = next((event.data for event in events if event.code == "x" and event.data["process"] == "agent"), None)
-    wanted = None if ended is None else ended.get("code", ended.get("signal"))
-    if isinstance(wanted, int) and played.ended != wanted:
+    for stream, data in (("stdout", played.out), ("stderr", played.err)):
+        notes += _describe_stream_difference(stream, join_stream_bytes(events, stream), bytes(data))
+    ends = (event.code for event in events if isinstance(event, ProcessEnded) and event.process == "agent")
+    wanted = next(ends, None)
+    if wanted is not None and played.ended != wanted:
         notes.append(f"it exited with {wanted}, and the fake {_describe_exit_status(played.ended)}")
     return notes
 
@@ -529,10 +513,6 @@ def _clip_line(line: bytes) -> str:
     return format_inline_yaml(shown if len(shown) <= _MAX_SHOWN_CHARACTERS else shown[:_MAX_SHOWN_CHARACTERS] + "...")
 
 
-def _join_event_bytes(events: Sequence[Event], code: str) -> bytes:
-    return b"".join(event.data["bytes"] for event in events if event.code == code and "bytes" in event.data)
-
-
 def list_agent_input(events: Sequence[Event]) -> list[AgentInput]:
     """Give the agent's input, each line after the lines that it had printed before."""
     given, lines = [], 0
@@ -541,8 +521,8 @@ def list_agent_input(events: Sequence[Event]) -> list[AgentInput]:
             lines += moment.data.count(b"\n")
         elif moment.kind in ("in", "eof"):
             given.append(AgentInput(moment.data or b"", lines, moment.at))
-        elif moment.kind == "signal" and moment.data["signal"] in _SIGNAL_NUMBER_BY_NAME:
-            given.append(AgentInput(_SIGNAL_NUMBER_BY_NAME[moment.data["signal"]], lines, moment.at))
+        elif moment.kind == "signal" and moment.data.signal in _SIGNAL_NUMBER_BY_NAME:
+            given.append(AgentInput(_SIGNAL_NUMBER_BY_NAME[moment.data.signal], lines, moment.at))
     return given
 
 
@@ -605,11 +585,7 @@ def _strip_details(value: Any) -> Any:
 
 def _read_printed_events(events: list[Event]) -> list[Any]:
     """Read the events that the agent wrote to stdout; an object may be printed over many lines."""
-    data = b"".join(
-        bytes(event.data["bytes"])
-        for event in events
-        if event.code == "o" and event.data["process"] == "agent" and "by" not in event.data and "bytes" in event.data
-    )
+    data = join_stream_bytes((event for event in events if event.process == "agent"), "stdout")
     text, decoder, found, at = data.decode(errors="replace"), json.JSONDecoder(), [], 0
     while (at := text.find("{", at)) >= 0:
         try:

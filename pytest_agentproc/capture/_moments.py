@@ -12,11 +12,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.capture._wording import format_inline_yaml, format_time, format_yaml_text, round_to_two_digits
+from pytest_agentproc.events import (
+    InputEnded,
+    InputRead,
+    OutputWritten,
+    ProcessEnded,
+    ProcessStarted,
+    SignalCaught,
+    StreamBytes,
+    StreamClosed,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from pytest_agentproc.record import Event
+    from pytest_agentproc.events import Event
 
 
 MIN_NOTICEABLE_PAUSE_NS = 50_000_000
@@ -31,7 +41,7 @@ class RecordedMoment:
         at: when, in nanoseconds since the start; of bytes, when the last of them came.
         kind: `out` and `err` (bytes), `in` (bytes of stdin), `eof`, `signal` (its name), `close` (a stream), `seen`,
             `exit`.
-        data: the bytes, or the event's own data.
+        data: the bytes, a stream, or the event.
         parts: the instants at which pieces of the bytes came, if there were noticeable pauses between them.
     """
 
@@ -50,33 +60,53 @@ def list_recorded_moments(events: Iterable[Event], *, by_line: bool) -> list[Rec
     """
     found: list[RecordedMoment] = []
     parts: list[tuple[int, bytes]] = []
-    for at, code, data in events:
-        if data.get("process") != "agent" and not (code == "p" and "seen" in data):
+    for event in events:
+        if event.process != "agent" and not isinstance(event, ProcessStarted):
             continue
-        if code == "o" and "bytes" in data and by_line:
-            parts.append((at, data["bytes"]))
+        if isinstance(event, OutputWritten) and event.stream == "stdout" and by_line:
+            parts.append((event.at, require_all_bytes(event)))
             found += _take_complete_lines(parts)
             continue
-        if code == "x":
+        if isinstance(event, ProcessEnded):
             found += _take_unfinished_line(parts)
-        found += _convert_event_to_moments(at, code, data)
+        found += _convert_event_to_moments(event)
     found += _take_unfinished_line(parts)
     return found if by_line else list(_join_unpaused_chunks(found))
 
 
-def _convert_event_to_moments(at: int, code: str, data: Any) -> Iterator[RecordedMoment]:
-    if "bytes" in data:
-        yield RecordedMoment(at, {"o": "out", "e": "err", "i": "in"}[code], data["bytes"])
-    elif code == "i" and "eof" in data:
-        yield RecordedMoment(at, "eof", None)
-    elif code == "s":
-        yield RecordedMoment(at, "signal", data)
-    elif code == "x":
-        yield RecordedMoment(at, "exit", data)
-    elif code == "p" and "seen" in data and data["process"] != "agent":
-        yield RecordedMoment(data["since"], "seen", data)
-    elif "closed" in data:
-        yield RecordedMoment(at, "close", "stdout" if code == "o" else "stderr")
+def join_stream_bytes(events: Iterable[Event], stream: str) -> bytes:
+    """Give all that went through a stream."""
+    return b"".join(require_all_bytes(event) for event in events if get_stream_of_bytes(event) == stream)
+
+
+def get_stream_of_bytes(event: Event) -> str | None:
+    """Give the stream that an event of bytes is about; None: it is no such event."""
+    return "stdin" if isinstance(event, InputRead) else event.stream if isinstance(event, OutputWritten) else None
+
+
+def require_all_bytes(event: Event) -> bytes:
+    """Give the bytes of an event."""
+    assert isinstance(event, StreamBytes)
+    assert isinstance(event.bytes, bytes), "a recording keeps all bytes"
+    return event.bytes
+
+
+def _convert_event_to_moments(event: Event) -> Iterator[RecordedMoment]:
+    match event:
+        case OutputWritten():
+            yield RecordedMoment(event.at, "out" if event.stream == "stdout" else "err", require_all_bytes(event))
+        case InputRead():
+            yield RecordedMoment(event.at, "in", require_all_bytes(event))
+        case InputEnded():
+            yield RecordedMoment(event.at, "eof", None)
+        case SignalCaught():
+            yield RecordedMoment(event.at, "signal", event)
+        case ProcessEnded():
+            yield RecordedMoment(event.at, "exit", event)
+        case ProcessStarted() if event.process != "agent":
+            yield RecordedMoment(event.at if event.since is None else event.since, "seen", event)
+        case StreamClosed():
+            yield RecordedMoment(event.at, "close", event.stream)
 
 
 def _take_complete_lines(parts: list[tuple[int, bytes]]) -> Iterator[RecordedMoment]:

@@ -13,8 +13,9 @@ import marshal
 import os
 import signal
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from pytest_agentproc.events import Event, ProcessEnded, ProcessStarted, decode_event, encode_event
 from pytest_agentproc.record import Record
 from pytest_agentproc.tree import open_pidfd
 
@@ -45,9 +46,10 @@ class RecordWriter:
                 os._exit(0)  # nobody is left to be told
         os.close(reading)
 
-    def send_event(self, at: int, code: str, data: dict[str, Any]) -> None:
+    def send_event(self, event: Event) -> None:
         """Pass an event on."""
-        self._send_message(marshal.dumps((at, code, data)))
+        at, code, data = encode_event(event)
+        self._send_message(marshal.dumps((at, code, dict(data))))
 
     def stop(self) -> None:
         """Say that all is well, and see it go."""
@@ -76,15 +78,15 @@ def _write_record_if_recorder_killed(reading: int, write: Callable[[Record], obj
             size = int.from_bytes(head, "little")
             if size == _NORMAL_END_LENGTH:
                 return
-            at, code, data = marshal.loads(source.read(size))  # noqa: S302  # what this very program said
-            record.add(at, code, data)
-            last = at
-            if not agents and "pid" in data:
-                agents.append(open_pidfd(data["pid"]))  # None: it has ended, and the recorder has waited for it
+            event = decode_event(*marshal.loads(source.read(size)))  # noqa: S302  # what this very program said
+            record.add(event)
+            last = event.at
+            if not agents and isinstance(event, ProcessStarted):
+                agents.append(open_pidfd(event.pid))  # None: it has ended, and the recorder has waited for it
     if not agents:
         return
     if agents[0] is not None:
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(agents[0], signal.SIGKILL)
-    record.add(last, "x", {"process": "agent", "signal": "KILL"})
+    record.add(ProcessEnded(last, "agent", signal="KILL"))
     write(record)

@@ -24,11 +24,25 @@ from pytest_agentproc.capture._record_writer import RecordWriter
 from pytest_agentproc.capture._targets import require_linux
 from pytest_agentproc.capture._tree_watcher import TreeWatcher
 from pytest_agentproc.errors import UsageError
+from pytest_agentproc.events import (
+    Event,
+    InputEnded,
+    InputRead,
+    OutputWritten,
+    ProcessEnded,
+    ProcessGone,
+    ProcessStarted,
+    SignalCaught,
+    StreamBroken,
+    StreamBytes,
+    StreamClosed,
+    TerminalResized,
+)
 from pytest_agentproc.interrupts import whole_block
 from pytest_agentproc.originals import Popen, monotonic_ns
 from pytest_agentproc.record import Record
 from pytest_agentproc.tree import adopt_orphans_in_block, require_own_proc
-from pytest_agentproc.vocabulary import format_signal_name
+from pytest_agentproc.vocabulary import format_signal_name, split_exit_status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -246,9 +260,7 @@ class _RecordedRun:
         self._streams = streams
         self.start = monotonic_ns()
         self.process = self._spawn_program(argv, env)
-        self._record_event_now(
-            "p", {"process": "agent", "seen": True, "pid": self.process.pid, "parent": "supervisor", "line": 0}
-        )
+        self._record_event(ProcessStarted(self.read_elapsed_ns(), "agent", self.process.pid, "supervisor"))
         self._connect_streams()
         self.watcher = TreeWatcher(self.process.pid, self._record_event, self._find_output_pipes())
 
@@ -288,8 +300,14 @@ class _RecordedRun:
         os.set_blocking(ours, False)
 
         def report(data: bytes | None) -> None:
-            key = "broken" if data is None else "bytes" if data else "eof" if stream == "stdin" else "closed"
-            self._record_event_now(_EVENT_CODE_BY_STREAM[stream], {"process": "agent", key: data or True})
+            now = self.read_elapsed_ns()
+            if data is None:
+                self._record_event(StreamBroken(now, "agent", stream))
+            elif stream == "stdin":
+                self._record_event(InputRead(now, "agent", data) if data else InputEnded(now, "agent"))
+            else:
+                written = OutputWritten(now, "agent", data, stream)
+                self._record_event(written if data else StreamClosed(now, "agent", stream))
 
         self.flows.append(StreamForwarder(source, sink, report, closes=stream == "stdin" and not at_end, at_end=at_end))
 
@@ -302,20 +320,17 @@ class _RecordedRun:
                     names.add(os.readlink(f"/proc/self/fd/{flow.source}"))  # noqa: PTH115  # a pipe is no path
         return frozenset(names)
 
-    def _record_event_now(self, code: str, data: dict[str, Any]) -> None:
-        self._record_event(self.read_elapsed_ns(), code, data)
-
-    def _record_event(self, at: int, code: str, data: dict[str, Any]) -> None:
-        if isinstance(printed := data.get("bytes"), bytes):
+    def _record_event(self, event: Event) -> None:
+        if isinstance(event, StreamBytes) and isinstance(printed := event.bytes, bytes):
             self._room -= len(printed) + printed.count(b"\n") * _OVERHEAD_BYTES_PER_LINE + _OVERHEAD_BYTES_PER_EVENT
             if self._room < 0:
                 cut = f"what came after the first {self._kept} bytes was passed on, not recorded"
                 self.record.header.setdefault("cut", cut)
                 return
             self._kept += len(printed)
-        self.record.add(at, code, data)
+        self.record.add(event)
         if self._writer is not None:
-            self._writer.send_event(at, code, data)
+            self._writer.send_event(event)
 
     def read_elapsed_ns(self) -> int:
         """Give the nanoseconds since the start."""
@@ -346,9 +361,8 @@ class _RecordedRun:
         status = self.process.wait()
         for flow in self.flows[1:]:
             flow.forward_remaining_bytes()
-        ended = {"signal": format_signal_name(-status)} if status < 0 else {"code": status}
-        self._record_event_now("x", {"process": "agent", **ended})
-        self._record_event_now("p", {"process": "agent", "gone": True})
+        self._record_event(ProcessEnded(self.read_elapsed_ns(), "agent", *split_exit_status(status)))
+        self._record_event(ProcessGone(self.read_elapsed_ns(), "agent"))
         for _ in range(2):
             self.watcher.report_tree_changes(self.read_elapsed_ns())
         self.watcher.report_survivors(self.read_elapsed_ns())
@@ -360,16 +374,10 @@ class _RecordedRun:
             if number == signal.SIGWINCH:
                 if self.terminal:
                     rows, columns = self.terminal.copy_own_terminal_size()
-                    self._record_event_now("m", {"process": "agent", "rows": rows, "columns": columns})
+                    self._record_event(TerminalResized(self.read_elapsed_ns(), "agent", rows, columns))
                 continue
-            self._record_event_now(
-                "s",
-                {
-                    "process": "agent",
-                    "signal": format_signal_name(number),
-                    "met": _read_signal_disposition(self.process.pid, number),
-                },
-            )
+            met = _read_signal_disposition(self.process.pid, number)
+            self._record_event(SignalCaught(self.read_elapsed_ns(), "agent", format_signal_name(number), met))
             with contextlib.suppress(ProcessLookupError):
                 if os.getpgid(0) == os.getpid():
                     os.killpg(self.process.pid, number)  # who leads a group is signalled with it

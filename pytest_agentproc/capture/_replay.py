@@ -17,13 +17,13 @@ import contextlib
 import copy
 import json
 from collections import deque
-from signal import Signals
 from types import MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pytest_agentproc.events import Event, InputEnded, InputRead, OutputWritten, ProcessEnded, SignalCaught
 from pytest_agentproc.fake_agents.dialects import make_encoder
 from pytest_agentproc.fake_agents.player import ScriptPlayer
-from pytest_agentproc.vocabulary import DIALECTS
+from pytest_agentproc.vocabulary import DIALECTS, format_signal_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -103,20 +103,12 @@ class ReplayStage:
         self.err = bytearray()
         self.lines = 0
         self.now = 0
-        self.events: list[tuple[int, str, dict[str, Any]]] = []
+        self.events: list[Event] = []
         self.ended: int | None = None
         self.children: list[dict[str, Any]] = []
         self.caught: set[int] = set()
         self.input: deque[bytes] = deque()
         self._gone: set[str] = set()
-
-    def record_event(self, code: str, data: dict[str, Any]) -> None:
-        """Keep an event, as a record has it."""
-        self.events.append((self.now, code, {"process": "agent", **data}))
-
-    def get_signal_disposition(self, signum: int) -> str:
-        """Say how it meets a signal."""
-        return "caught" if signum in self.caught else "default"
 
     def add_note(self, code: str, data: Any) -> None:
         """Keep nothing."""
@@ -142,7 +134,7 @@ class ReplayStage:
         """Keep the bytes."""
         (self.out if stream == "stdout" else self.err).extend(data)
         self.lines += data.count(b"\n") if stream == "stdout" else 0
-        self.record_event("o" if stream == "stdout" else "e", {"bytes": data})
+        self.events.append(OutputWritten(self.now, "agent", data, stream))
         return True
 
     def read_stdin(self, size: int) -> bytes | None:
@@ -177,13 +169,13 @@ class ReplayStage:
     def exit_process(self, code: int) -> None:
         """Exit."""
         self.ended = code
-        self.record_event("x", {"code": code})
+        self.events.append(ProcessEnded(self.now, "agent", code))
         raise _ReplayEnded
 
     def die_of_signal(self, signum: int) -> None:
         """Die of a signal."""
         self.ended = -signum
-        self.record_event("x", {"signal": Signals(signum).name.removeprefix("SIG")})
+        self.events.append(ProcessEnded(self.now, "agent", signal=format_signal_name(signum)))
         raise _ReplayEnded
 
 
@@ -240,11 +232,11 @@ def _is_player_waiting(player: ScriptPlayer, now: int) -> bool:
 def _deliver_agent_input(given: AgentInput, stage: ReplayStage) -> list[int]:
     if isinstance(given.data, bytes):
         stage.input.append(given.data)
-        stage.record_event("i", {"bytes": given.data} if given.data else {"eof": True})
+        now, data = stage.now, given.data
+        stage.events.append(InputRead(now, "agent", data) if data else InputEnded(now, "agent"))
         return []
-    stage.record_event(
-        "s", {"signal": Signals(given.data).name.removeprefix("SIG"), "met": stage.get_signal_disposition(given.data)}
-    )
+    met = "caught" if given.data in stage.caught else "default"
+    stage.events.append(SignalCaught(stage.now, "agent", format_signal_name(given.data), met))
     if given.data not in stage.caught:
         stage.die_of_signal(given.data)
     return [given.data]

@@ -8,12 +8,9 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.events import Leaked, ProcessGone, ProcessStarted, Trace
 from pytest_agentproc.tree import ProcessState, list_descendants, read_group, take_snapshot
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 @dataclass
@@ -30,11 +27,11 @@ class TreeWatcher:
 
     Args:
         agent: the pid of the recorded program.
-        report: takes an event: its instant, its code, its data.
+        report: takes an event.
         pipes: the targets of the program's own descriptors, by which it is seen who holds them.
     """
 
-    def __init__(self, agent: int, report: Callable[[int, str, dict[str, Any]], None], pipes: frozenset[str]) -> None:
+    def __init__(self, agent: int, report: Trace, pipes: frozenset[str]) -> None:
         self._agent = agent
         self._report = report
         self._pipes = pipes
@@ -57,7 +54,7 @@ class TreeWatcher:
         for pid in [pid for pid in self._known if pid not in seen]:
             gone = self._known.pop(pid)
             if gone.told:
-                self._report(now, "p", {"process": gone.name, "gone": True})
+                self._report(ProcessGone(now, gone.name))
 
     def _report_new_process(self, pid: int, sighted: ProcessState, now: int) -> None:
         known = self._known.setdefault(pid, _SeenProcess("", now))
@@ -66,13 +63,18 @@ class TreeWatcher:
         known.name, known.told = self._choose_process_name(sighted.command), True
         parent = self._known.get(sighted.parent)
         above = "agent" if sighted.parent == self._agent else "nobody" if sighted.parent == os.getpid() else "unknown"
-        fields = {"seen": True, "pid": pid, "parent": parent.name or "unknown" if parent else above, "line": 0}
-        how = {
-            "how": self._describe_detachment(pid, sighted),
-            "since": known.first,
-            "inherits": self._has_program_pipe(pid),
-        }
-        self._report(now, "p", {"process": known.name, **fields, **how, "argv": sighted.command})
+        self._report(
+            ProcessStarted(
+                now,
+                known.name,
+                pid,
+                (parent.name or "unknown") if parent else above,
+                how=self._describe_detachment(pid, sighted),
+                since=known.first,
+                inherits=self._has_program_pipe(pid),
+                argv=sighted.command,
+            )
+        )
 
     def _choose_process_name(self, command: str) -> str:
         base = os.path.basename(command.split(" ", maxsplit=1)[0]).strip("[]") or "process"  # noqa: PTH119  # no path of this host
@@ -101,4 +103,4 @@ class TreeWatcher:
         """Report the processes that live on after the program's end."""
         for known in self._known.values():
             if known.told:
-                self._report(now, "m", {"process": known.name, "leaked": "alive", "line": 0})
+                self._report(Leaked(now, known.name, "alive"))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import ScenarioError
+from pytest_agentproc.events import OutputWritten, get_letter
 from pytest_agentproc.fake_agents.objects import encode_json_line as json_line
 from pytest_agentproc.scenario import loads, quote_yaml_text
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pytest_agentproc.capture._meaning import DraftStep
-    from pytest_agentproc.record import Event
+    from pytest_agentproc.events import Event
 
 
 _UNQUOTED_TEXT_PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*")
@@ -132,26 +134,25 @@ def shorten_output(events: Sequence[Event], most: int) -> tuple[list[Event], int
         most: how many characters of a text are kept.
     """
     count = 0
-    rests: dict[str, bytes] = {"o": b"", "e": b""}
-    result = []
+    rests: dict[str, bytes] = {"stdout": b"", "stderr": b""}
+    result: list[Event] = []
     for event in events:
-        if event.code not in rests or "bytes" not in event.data:
+        if not isinstance(event, OutputWritten) or not isinstance(event.bytes, bytes):
             result.append(event)
             continue
-        *lines, rests[event.code] = (rests[event.code] + event.data["bytes"]).split(b"\n")
+        *lines, rests[event.stream] = (rests[event.stream] + event.bytes).split(b"\n")
         if not lines:
             continue
         cut = [_shorten_line(line, most) for line in lines]
         count += sum(number for _, number in cut)
-        data = b"".join(line + b"\n" for line, _ in cut)
-        result.append(event._replace(data={**event.data, "bytes": data}))
-    for code, rest in rests.items():
+        result.append(replace(event, bytes=b"".join(line + b"\n" for line, _ in cut)))
+    for stream, rest in rests.items():
         if rest:
-            last = max(index for index, event in enumerate(events) if event.code == code and "bytes" in event.data)
-            place = next(i for i, event in enumerate(result) if event.at >= events[last].at and event.code != "i")
+            last = [event for event in events if isinstance(event, OutputWritten) and event.stream == stream][-1]
+            place = next(i for i, event in enumerate(result) if event.at >= last.at and get_letter(event) != "i")
             shortened, number = _shorten_line(rest, most)
             count += number
-            result.insert(place, events[last]._replace(data={**events[last].data, "bytes": shortened}))
+            result.insert(place, replace(last, bytes=shortened))
     return result, count
 
 

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc import events
 from pytest_agentproc.vocabulary import format_signal_name
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-def convert_note_to_event(about: dict[str, Any], code: str, data: Any) -> tuple[str, dict[str, Any]]:
+
+def convert_note_to_event(at: int, process: str, code: str, data: Any) -> events.Event:
     """Turn a participant's note into an event of the record."""
-    if code in "oe" or (code == "i" and data):
-        return code, about | {"bytes": data}
-    if code == "i":
-        return "i", about | {"eof": True}
-    if code == "s":
-        return "s", about | {"signal": format_signal_name(data)}
-    if code == "c":
-        return _EVENT_CODE_BY_STREAM[data], about | {"closed": True}
-    if code == "b":
-        return _EVENT_CODE_BY_STREAM[data], about | {"broken": True}
-    assert code in "gq"
-    return "m", about | ({"given": data} if code == "g" else data)
+    return _MAKER_BY_CODE[code](at, process, data)
 
 
-_EVENT_CODE_BY_STREAM = {"stdin": "i", "stdout": "o", "stderr": "e"}
+def _make_input_event(at: int, process: str, data: bytes) -> events.Event:
+    return events.InputRead(at, process, data) if data else events.InputEnded(at, process)
+
+
+_MAKER_BY_CODE: dict[str, Callable[[int, str, Any], events.Event]] = {
+    "o": lambda at, process, data: events.OutputWritten(at, process, data, "stdout"),
+    "e": lambda at, process, data: events.OutputWritten(at, process, data, "stderr"),
+    "i": _make_input_event,
+    "m": lambda at, process, data: events.StepBegun(at, process, data[1], line=data[0]),
+    "s": lambda at, process, data: events.SignalCaught(at, process, format_signal_name(data)),
+    "c": events.StreamClosed,
+    "b": events.StreamBroken,
+    "g": events.StartReported,
+    "q": lambda at, process, data: events.decode_event(at, "m", {"process": process, **data}),
+}

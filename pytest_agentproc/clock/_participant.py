@@ -8,11 +8,10 @@ import os
 import signal
 import stat
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pytest_agentproc.clock._waiting_words import describe_endless_wait, describe_waiting_fake
 from pytest_agentproc.fake_agents import wire
-from pytest_agentproc.vocabulary import format_signal_name
 
 if TYPE_CHECKING:
     import _socket
@@ -80,7 +79,8 @@ class Participant:
         self.doing: tuple[int, str] = (line, "start")
         self.code: int | None = None
         self.signal: int | None = None
-        self.status: dict[str, Any] = {}
+        self.status = 0
+        """Its exit code, or minus the number of the signal that ended it; known once it is dead."""
 
     @property
     def is_alive(self) -> bool:
@@ -106,7 +106,7 @@ class Participant:
         self.state = ParticipantState.GONE
         self.status = self._read_status()
 
-    def _read_status(self) -> dict[str, Any]:
+    def _read_status(self) -> int:
         """Say how it ended, as its parent (this process) or its own last word reports it."""
         # WNOWAIT reads the status and leaves the zombie. To reap it here would take the status from the supervisor's
         # own wait.
@@ -116,10 +116,10 @@ class Participant:
             result = None
         if result is not None:
             exited = result.si_code == os.CLD_EXITED
-            return {"code": result.si_status} if exited else {"signal": format_signal_name(result.si_status)}
-        if self.code is not None:
-            return {"code": self.code}
-        return {"signal": format_signal_name(self.signal or signal.SIGKILL)}  # KILL alone leaves no time for a word
+            return result.si_status if exited else -result.si_status
+        return (
+            -(self.signal or signal.SIGKILL) if self.code is None else self.code
+        )  # KILL alone leaves no time for a word
 
     def is_own_zombie(self) -> bool:
         """Say whether it ended and this process, its parent by birth or adoption, has not waited for it."""

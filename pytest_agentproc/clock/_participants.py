@@ -17,18 +17,16 @@ from pytest_agentproc.clock._hub_socket import HubListener
 from pytest_agentproc.clock._note_translation import convert_note_to_event
 from pytest_agentproc.clock._participant import Participant, ParticipantState
 from pytest_agentproc.clock._wrappers import WrapperRegistry, list_ancestors
+from pytest_agentproc.events import Event, ProcessEnded, ProcessGone, ProcessStarted, Trace
 from pytest_agentproc.fake_agents import wire
 from pytest_agentproc.fake_agents.program import make_numbered_name
+from pytest_agentproc.vocabulary import split_exit_status
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_agentproc.clock._hub_socket import DescriptorPoller
     from pytest_agentproc.clock._jump import JumpRule, SpawnPath
-
-
-if TYPE_CHECKING:
-    EventSink = Callable[[int, str, dict[str, Any]], None]
 
 
 # A step of these kinds may wake any process, so the hub has to prove quiescence anew after it.
@@ -60,7 +58,7 @@ class ParticipantRegistry:
         self._poller = poller
         self._rule = rule
         self._door = HubListener()
-        self._sinks: dict[bytes, EventSink] = {}
+        self._sinks: dict[bytes, Trace] = {}
         self.by_pid: dict[int, Participant] = {}
         """The participant that said hello last from each pid."""
         self.wrappers = WrapperRegistry(poller, self.participants, self.by_pid)
@@ -103,11 +101,11 @@ class ParticipantRegistry:
         """Refuse every participant from now on: a fake that is started now runs in real time."""
         self._door.refuse_connections()
 
-    def register_fake(self, sink: EventSink, folder: str) -> bytes:
+    def register_fake(self, sink: Trace, folder: str) -> bytes:
         """Give the token of one fake; its events, and those of its descendants, go to `sink`.
 
         Args:
-            sink: called with (instant, code, data) in the record's codes.
+            sink: called with each.
             folder: where the hub's socket may be: only this user can enter it. The first one counts.
         """
         self._door.choose_socket_folder(folder)
@@ -255,29 +253,25 @@ class ParticipantRegistry:
     def _record_notes(self, participant: Participant, notes: list[tuple[str, Any]]) -> None:
         now, sink = self._rule.now, self._sinks[participant.token]
         for code, data in notes:
-            if code in _OUTPUT_EVENT_CODES:
-                self.written += len(data)
-                sink(now, code, {"process": participant.name, "bytes": data})
-                continue
-            about: dict[str, Any] = {"process": participant.name}
-            if code == "m":
-                participant.doing = data
-                self.changed = self.changed or data[1] in _SIGNAL_SENDING_STEPS
-                about["line"], about["step"] = data
-                sink(now, "m", about)
-            elif code == "x":
+            if code == "x":
                 participant.code = data
-            elif code == "p":
+                continue
+            if code == "p":
                 index, pid, _name, _line = data
                 path = (*participant.path, index)
                 # The parent announces a child before it parks. So the child is expected before time can move, even if
                 # it has not connected yet.
                 if path not in self.participants:
                     self.expect_hello(pid, path)
-            else:
-                if code == "q" and "broken" in data:
-                    self.broken = self.broken or data["broken"]
-                sink(now, *convert_note_to_event(about, code, data))
+                continue
+            if code in _OUTPUT_EVENT_CODES:
+                self.written += len(data)
+            elif code == "m":
+                participant.doing = data
+                self.changed = self.changed or data[1] in _SIGNAL_SENDING_STEPS
+            elif code == "q" and "broken" in data:
+                self.broken = self.broken or data["broken"]
+            sink(convert_note_to_event(now, participant.name, code, data))
 
     # Deaths.
 
@@ -322,8 +316,8 @@ class ParticipantRegistry:
         if self._deaths:
             for death in sorted(self._deaths, key=lambda death: death.path):
                 sink = self._sinks[death.token]
-                sink(self._rule.now, "x", {"process": death.name, **death.status})
-                sink(self._rule.now, "p", {"process": death.name, "gone": True})
+                sink(ProcessEnded(self._rule.now, death.name, *split_exit_status(death.status)))
+                sink(ProcessGone(self._rule.now, death.name))
                 death.close_connection()
             self._kept += self._deaths
             self._deaths.clear()
@@ -346,8 +340,8 @@ class ParticipantRegistry:
             birth.name = make_numbered_name(birth.name, self._names[key])
             parent = self.participants.get(birth.path[:-1])
             above = "supervisor" if parent is None else parent.name
-            born = {"process": birth.name, "seen": True, "pid": birth.pid, "parent": above, "line": birth.line}
-            self._sinks[birth.token](self._rule.now, "p", born)
+            born = ProcessStarted(self._rule.now, birth.name, birth.pid, above, line=birth.line)
+            self._sinks[birth.token](born)
         self._births.clear()
 
     def list_in_spawn_order(self, token: bytes | None = None) -> list[Participant]:
@@ -374,5 +368,5 @@ def _end_participant(participant: Participant) -> None:
     participant.close()
 
 
-def _ignore_event(at: int, code: str, data: dict[str, Any]) -> None:
+def _ignore_event(_event: Event) -> None:
     """Drop an event."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import select
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 
 from pytest_agentproc.errors import KitError
+from pytest_agentproc.events import Leaked, StrangerFound
 from pytest_agentproc.harness._unrelated_processes import (
     describe_left_processes,
     is_fake_command,
@@ -20,7 +21,7 @@ from pytest_agentproc.tree import Keeper, LeakTracker, open_pidfd, read_command_
 from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from pytest_agentproc.harness.fakes._fake_agent import FakeAgent
     from pytest_agentproc.record import Record
@@ -89,8 +90,7 @@ class KeeperScope:
         facts = describe_left_processes(left)
         for pid, command in left.items():
             name = " ".join(command.split())[:_MAX_COMMAND_CHARS]
-            state = read_alive_or_stopped(pid)
-            record.add(at, "m", _build_leak_note(name, state, pid, facts))
+            record.add(Leaked(at, name, read_alive_or_stopped(pid), pid=pid, facts=tuple(facts.get(pid, ()))))
 
     def _find_leftovers_after_grace(self) -> dict[int, str]:
         """List the processes that are left, by a look that finds none, or that begins after the time for ending.
@@ -114,10 +114,6 @@ class KeeperScope:
     def _is_fake(self, pid: int) -> bool:
         command = " ".join(read_command(pid))
         return any(is_fake_command(command, launcher) for launcher in self._launchers)
-
-
-def _build_leak_note(name: str, state: str, pid: int, facts: Mapping[int, list[str]]) -> dict[str, Any]:
-    return {"process": name, "leaked": state, "line": 0, "pid": pid, "facts": facts.get(pid, [])}
 
 
 def _await_any_process_end(pids: Sequence[int] | dict[int, str], seconds: float) -> None:
@@ -177,8 +173,9 @@ class SideProcesses:
             name = " ".join(owned.describe_command(own).split())[:_MAX_COMMAND_CHARS]
             if owned.start is not None and owned.start.places:
                 name += f" started at {owned.start.places[0]}"
-            record.add(at, "m", _build_leak_note(name, owned.snapshot.state, owned.snapshot.pid, facts))
+            state, pid = owned.snapshot.state, owned.snapshot.pid
+            record.add(Leaked(at, name, state, pid=pid, facts=tuple(facts.get(pid, ()))))
         for stranger in found.unknown:
             name = " ".join(stranger.command.split())[:_MAX_COMMAND_CHARS]
-            record.add(at, "m", {"process": name, "origin": "unknown", "pid": stranger.pid})
+            record.add(StrangerFound(at, name, "unknown", stranger.pid))
         self._leak_tracker.end_owned_processes(found.mine)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock import JumpRule, NextMove
 from pytest_agentproc.errors import Spin
+from pytest_agentproc.events import TimerEvent
 from pytest_agentproc.harness._agent_launch import build_command_line
 from pytest_agentproc.harness._supervise import explain_real_time_only, needs_keeper
 from pytest_agentproc.harness.model._in_memory_model import DEFAULT_REFERENCE_SUBJECT, InMemoryModel
@@ -371,7 +372,7 @@ class UnstatedLimitResults:
         """The names of those limits that have a timer in that result."""
         if not self.names:
             return ()
-        armed = {event.data["timer"] for event in self.default_result.record.events if event.code == "t"}
+        armed = {event.timer for event in self.default_result.record.events if isinstance(event, TimerEvent)}
         return tuple(name for name in self.names if name in armed)
 
     @cached_property

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock import LONGEST_POLLING_PERIOD_NS, WAKE_GAP_TOLERANCE_NS, NextMove
 from pytest_agentproc.errors import Spin
+from pytest_agentproc.events import TimerArmed, TimerEvent, TimerFired
 from pytest_agentproc.fake_agents.player import WAIT_FOR_INSTANT, WAIT_FOREVER, ScriptPlayer
 from pytest_agentproc.harness._limit_binding import StepLimitedJumpRule
 from pytest_agentproc.harness.model._actors import InMemoryProcess
@@ -264,15 +265,12 @@ def _iterate_limit_gaps(record: Record) -> Iterator[int]:
     """Give how long before another limit of the same run or session each one ended it."""
     armed: dict[tuple[str, str], int] = {}
     for event in record.events:
-        if event.code != "t":
-            continue
-        session, timer = event.data.get("session", ""), event.data["timer"]
-        if "armed" in event.data:
-            armed[session, timer] = event.data["armed"]
-            continue
-        armed.pop((session, timer), None)
-        if "fired" in event.data:
-            yield from (due - event.at for (owner, _), due in armed.items() if owner == session)
+        if isinstance(event, TimerArmed):
+            armed[event.session, event.timer] = event.armed
+        elif isinstance(event, TimerEvent):
+            armed.pop((event.session, event.timer), None)
+            if isinstance(event, TimerFired):
+                yield from (due - event.at for (owner, _), due in armed.items() if owner == event.session)
 
 
 _PAUSE_BEFORE_SCRIPT_NS = 1_000_000_000

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock import SystemClock, VirtualClock, bind_socket_in, is_debugged, register_debugger_listener
 from pytest_agentproc.errors import AgentprocError, KitError, Spin, UsageError
+from pytest_agentproc.events import FaultFound, SignalStrayed
 from pytest_agentproc.harness._agent_launch import (
     MAX_PROMPT_CHARS_KNOWN,
     build_command_line,
@@ -202,7 +203,7 @@ class ScenarioRunner:
         bound = bind_to_subject(scenario, subject)
         clock = {"clock": "virtual", "arm": "preload"}
         record = self.new_record({**build_record_header(bound, subject.name), **clock})
-        record.add(0, "m", {"process": "supervisor", "fault": fault.reason, "message": str(fault)})
+        record.add(FaultFound(0, "supervisor", fault.reason, str(fault)))
         return PlayResult(
             bound,
             record,
@@ -304,8 +305,8 @@ class ScenarioRunner:
                 supervise_in_real_time(subject, bound, fakes, pace, backend, artifacts, wakes), fakes
             )
             for hit in self._decoys.collect_hits():
-                fields = {"stray": hit.signal, "to": "decoy", "who": hit.decoy, "origin": hit.origin}
-                record.add(clock.instant(), "m", {"process": "supervisor", **fields})
+                stray = SignalStrayed(clock.instant(), "supervisor", hit.signal, "decoy", hit.decoy, origin=hit.origin)
+                record.add(stray)
             self._require_broker()
             return played, None if wakes is None else wakes.build_polling_detector(record, clock)
         finally:

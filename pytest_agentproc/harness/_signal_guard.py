@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_agentproc.errors import KitError
+from pytest_agentproc.events import SignalStrayed, Trace
 from pytest_agentproc.files import shorten_path
 from pytest_agentproc.harness._unrelated_processes import (
     is_unrelated_process,
@@ -219,7 +220,7 @@ def _find_no_participant(_pid: int) -> None:
 
 @whole_block
 def guard_signals(
-    note: Callable[[dict[str, Any]], None], known: Callable[[int], _KnownProcess | None] = _find_no_participant
+    note: Trace, now: Callable[[], int], known: Callable[[int], _KnownProcess | None] = _find_no_participant
 ) -> Iterator[None]:
     """Judge every signal that this process sends while the block runs.
 
@@ -228,7 +229,8 @@ def guard_signals(
     runs overlap, in threads, the first is watched.
 
     Args:
-        note: receives the data of a marker for each.
+        note: receives each.
+        now: gives the instant of the run.
         known: finds processes of the run by their pids.
     """
     if not _signal_patch_lock.acquire(blocking=False):
@@ -243,15 +245,8 @@ def guard_signals(
             target = find(args[0]) if judge.is_judged_call(args, frame) else None
             if target is None or judge.may_signal_itself(target, args[1]):
                 return function(*args)
-            note(
-                {
-                    "stray": format_signal_name(args[1]),
-                    "to": target.to,
-                    "who": target.who,
-                    "pid": target.pid,
-                    "place": _format_caller_place(frame),
-                }
-            )
+            name, place = format_signal_name(args[1]), _format_caller_place(frame)
+            note(SignalStrayed(now(), "supervisor", name, target.to, target.who, target.pid, place))
             return function(*args) if target.to == "freed" else None
 
         return send_if_allowed

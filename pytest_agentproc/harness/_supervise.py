@@ -40,6 +40,7 @@ from pytest_agentproc.errors import (
     SupervisorCrash,
     UsageError,
 )
+from pytest_agentproc.events import Event, FaultFound, ProcessStarted, Returned, TimerArmed, TimerFired, Trace
 from pytest_agentproc.harness._agent_launch import SESSION_FOLDER, build_environment, find_requested_model
 from pytest_agentproc.harness._endless_waits import cancel_endless_run
 from pytest_agentproc.harness._leftovers import KeeperScope, SideProcesses
@@ -346,11 +347,11 @@ def supervise_in_virtual_time(
         return await _run_subject(subject, order, bound, backend)
 
     def block_or_suspend(action: CallerAction) -> None:
-        record.add(clock.instant(), "m", action.show())
+        record.add(action.make_event(clock.instant()))
         (clock.suspend_machine if action.kind == "sleep" else clock.block)(action.value / NANOSECONDS_PER_SECOND)
 
     async def run() -> SubjectResult:
-        with guard_signals(_make_signal_recorder(record, clock), make_participant_finder(clock)):
+        with guard_signals(record.add, clock.instant, make_participant_finder(clock)):
             blocked, ask = bound.blocked, run_subject
             result = await (ask() if blocked is None else _run_and_block_loop(blocked, ask, block_or_suspend))
             _record_subject_end(record, clock, result)
@@ -360,7 +361,7 @@ def supervise_in_virtual_time(
         return result
 
     def record_clock_error(error: ClockError) -> None:
-        record.add(clock.instant(), "m", {"process": "supervisor", "fault": error.reason, "message": str(error)})
+        record.add(FaultFound(clock.instant(), "supervisor", error.reason, str(error)))
         marks.append(record.flush_and_count_events())
 
     clock.hub.most_starts = MAX_AGENT_STARTS
@@ -432,7 +433,7 @@ def supervise_in_real_time(
             silence_loop_warnings()
         clock.start()
         async with cancel_endless_run(pace, wakes, faults, fakes) as scope:
-            with guard_signals(_make_signal_recorder(record, clock)):
+            with guard_signals(record.add, clock.instant):
                 ended = await _run_subject(subject, order, bound, backend)
                 if not (scope.cancel_called and isinstance(ended, SubjectError | Declined)):
                     results.append(ended)
@@ -457,7 +458,7 @@ def supervise_in_real_time(
         kept.record_leftovers(record, clock.instant())
         others.record_leftovers(record, clock.instant())
     if isinstance(answer, ClockError):
-        record.add(clock.instant(), "m", {"process": "supervisor", "fault": answer.reason, "message": str(answer)})
+        record.add(FaultFound(clock.instant(), "supervisor", answer.reason, str(answer)))
     if isinstance(answer, SubjectError | ClockError):
         return PlayResult(bound, record, None, answer, artifacts.read_files(), pace, lateness)
     return PlayResult(bound, record, answer, None, artifacts.read_files(), pace, lateness)
@@ -477,7 +478,7 @@ async def _run_subject(subject: Subject, order: RunRequest, bound: BoundScenario
 
     def record_leave() -> None:
         assert left is not None
-        order.trace(order.clock.instant(), "m", left.show())
+        order.trace(left.make_event(order.clock.instant()))
 
     if left is None:
         return await ask_subject()
@@ -496,7 +497,7 @@ def _interpret_result(subject_result: SubjectResult, bound: BoundScenario, recor
     Raises:
         Declined: no agent was started, or the kit itself found that the session cannot be opened.
     """
-    was_started = any(event.code == "p" and "seen" in event.data and "by" not in event.data for event in record.events)
+    was_started = any(isinstance(event, ProcessStarted) for event in record.events)
     if isinstance(subject_result, SupervisorCrash) and subject_result.is_in_adapter and not was_started:
         is_failed_start = bound.scenario.cannot_spawn is not None and isinstance(subject_result.__cause__, OSError)
         return subject_result if is_failed_start else AdapterError(str(subject_result))
@@ -513,24 +514,15 @@ _DECLINE_EARLIER_REMEDY = "raise Declined before an agent is started, or give an
 
 def _record_subject_end(record: Record, clock: Clock, subject_result: SubjectResult) -> None:
     """Note that a subject was done, that it broke, or that it declined."""
-    end: dict[str, Any] = {"returned": True}
+    end: Event = Returned(clock.instant(), "supervisor")
     if isinstance(subject_result, Declined):
-        end = {"fault": "decline", "message": subject_result.reason()}
+        end = FaultFound(end.at, "supervisor", "decline", subject_result.reason())
     if isinstance(subject_result, SubjectError):
         reason = (
             "exception" if isinstance(subject_result, SupervisorCrash) else subject_result.reason
         )  # whose it is follows from the record
-        end = {"fault": reason, "message": str(subject_result).partition("\n")[0]}
-    record.add(clock.instant(), "m", {"process": "supervisor", **end})
-
-
-def _make_signal_recorder(record: Record, clock: Clock) -> Callable[[dict[str, Any]], None]:
-    """Give what writes a signal that was not meant for the run into its record."""
-
-    def record_signal(data: dict[str, Any]) -> None:
-        record.add(clock.instant(), "m", {"process": "supervisor", **data})
-
-    return record_signal
+        end = FaultFound(end.at, "supervisor", reason, str(subject_result).partition("\n")[0])
+    record.add(end)
 
 
 def _find_largest_timer_delay(record: Record) -> int:
@@ -538,18 +530,15 @@ def _find_largest_timer_delay(record: Record) -> int:
     armed: dict[tuple[str, str], int] = {}
     latest = 0
     for event in record.events:
-        if event.code != "t":
-            continue
-        timer = event.data.get("session", ""), event.data["timer"]
-        if "armed" in event.data:
-            armed[timer] = event.data["armed"]
-        elif "fired" in event.data:
-            latest = max(latest, event.at - armed.get(timer, event.at))
+        if isinstance(event, TimerArmed):
+            armed[event.session, event.timer] = event.armed
+        elif isinstance(event, TimerFired):
+            latest = max(latest, event.at - armed.get((event.session, event.timer), event.at))
     return latest
 
 
 def _build_request_for_fakes(
-    bound: BoundScenario, fakes: Sequence[FakeAgent], clock: Clock, trace: Callable[[int, str, dict[str, Any]], None]
+    bound: BoundScenario, fakes: Sequence[FakeAgent], clock: Clock, trace: Trace
 ) -> RunRequest:
     """Give the order for all fakes of a scenario, one for each session if it has several."""
     if not bound.parts:
@@ -572,9 +561,7 @@ def _build_request_for_fakes(
     )
 
 
-def build_run_request(
-    bound: BoundScenario, fake: FakeAgent, clock: Clock, trace: Callable[[int, str, dict[str, Any]], None]
-) -> RunRequest:
+def build_run_request(bound: BoundScenario, fake: FakeAgent, clock: Clock, trace: Trace) -> RunRequest:
     """Give the order for one run of a fake."""
     scenario = bound.scenario
     return RunRequest(

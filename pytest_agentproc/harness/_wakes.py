@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_agentproc.clock import PollingDetector
+from pytest_agentproc.events import ProcessStarted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -74,7 +75,7 @@ class CoordinatorWakes:
 
     def build_polling_detector(self, record: Record, clock: SystemClock) -> PollingDetector:
         """Give what the supervisor's timers did: the thread with the longest pace, or else all of them together."""
-        fakes = {event.data["pid"] for event in record.events if event.code == "p" and "pid" in event.data}
+        fakes = {event.pid for event in record.events if isinstance(event, ProcessStarted)}
         own = [wake for wake in self._iterate_wakes(clock) if wake.pid not in fakes and wake.tid != os.getpid()]
         seen = Counter(wake.tid for wake in own)
         threads: dict[int, list[_CoordinatorWake]] = {}

@@ -9,21 +9,18 @@ from pytest_agentproc.record._normal_form import NormalFormEntry, compute_normal
 from pytest_agentproc.record._page import PageVerdict, render_page
 from pytest_agentproc.record._page_index import IndexEntry, render_index
 from pytest_agentproc.record._page_marks import FailureMark
-from pytest_agentproc.record._payload import Payload
-from pytest_agentproc.record._record import Event, Record
+from pytest_agentproc.record._record import Record
 from pytest_agentproc.record._sessions import add_session_to_trace, join_records, select_session_events
 from pytest_agentproc.record._text import render_text
 from pytest_agentproc.record._timeline import Timeline
 
 __all__ = [
     "AgentStart",
-    "Event",
     "FailureMark",
     "IndexEntry",
     "LiveRecord",
     "NormalFormEntry",
     "PageVerdict",
-    "Payload",
     "Record",
     "Timeline",
     "add_session_to_trace",

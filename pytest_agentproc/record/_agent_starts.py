@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from pytest_agentproc.events import InputRead, Payload, ProcessEnded, ProcessStarted, SignalCaught, StartReported
 from pytest_agentproc.processes import open_process
-from pytest_agentproc.record._payload import Payload
 from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND, parse_signal_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from pytest_agentproc.events import StartFacts
     from pytest_agentproc.processes import Process
     from pytest_agentproc.record._record import Record
 
@@ -68,39 +69,42 @@ def list_agent_starts(
         record: what happened.
         find_birth: gives the birth of a living agent by its pid; see `AgentStart.born`.
     """
-    born = [event for event in record.events if event.code == "p" and "seen" in event.data]
-    roots = [event for event in born if "by" not in event.data and event.data.get("parent") == "supervisor"]
-    starts = [_read_agent_start(record, str(one.data["process"]), one.at, one.data.get("pid") or 0) for one in roots]
+    roots = [event for event in record.events if isinstance(event, ProcessStarted) and event.is_agent]
+    starts = [_read_agent_start(record, root) for root in roots]
     return tuple(replace(one, born=find_birth(one.pid)) if one.ended_at is None else one for one in starts)
 
 
-def _read_agent_start(record: Record, name: str, at: int, pid: int) -> AgentStart:
-    given: Mapping[str, Any] = {}
+def _read_agent_start(record: Record, root: ProcessStarted) -> AgentStart:
+    given: StartFacts | None = None
     stdin: list[bytes] = []
     signals: list[tuple[str, float]] = []
     ended_at = status = None
-    for when, code, data in record.events:
-        if data["process"] != name or "by" in data:
+    for event in record.events:
+        if event.process != root.process:
             continue
-        if "given" in data and not given:
-            given = data["given"]
-        if code == "i" and "bytes" in data:
-            stdin.append(data["bytes"].head if isinstance(data["bytes"], Payload) else data["bytes"])
-        if code in "sx" and "signal" in data:
-            signals.append((data["signal"], when / NANOSECONDS_PER_SECOND))
-        if code == "x":
-            ended_at = when / NANOSECONDS_PER_SECOND
-            status = -parse_signal_name(data["signal"]) if "signal" in data else data.get("code")
-    env = {key: value for key, value in given.get("env", {}).items() if value is not None}
+        at = event.at / NANOSECONDS_PER_SECOND
+        match event:
+            case StartReported():
+                given = given or event.given
+            case InputRead():
+                stdin.append(event.bytes.head if isinstance(event.bytes, Payload) else event.bytes)
+            case SignalCaught():
+                signals.append((event.signal, at))
+            case ProcessEnded():
+                ended_at, status = at, event.code
+                if event.signal:
+                    signals.append((event.signal, at))
+                    status = -parse_signal_name(event.signal)
+    env = {key: value for key, value in (given["env"] if given else {}).items() if value is not None}
     return AgentStart(
-        name=name,
-        at=at / NANOSECONDS_PER_SECOND,
-        argv=tuple(given.get("argv", ())),
+        name=root.process,
+        at=root.at / NANOSECONDS_PER_SECOND,
+        argv=tuple(given["argv"]) if given else (),
         env=env,
-        cwd=Path(given.get("cwd", "")),
+        cwd=Path(given["cwd"] if given else ""),
         stdin=b"".join(stdin),
         signals=tuple(signals),
         ended_at=ended_at,
         status=status,
-        pid=pid,
+        pid=root.pid,
     )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+from pytest_agentproc import events
 
-    from pytest_agentproc.record._normal_form import EventTuple
-    from pytest_agentproc.record._payload import Payload
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pytest_agentproc.events import Event, Payload
 
 
 _NANOSECONDS_AND_UNIT_NAMES = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"))
@@ -45,14 +46,12 @@ _STRAY_SIGNAL_TARGET_TEXTS = {
 }
 
 
-def describe_stray_target(data: Mapping[str, Any]) -> str:
-    """Say whom a signal was for; `to` of the marker is the kind, `who` the name, `pid` the number."""
-    return _STRAY_SIGNAL_TARGET_TEXTS[data["to"]].format(who=data["who"], pid=data.get("pid"))
+def describe_stray_target(stray: events.SignalStrayed) -> str:
+    """Say whom a signal was for."""
+    return _STRAY_SIGNAL_TARGET_TEXTS[stray.to].format(who=stray.who, pid=stray.pid)
 
 
 _SUPERVISOR_SIDE_NAMES = ("supervisor", "caller")
-_STREAM_NAMES_BY_CODE = {"o": "stdout", "e": "stderr", "i": "stdin"}
-_KEYS_NOT_SHOWN_IN_NOTES = ("process", "by", "line", "session")
 _MAX_PREVIEW_CHARS = 32
 _MAX_SOURCE_LINE_CHARS = 56
 
@@ -65,8 +64,7 @@ class DescribedEvent(NamedTuple):
         side: `supervisor`, `agent` (descendants too) or `both` for what concerns everyone.
         words: the shown text.
         likeness: equal for two cells that differ in their instant only.
-        subject: (process, code). A supervisor's cell may stand beside the agent's cell with the same subject.
-        data: the event's.
+        event: the event itself.
         whose: the session or process that the words are about, where they do not say it themselves.
         line: the line of the step that did it. 0 if none is known.
     """
@@ -75,8 +73,7 @@ class DescribedEvent(NamedTuple):
     side: str
     words: str
     likeness: tuple[Any, ...]
-    subject: tuple[str, str]
-    data: Mapping[str, Any]
+    event: events.Event
     whose: str = ""
     line: int = 0
 
@@ -87,7 +84,7 @@ class DescribedEvent(NamedTuple):
         return f"{whose}{self.words}" + (f"  [line {self.line}]" if self.line else "")
 
 
-def describe_events(events: Sequence[EventTuple], source: Sequence[str]) -> list[DescribedEvent]:
+def describe_events(shown: Sequence[Event], source: Sequence[str]) -> list[DescribedEvent]:
     """Put events into words.
 
     A step that shows by what it did gets no cell of its own, nor do the steps of a descendant without a script, nor
@@ -96,175 +93,146 @@ def describe_events(events: Sequence[EventTuple], source: Sequence[str]) -> list
     result = []
     lent: dict[int, int] = {}
     births: dict[str, int] = {}
-    for index, event in enumerate(events):
-        at, code, data = event
-        process = data["process"]
-        if "seen" in data:
-            births[process] = data.get("line") or 0
-        elif code == "m" and "step" in data:
-            if not data["line"]:  # no step of the script: the fake was asked to tell what it was given
+    for index, event in enumerate(shown):
+        match event:
+            case events.ProcessStarted():
+                births[event.process] = event.line
+            case events.StepBegun():
+                if not event.line:  # no step of the script: the fake was asked to tell what it was given
+                    continue
+                place = index if event.line == births.get(event.process) else _find_event_of_step(shown, index)
+                if place is not None:
+                    lent.setdefault(place, event.line)
+                    continue
+            case events.DeltaReported(text=""):
                 continue
-            shown = index if data["line"] == births.get(process) else _find_event_of_step(events, index)
-            if shown is not None:
-                lent.setdefault(shown, data["line"])
+            case events.ProcessGone() if index and _is_end_of(shown[index - 1], event):
                 continue
-        elif (data.get("event") == "delta" and not data["text"]) or (
-            "gone" in data
-            and index
-            and events[index - 1][:2] == (at, "x")
-            and events[index - 1][2]["process"] == process
-        ):
-            continue
-        result.append(_describe_event(event, data.get("line") or lent.get(index), source))
+        result.append(_describe_event(event, event.line or lent.get(index, 0), source))
     return result
 
 
-def _describe_event(event: EventTuple, line: int | None, source: Sequence[str]) -> DescribedEvent:
-    at, code, data = event
-    process = data["process"]
-    side = "supervisor" if "by" in data or process in _SUPERVISOR_SIDE_NAMES else "agent"
-    words = _describe_step(data, source) if "step" in data else _EVENT_DESCRIBERS_BY_CODE[code](at, code, data)
-    whose = data.get("session") or (process if side == "agent" and process != "agent" else "")
-    due = data.get("armed")
-    what = (process, data["timer"], due - at) if due is not None else (code, words, line)
-    shown_on = "both" if "fault" in data else side
-    return DescribedEvent(at, shown_on, words, (side, whose, *what), (process, code), data, whose, line or 0)
+def _is_end_of(before: Event, gone: Event) -> bool:
+    is_end = isinstance(before, events.ProcessEnded | events.EndSeen)
+    return is_end and (before.at, before.process) == (gone.at, gone.process)
 
 
-def _find_event_of_step(events: Sequence[EventTuple], index: int) -> int | None:
+def _describe_event(event: Event, line: int, source: Sequence[str]) -> DescribedEvent:
+    process = event.process
+    is_supervisors = isinstance(event, events.SupervisorView) or process in _SUPERVISOR_SIDE_NAMES
+    side = "supervisor" if is_supervisors else "agent"
+    words = _describe_step(event, source) if isinstance(event, events.StepBegun) else _DESCRIBERS[type(event)](event)
+    whose = event.session or (process if side == "agent" and process != "agent" else "")
+    what: tuple[Any, ...] = events.get_letter(event), words, line
+    if isinstance(event, events.TimerArmed):
+        what = process, event.timer, event.armed - event.at
+    shown_on = "both" if isinstance(event, events.FaultFound) else side
+    return DescribedEvent(event.at, shown_on, words, (side, whose, *what), event, whose, line)
+
+
+def _find_event_of_step(shown: Sequence[Event], index: int) -> int | None:
     """Find the event of the same instant that shows a step: it carries the step's line, or ends its process."""
-    at, _, step = events[index]
+    step = shown[index]
     is_next = True
-    for later in range(index + 1, len(events)):
-        when, code, data = events[later]
-        if when != at:
+    for later in range(index + 1, len(shown)):
+        event = shown[later]
+        if event.at != step.at:
             return None
-        if "by" in data or step["process"] not in (data["process"], data.get("parent")):
+        parent = event.parent if isinstance(event, events.ProcessStarted) else ""
+        if isinstance(event, events.SupervisorView) or step.process not in (event.process, parent):
             continue
-        if data.get("line") == step["line"] and code != "m":
+        if event.line == step.line and event.letters != events.StepBegun.letters:
             return later
-        if data["process"] == step["process"]:
-            if is_next and (code == "x" or "closed" in data):
+        if event.process == step.process:
+            if is_next and isinstance(event, events.ProcessEnded | events.StreamClosed):
                 return later
             is_next = False
     return None
 
 
-def _describe_step(data: Mapping[str, Any], source: Sequence[str]) -> str:
-    line = data["line"]
-    written = source[line - 1].strip().removeprefix("- ").strip() if 0 < line <= len(source) else ""
-    return _clip_words(written or str(data["step"]), _MAX_SOURCE_LINE_CHARS)
+def _describe_step(event: events.StepBegun, source: Sequence[str]) -> str:
+    written = source[event.line - 1].strip().removeprefix("- ").strip() if 0 < event.line <= len(source) else ""
+    return _clip_words(written or event.step, _MAX_SOURCE_LINE_CHARS)
 
 
-def _describe_output(_at: int, code: str, data: Mapping[str, Any]) -> str:
-    stream = _STREAM_NAMES_BY_CODE[code]
-    if "by" not in data:
-        if "closed" in data:
-            return f"closes {stream}"
-        return f"finds {stream} broken" if "broken" in data else f"{stream}, {_format_payload(data['bytes'])}"
-    return f"sees the end of {stream}" if "eof" in data else f"reads {stream}, {_format_size(data['size'])}"
-
-
-def _describe_input(_at: int, _code: str, data: Mapping[str, Any]) -> str:
-    if "by" not in data:
-        if "closed" in data:
-            return "closes stdin"
-        return "reads the end of stdin" if "eof" in data else f"reads stdin, {_format_payload(data['bytes'])}"
-    if "broken" in data:
-        return "finds stdin broken"
-    return "closes stdin" if "closed" in data else f"writes stdin, {_format_size(data['size'])}"
-
-
-def _describe_signal(_at: int, _code: str, data: Mapping[str, Any]) -> str:
-    return f"{data['signal']} ==> {data['process']}" if "by" in data else f"catches {data['signal']}"
-
-
-def _describe_process(_at: int, _code: str, data: Mapping[str, Any]) -> str:
-    if "by" in data:
-        return f"sees {data['process']} {'gone' if 'gone' in data else 'start'}"
-    return "is gone" if "gone" in data else "starts"
-
-
-def _describe_exit(_at: int, _code: str, data: Mapping[str, Any]) -> str:
-    seen = f"sees {data['process']}: " if "by" in data else ""
-    if "unknown" in data:
+def _describe_exit(event: events.ProcessEnded | events.EndSeen) -> str:
+    seen = f"sees {event.process}: " if isinstance(event, events.EndSeen) else ""
+    if event.unknown:
         return f"{seen}ends, nobody knows how"
-    if "signal" in data:
-        return f"{seen}dies of {data['signal']}"
-    return f"{seen}exits with code {data['code']}"
+    return f"{seen}dies of {event.signal}" if event.signal else f"{seen}exits with code {event.code}"
 
 
-def _describe_timer(_at: int, _code: str, data: Mapping[str, Any]) -> str:
-    name = data["timer"]
-    if "armed" in data:
-        return f"timer {name} due at {format_instant(data['armed'])}"
-    return f"timer {name} FIRES" if "fired" in data else f"timer {name} off"
+def _describe_stray_signal(stray: events.SignalStrayed) -> str:
+    held = "" if stray.to in ("freed", "decoy") else ", held back"
+    place = f" ({stray.place})" if stray.place else ""
+    return f"{stray.stray} ==> {describe_stray_target(stray)}{held}{place}"
 
 
-def _describe_note(_at: int, _code: str, data: Mapping[str, Any]) -> str:
-    for key, words in _NOTE_DESCRIBERS.items():
-        if key in data:
-            return words(data)
-    return ", ".join(f"{key}: {value}" for key, value in data.items() if key not in _KEYS_NOT_SHOWN_IN_NOTES)
-
-
-def _describe_leak(data: Mapping[str, Any]) -> str:
-    return "LEAKED: still alive" if data["leaked"] == "alive" else f"LEAKED: {data['leaked']}"
-
-
-def _describe_stray_signal(data: Mapping[str, Any]) -> str:
-    held = "" if data["to"] in ("freed", "decoy") else ", held back"
-    place = f" ({data['place']})" if "place" in data else ""
-    return f"{data['stray']} ==> {describe_stray_target(data)}{held}{place}"
-
-
-def _describe_question(data: Mapping[str, Any]) -> str:
-    return f"{_VERBS_BY_QUESTION_KIND[data['kind']]} {data['asked']}"
-
-
-def _describe_viewer_event(data: Mapping[str, Any]) -> str:
+def _describe_report(report: events.SessionReport) -> str:
     """Say what a session told its viewers."""
-    turn = {None: "", 0: " of the background turn"}.get(data["turn"], f" of turn {data['turn']}")
-    words = str(data.get("text", data.get("message", "")))
-    if data["event"] == "status":
-        return f"is {words}"
-    if data["event"] == "outcome":
-        return f"OUTCOME{turn}: {words}"
-    if data["event"] == "background":
-        return f'BACKGROUND TURN over, "{_clip_words(words, _MAX_PREVIEW_CHARS)}"'
-    return f"{data['event']}{turn}" + (f' "{_clip_words(words, _MAX_PREVIEW_CHARS)}"' if words else "")
+    turn = {None: "", 0: " of the background turn"}.get(report.turn, f" of turn {report.turn}")
+    words = report.message if isinstance(report, events.ErrorReported) else report.text
+    quoted = f' "{_clip_words(words, _MAX_PREVIEW_CHARS)}"' if words else ""
+    match report:
+        case events.StatusReported():
+            return f"is {words}"
+        case events.TurnEnded():
+            return f"OUTCOME{turn}: {words}"
+        case events.BackgroundEnded():
+            return f'BACKGROUND TURN over, "{_clip_words(words, _MAX_PREVIEW_CHARS)}"'
+        case events.OtherReport():
+            return f"{report.event}{turn}{quoted}"
+    return f"{report.mark_value}{turn}{quoted}"
 
 
 _VERBS_BY_QUESTION_KIND = {"permission": "ASKS to use", "hook": "ASKS the hook", "request": "CALLS"}
-_NOTE_DESCRIBERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
-    "outcome": lambda data: f"OUTCOME {data['outcome']}",
-    "returned": lambda _: "RETURNS",
-    "leaked": _describe_leak,
-    "stray": _describe_stray_signal,
-    "kept": lambda data: f"its {data['kept']} is closed, and no process sees that",
-    "unobeyed": lambda data: f"does not obey {', '.join(data['unobeyed'])}, as its CLI would",
-    "begun_without": lambda data: f"gets a prompt, and was asked for no {data['begun_without']}",
-    "given": lambda data: f"was given {' '.join(data['given']['argv']) or 'no arguments'}",
-    "fault": lambda data: f"{str(data['fault']).upper()}: {data.get('message', '')}".rstrip(": "),
-    "asked": _describe_question,
-    "answered": lambda data: f"GETS ITS ANSWER for {data['answered']}: {data['answer']}",
-    "does": lambda data: f"caller: {data['does']}",
-    "event": _describe_viewer_event,
-    "program": lambda data: f"the program {data['program']}",
-    "unsaid": lambda data: f"does not say {data['unsaid']}: {data['why']}",
-    "untold": lambda data: f"its client is in `start`, and is not told of the {data['untold']}",
-    "told": lambda data: f"its client is told of the {data['told']}",
-    "unscaled": lambda data: f"NEVER ASKED for {data['unscaled']}",
-}
-_EVENT_DESCRIBERS_BY_CODE: dict[str, Callable[[int, str, Mapping[str, Any]], str]] = {
-    "o": _describe_output,
-    "e": _describe_output,
-    "i": _describe_input,
-    "s": _describe_signal,
-    "p": _describe_process,
-    "x": _describe_exit,
-    "t": _describe_timer,
-    "m": _describe_note,
+_DESCRIBERS: dict[type[Event], Callable[[Any], str]] = {
+    events.OutputWritten: lambda event: f"{event.stream}, {_format_payload(event.bytes)}",
+    events.InputRead: lambda event: f"reads stdin, {_format_payload(event.bytes)}",
+    events.InputEnded: lambda _: "reads the end of stdin",
+    events.StreamClosed: lambda event: f"closes {event.stream}",
+    events.StreamBroken: lambda event: f"finds {event.stream} broken",
+    events.OutputRead: lambda event: f"reads {event.stream}, {_format_size(event.size)}",
+    events.OutputEndRead: lambda event: f"sees the end of {event.stream}",
+    events.InputWritten: lambda event: f"writes stdin, {_format_size(event.size)}",
+    events.InputClosed: lambda _: "closes stdin",
+    events.InputBroken: lambda _: "finds stdin broken",
+    events.SignalCaught: lambda event: f"catches {event.signal}",
+    events.SignalSent: lambda event: f"{event.signal} ==> {event.process}",
+    events.ProcessStarted: lambda _: "starts",
+    events.ProcessGone: lambda _: "is gone",
+    events.ProcessEnded: _describe_exit,
+    events.EndSeen: _describe_exit,
+    events.TimerArmed: lambda event: f"timer {event.timer} due at {format_instant(event.armed)}",
+    events.TimerFired: lambda event: f"timer {event.timer} FIRES",
+    events.TimerStopped: lambda event: f"timer {event.timer} off",
+    events.StartReported: lambda event: f"was given {' '.join(event.given['argv']) or 'no arguments'}",
+    events.QuestionAsked: lambda event: f"{_VERBS_BY_QUESTION_KIND[event.kind]} {event.asked}",
+    events.QuestionAnswered: lambda event: f"GETS ITS ANSWER for {event.answered}: {event.answer}",
+    events.HandshakeMissed: lambda event: f"gets a prompt, and was asked for no {event.begun_without}",
+    events.OptionsNotObeyed: lambda event: f"does not obey {', '.join(event.unobeyed)}, as its CLI would",
+    events.StreamKeptOpen: lambda event: f"its {event.kept} is closed, and no process sees that",
+    events.FakeBroken: lambda event: f"broken: {event.broken}",
+    events.TerminalResized: lambda event: f"rows: {event.rows}, columns: {event.columns}",
+    events.OutcomeReached: lambda event: f"OUTCOME {event.outcome}",
+    events.Returned: lambda _: "RETURNS",
+    events.FaultFound: lambda event: f"{event.fault.upper()}: {event.message}".rstrip(": "),
+    events.CallerActed: lambda event: f"caller: {event.does}",
+    events.CallerWaits: lambda event: f"caller: waits {event.waits}".rstrip(),
+    events.StatusReported: _describe_report,
+    events.TurnEnded: _describe_report,
+    events.BackgroundEnded: _describe_report,
+    events.DeltaReported: _describe_report,
+    events.ErrorReported: _describe_report,
+    events.OtherReport: _describe_report,
+    events.Leaked: lambda event: f"LEAKED: {'still alive' if event.leaked == 'alive' else event.leaked}",
+    events.SignalStrayed: _describe_stray_signal,
+    events.StrangerFound: lambda event: f"origin: {event.origin}, pid: {event.pid}",
+    events.ProgramEnded: lambda event: f"the program {event.program}",
+    events.FieldMissing: lambda event: f"does not say {event.unsaid}: {event.why}",
+    events.ClientNotTold: lambda event: f"its client is in `start`, and is not told of the {event.untold}",
+    events.ClientTold: lambda event: f"its client is told of the {event.told}",
+    events.ScaleIgnored: lambda event: f"NEVER ASKED for {event.unscaled}",
 }
 
 

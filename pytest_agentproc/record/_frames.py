@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from pytest_agentproc.events import get_letter
 from pytest_agentproc.record._cells import describe_events, format_duration, format_instant
 from pytest_agentproc.record._normal_form import add_step_lines, join_chunks_of_instant
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 _MIN_SHOWN_SILENCE_NS = 1_000_000_000
 _MIN_FOLDED_REPEATS = 3
-_OUTPUT_AND_EXIT_CODES = frozenset("oex")
+_OUTPUT_AND_EXIT_LETTERS = frozenset("oex")
 
 
 class ScenarioText(Protocol):
@@ -139,4 +140,9 @@ def _make_frame(at: int, group: list[DescribedEvent]) -> InstantFrame:
 
 
 def _is_supervisor_view_of(cell: DescribedEvent, before: DescribedEvent) -> bool:
-    return cell.subject == before.subject and cell.subject[1] in _OUTPUT_AND_EXIT_CODES
+    letter = get_letter(cell.event)
+    return (
+        letter in _OUTPUT_AND_EXIT_LETTERS
+        and letter == get_letter(before.event)
+        and cell.event.process == before.event.process
+    )

@@ -12,6 +12,7 @@ from pytest_agentproc.record._text import TIMELINE_HEADING_ROW, TextRow, lay_out
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from pytest_agentproc.events import Event
     from pytest_agentproc.record._frames import ScenarioText
 
 
@@ -34,14 +35,14 @@ class LiveRecord(Record):
         self._at = 0
         self._print_timeline_rows([TIMELINE_HEADING_ROW])
 
-    def add(self, at_ns: int, code: str, data: Mapping[str, Any]) -> None:
+    def add(self, event: Event) -> None:
         """Append one event, and print the instants before it."""
-        if at_ns != self._at:
+        if event.at != self._at:
             self.flush()
-            if at_ns - self._at >= _MIN_SHOWN_SILENCE_NS:
-                self._print_timeline_rows([TextRow("", f"~~~ {format_duration(at_ns - self._at)} pass ~~~", "both")])
-            self._at = at_ns
-        super().add(at_ns, code, data)
+            if event.at - self._at >= _MIN_SHOWN_SILENCE_NS:
+                self._print_timeline_rows([TextRow("", f"~~~ {format_duration(event.at - self._at)} pass ~~~", "both")])
+            self._at = event.at
+        super().add(event)
 
     def flush(self) -> None:
         """Print the events that were not printed yet."""

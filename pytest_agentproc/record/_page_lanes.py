@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from pytest_agentproc.events import Leaked, ProcessStarted, SignalSent, TimerArmed, TimerEvent
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from pytest_agentproc.events import Event
     from pytest_agentproc.record._cells import DescribedEvent
-    from pytest_agentproc.record._normal_form import EventTuple
 
 
 CALLER, SUPERVISOR, _TIMER_COLUMN_NAME = "caller", "supervisor", "timers"
@@ -91,12 +93,12 @@ class LifeLines:
         return self.timers.x + number * _TIMER_SLOT_WIDTH_PX - (self.slots - 1) * _TIMER_SLOT_WIDTH_PX // 2
 
 
-def get_timer_name(data: Mapping[str, object]) -> tuple[str, str]:
+def get_timer_name(event: TimerEvent) -> tuple[str, str]:
     """Name a timer: its session, and its own name."""
-    return str(data.get("session", "")), str(data["timer"])
+    return event.session, event.timer
 
 
-def build_life_lines(events: Iterable[EventTuple], shown: Iterable[DescribedEvent]) -> LifeLines:
+def build_life_lines(events: Iterable[Event], shown: Iterable[DescribedEvent]) -> LifeLines:
     """Say who has a lane: in the order of birth, and those who were left before all others if there are too many.
 
     Args:
@@ -107,14 +109,14 @@ def build_life_lines(events: Iterable[EventTuple], shown: Iterable[DescribedEven
     parents: dict[str, str] = {}
     known: dict[str, None] = {}
     has_caller = False
-    for _, code, data in events:
-        process = str(data["process"])
+    for event in events:
+        process = event.process
         has_caller = has_caller or process == CALLER
-        if "leaked" in data:
-            left[process] = str(data["leaked"])
-        if code == "p" and "parent" in data:
-            parents[process] = str(data["parent"])
-        if process not in _LIFE_LINES_BEFORE_AGENT and ("by" not in data or code in "oeix"):
+        if isinstance(event, Leaked):
+            left[process] = event.leaked
+        if isinstance(event, ProcessStarted):
+            parents[process] = event.parent
+        if process not in _LIFE_LINES_BEFORE_AGENT and not isinstance(event, SignalSent):
             known.setdefault(process)
     slots = _count_timer_slots(shown)
     own = set(
@@ -146,10 +148,10 @@ def _has_too_many_processes(known: Mapping[str, None]) -> bool:
 def _count_timer_slots(shown: Iterable[DescribedEvent]) -> int:
     slots = TimerSlots()
     for cell in shown:
-        if "armed" in cell.data:
-            slots.assign_slot(get_timer_name(cell.data))
-        elif "timer" in cell.data:
-            slots.release_slot(get_timer_name(cell.data))
+        if isinstance(cell.event, TimerArmed):
+            slots.assign_slot(get_timer_name(cell.event))
+        elif isinstance(cell.event, TimerEvent):
+            slots.release_slot(get_timer_name(cell.event))
     return slots.count
 
 

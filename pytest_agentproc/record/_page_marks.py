@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from pytest_agentproc import events
 from pytest_agentproc.record._frames import InstantFrame, RepeatedFrames, SilentInterval
 
 if TYPE_CHECKING:
@@ -36,14 +37,23 @@ class FailureMark(NamedTuple):
 
     def is_about(self, at: int, pair: EventWithSupervisorView) -> bool:
         """Say whether these events are what was seen."""
-        code, data = pair.cell.subject[1], pair.cell.data
-        if at != self.seen or (self.process and "by" not in data and str(data["process"]) != self.process):
+        event = pair.cell.event
+        is_view = isinstance(event, events.SupervisorView)
+        if at != self.seen or (self.process and not is_view and event.process != self.process):
             return False
-        if self.kind in ("outcome", "returned"):
-            return self.kind in data
-        if self.kind in ("start", "end"):
-            return code == {"start": "p", "end": "x"}[self.kind] and "by" not in data
-        return code in "sx" and data.get("signal") == self.kind
+        kind = _EVENTS_BY_KIND.get(self.kind)
+        if kind is not None:
+            return isinstance(event, kind)
+        ends = events.SignalCaught | events.SignalSent | events.ProcessEnded | events.EndSeen
+        return isinstance(event, ends) and event.signal == self.kind
+
+
+_EVENTS_BY_KIND = {
+    "outcome": events.OutcomeReached | events.TurnEnded,
+    "returned": events.Returned,
+    "start": events.ProcessStarted,
+    "end": events.ProcessEnded,
+}
 
 
 class ExpectedInstant(NamedTuple):

@@ -7,17 +7,19 @@ Its class names are those of the style: `l` life-line, `t` timer, `a` arrow, `d`
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from pytest_agentproc import events
+from pytest_agentproc.events import Payload
 from pytest_agentproc.record._cells import format_duration, format_instant
 from pytest_agentproc.record._frames import EventWithSupervisorView, InstantFrame, RepeatedFrames, SilentInterval
 from pytest_agentproc.record._page_lanes import CALLER, SUPERVISOR, TimerSlots, get_timer_name
 from pytest_agentproc.record._page_marks import ExpectedInstant, find_failure_notes, insert_expected_instants
-from pytest_agentproc.record._payload import Payload
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
+    from pytest_agentproc.events import Event
     from pytest_agentproc.record._page_lanes import LifeLine, LifeLines
     from pytest_agentproc.record._page_marks import FailureMark
 
@@ -79,7 +81,7 @@ _ARROW_GAP_PX = 5
 """So many pixels before a life-line an arrow ends."""
 
 _MAX_TOOLTIP_CHARS = 48
-_ARROW_CLASS_BY_STREAM_CODE = {"o": "out", "e": "err", "i": "in"}
+_ARROW_CLASS_BY_STREAM = {"stdout": "out", "stderr": "err"}
 
 
 class DiagramDrawing:
@@ -101,8 +103,8 @@ class DiagramDrawing:
         names = {place: timer for timer, place in self._slots.taken.items()}
         bars = {place: ["t"] for place in names}
         if pair is not None:
-            born_name, ended = self._update_living_processes(pair.cell.subject[1], pair.cell.data)
-            self._update_timer_slot(pair.cell.data, bars)
+            born_name, ended = self._update_living_processes(pair.cell.event)
+            self._update_timer_slot(pair.cell.event, bars)
         names.update((place, timer) for timer, place in self._slots.taken.items())
         drawn = [*self._draw_life_lines(born_name, ended)]
         for place, kinds in sorted(bars.items()):
@@ -116,28 +118,28 @@ class DiagramDrawing:
             self._living.remove(ended)
         return "".join(drawn)
 
-    def _update_living_processes(self, code: str, data: Mapping[str, Any]) -> tuple[str, str]:
+    def _update_living_processes(self, event: Event) -> tuple[str, str]:
         """Keep account of the living processes; name the one that begins and the one that ends here, if any."""
-        name = str(data["process"])
-        if name not in self._lanes.homes or "by" in data:
+        name = event.process
+        if name not in self._lanes.homes or isinstance(event, events.SupervisorView):
             return "", ""
         is_there = name in self._living
-        if code == "x" or "gone" in data:
+        if isinstance(event, events.ProcessEnded | events.ProcessGone):
             return "", name if is_there else ""
-        if is_there or "leaked" in data:
+        if is_there or isinstance(event, events.Leaked):
             return "", ""
         self._living.append(name)
         return name, ""
 
-    def _update_timer_slot(self, data: Mapping[str, Any], bars: dict[int, list[str]]) -> None:
-        if "timer" not in data:
+    def _update_timer_slot(self, event: Event, bars: dict[int, list[str]]) -> None:
+        if not isinstance(event, events.TimerEvent):
             return
-        timer = get_timer_name(data)
-        if "armed" in data:
+        timer = get_timer_name(event)
+        if isinstance(event, events.TimerArmed):
             is_again = timer in self._slots.taken
             bars[self._slots.assign_slot(timer)] = ["t e", "t b"] if is_again else ["t b"]
         elif (place := self._slots.release_slot(timer)) is not None:
-            bars[place] = ["t e fired", "d fired"] if "fired" in data else ["t e"]
+            bars[place] = ["t e fired", "d fired"] if isinstance(event, events.TimerFired) else ["t e"]
 
     def _draw_life_lines(self, born_name: str, ended: str) -> Iterator[str]:
         """Draw the life-lines; several processes may share one."""
@@ -160,45 +162,56 @@ class DiagramDrawing:
 
     def _draw_arrow_or_mark(self, pair: EventWithSupervisorView) -> list[str]:
         """Draw what the row is about: an arrow from one to the other, or a mark where it happened."""
-        code, data = pair.cell.subject[1], pair.cell.data
-        if "timer" in data or "fault" in data:
+        event = pair.cell.event
+        if isinstance(event, events.TimerEvent | events.FaultFound):
             return []
-        host, is_seen = self._lanes.homes[SUPERVISOR], "by" in data
-        home = self._lanes.homes.get(self._find_living_name(data) if is_seen else str(data["process"]), host)
-        if code in _ARROW_CLASS_BY_STREAM_CODE:
-            return [_draw_bytes(code, data, home, host)]
-        if not is_seen and code in "px":
-            return self._draw_birth_or_end(pair, home, host)
-        if code == "s":
-            return [
-                _draw_arrow("sig", host, self._find_signal_target(data)) if is_seen else _draw_mark("d sig", home.x)
-            ]
-        caller = self._lanes.homes.get(CALLER)
-        if caller is not None and ("event" in data or "does" in data):
-            return [_draw_arrow("say", *((host, caller) if "event" in data else (caller, host)))]
-        return [_draw_mark(f"d {_get_marker_class(data)}".rstrip(), host.x if is_seen else home.x)]
+        host, is_seen = self._lanes.homes[SUPERVISOR], isinstance(event, events.SupervisorView)
+        home = self._lanes.homes.get(self._find_living_name(event) if is_seen else event.process, host)
+        arrow = self._find_arrow(pair, home, host)
+        mark = _MARKER_CLASSES.get(type(event), "")
+        drawn = [] if arrow is None or (arrow[0] == "born" and arrow[1].x == home.x) else [_draw_arrow(*arrow)]
+        return (
+            drawn if arrow and not mark else [*drawn, _draw_mark(f"d {mark}".rstrip(), host.x if is_seen else home.x)]
+        )
 
-    def _draw_birth_or_end(self, pair: EventWithSupervisorView, home: LifeLine, host: LifeLine) -> list[str]:
-        """Draw a start, with an arrow from the parent, or an end, with an arrow to the supervisor that saw it."""
-        data = pair.cell.data
-        if "seen" in data:
-            above = self._lanes.homes.get(str(data.get("parent")), host)
-            return [*([_draw_arrow("born", above, home)] if above.x != home.x else []), _draw_mark("d born", home.x)]
-        return [*([_draw_arrow("faint", home, host)] if pair.seen is not None else []), _draw_mark("d over", home.x)]
+    def _find_arrow(
+        self, pair: EventWithSupervisorView, home: LifeLine, host: LifeLine
+    ) -> tuple[str, LifeLine, LifeLine] | None:
+        """Say which arrow shows an event, and from whom to whom it goes."""
+        event, caller = pair.cell.event, self._lanes.homes.get(CALLER)
+        arrow: tuple[str, LifeLine, LifeLine] | None = None
+        match event:
+            case events.OutputWritten():
+                arrow = _ARROW_CLASS_BY_STREAM[event.stream], home, host
+            case events.InputWritten():
+                arrow = "in", host, home
+            case events.InputClosed():
+                arrow = "faint", host, home
+            case events.ProcessStarted():
+                arrow = "born", self._lanes.homes.get(event.parent, host), home
+            case events.ProcessEnded() | events.ProcessGone() if pair.seen is not None:
+                arrow = "faint", home, host
+            case events.SignalSent():
+                arrow = "sig", host, self._find_signal_target(event)
+            case events.SessionReport() if caller is not None:
+                arrow = "say", host, caller
+            case events.CallerActed() | events.CallerWaits() if caller is not None:
+                arrow = "say", caller, host
+        return arrow
 
-    def _find_living_name(self, data: Mapping[str, Any]) -> str:
+    def _find_living_name(self, event: Event) -> str:
         """Name the process that an event of the supervisor is about: of a replaced agent, the living one."""
-        name = str(data["process"])
+        name = event.process
         heirs = [row for row in self._living if row.partition(" ")[0] == name]
         return name if name in self._living or not heirs else heirs[-1]
 
-    def _find_signal_target(self, data: Mapping[str, Any]) -> LifeLine:
+    def _find_signal_target(self, event: events.SignalSent) -> LifeLine:
         """Say how far the arrow of a signal goes: to its process, across a tree, or to the first of a group.
 
         The record does not list the other members of a group.
         """
-        homes, session = self._lanes.homes, str(data.get("session", ""))
-        if (name := self._find_living_name(data)) in homes:
+        homes, session = self._lanes.homes, event.session
+        if (name := self._find_living_name(event)) in homes:
             return homes[name]
         family = [
             homes[name]
@@ -206,25 +219,21 @@ class DiagramDrawing:
             if name in self._lanes.roots and (not session or self._lanes.roots[name].partition(" ")[0] == session)
         ]
         others = [homes[name] for name in self._lanes.roots]
-        farthest = max if data["process"] == "tree" else min
+        farthest = max if event.process == "tree" else min
         return farthest(family or others or [homes[SUPERVISOR]], key=lambda lane: lane.x)
 
 
-def _draw_bytes(code: str, data: Mapping[str, Any], home: LifeLine, host: LifeLine) -> str:
-    """Draw bytes as an arrow where they are written, and as a mark where they are read."""
-    is_seen = "by" in data
-    if ("size" if is_seen else "bytes") in data and (code == "i") == is_seen:
-        return _draw_arrow(_ARROW_CLASS_BY_STREAM_CODE[code], *((host, home) if is_seen else (home, host)))
-    if code == "i" and is_seen and "closed" in data:
-        return _draw_arrow("faint", host, home)
-    return _draw_mark("d", host.x if is_seen else home.x)
-
-
-def _get_marker_class(data: Mapping[str, Any]) -> str:
-    for key in ("leaked", "outcome", "returned", "stray"):
-        if key in data:
-            return key
-    return "step" if "step" in data else ""
+_MARKER_CLASSES: dict[type[Event], str] = {
+    events.ProcessStarted: "born",
+    events.ProcessEnded: "over",
+    events.ProcessGone: "over",
+    events.SignalCaught: "sig",
+    events.Leaked: "leaked",
+    events.OutcomeReached: "outcome",
+    events.Returned: "returned",
+    events.SignalStrayed: "stray",
+    events.StepBegun: "step",
+}
 
 
 def _draw_mark(kind: str, x: int, name: str = "") -> str:
@@ -246,7 +255,26 @@ _MAX_ROW_TEXT_CHARS = 120
 _MAX_UNFOLDED_TEXT_CHARS = 2000
 _MAX_PAYLOAD_PREVIEW_CHARS = 40
 _MAX_ROW_NAME_CHARS = 32
-_KEYS_OF_QUIET_EVENTS = frozenset({"eof", "size", "closed", "off", "gone", "step"})
+_BAD_EVENTS = events.Leaked | events.SignalStrayed | events.FaultFound
+_STRONG_EVENTS = (
+    events.OutcomeReached
+    | events.Returned
+    | events.TurnEnded
+    | events.TimerFired
+    | events.SignalCaught
+    | events.SignalSent
+    | events.ProcessEnded
+)
+_QUIET_EVENTS = (
+    events.InputEnded
+    | events.OutputEndRead
+    | events.StreamSize
+    | events.StreamClosed
+    | events.InputClosed
+    | events.TimerStopped
+    | events.ProcessGone
+    | events.StepBegun
+)
 
 
 class DiagramRow(NamedTuple):
@@ -358,18 +386,17 @@ def _render_row(row: DiagramRow, width: int, lines: Container[int], room: SizeBu
 def _get_row_class(row: DiagramRow) -> str:
     if row.pair is None:
         return "expected" if row.note else "pass"
-    kind = _get_row_emphasis(row.pair.cell.subject[1], row.pair.cell.data)
+    kind = _get_row_emphasis(row.pair.cell.event)
     return " ".join(filter(None, ("" if row.at is None else "first", kind, "wrong" if row.note else "")))
 
 
-def _get_row_emphasis(code: str, data: Mapping[str, Any]) -> str:
+def _get_row_emphasis(event: Event) -> str:
     """Say what weight a row has: bad, strong, quiet, or none of these."""
-    if "leaked" in data or "stray" in data or "fault" in data:
+    if isinstance(event, _BAD_EVENTS):
         return "bad"
-    is_end = "outcome" in data or "returned" in data or data.get("event") == "outcome"
-    if is_end or "fired" in data or code == "s" or (code == "x" and "by" not in data):
+    if isinstance(event, _STRONG_EVENTS):
         return "strong"
-    return "quiet" if not _KEYS_OF_QUIET_EVENTS.isdisjoint(data) else ""
+    return "quiet" if isinstance(event, _QUIET_EVENTS) else ""
 
 
 def _render_event_words(pair: EventWithSupervisorView, room: SizeBudget) -> str:
@@ -381,9 +408,8 @@ def _render_event_words(pair: EventWithSupervisorView, room: SizeBudget) -> str:
         else f'<span class="aside">{side}: </span>'
     )
     words = cell.words.replace(" ==> ", " \N{RIGHTWARDS ARROW} ")
-    payload = cell.data.get("bytes")
-    if payload is not None:
-        whole = format_payload(payload, _MAX_UNFOLDED_TEXT_CHARS)
+    if isinstance(cell.event, events.StreamBytes):
+        whole = format_payload(cell.event.bytes, _MAX_UNFOLDED_TEXT_CHARS)
         start = clip_text(whole.replace("\n", "\N{DOWNWARDS ARROW WITH CORNER LEFTWARDS}"), _MAX_PAYLOAD_PREVIEW_CHARS)
         lead, *_ = words.partition(' "')
         shown = f"{whose}{escape_html(lead)} <code>{escape_html(start)}</code>"

@@ -1,13 +1,16 @@
-"""Owns bytes that came in pieces: whole while they are few, else their length, hash and ends. Knows no event."""
+"""Owns bytes that came in pieces: whole while they are few, else their length, hash and ends."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from pytest_agentproc.events import InputRead, Payload
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from pytest_agentproc.events import StreamBytes
 
 
 MAX_WHOLE_OUTPUT_BYTES = 64 * 1024
@@ -17,29 +20,6 @@ MAX_WHOLE_STDIN_BYTES = 16 * 1024 * 1024
 """So much that a process read from its stdin in one instant is kept whole: a check may want all of it."""
 
 KEPT_BYTES_AT_EACH_END = 4 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Payload:
-    """The kept part of bytes that are too many to be kept whole. Two are equal if length and hash are.
-
-    Args:
-        size: how many there were.
-        sha256: of all of them, as hexadecimal digits; empty where it cannot be known.
-        head: the first 4 KiB.
-        tail: the last 4 KiB.
-        whole: all that its stream carried in the same instant, if that was more.
-    """
-
-    size: int
-    sha256: str
-    head: bytes = field(compare=False, repr=False)
-    tail: bytes = field(compare=False, repr=False)
-    whole: Payload | None = field(default=None, compare=False, repr=False)
-
-    def __len__(self) -> int:
-        """Give the number of bytes."""
-        return self.size
 
 
 class PayloadBuffer:
@@ -97,9 +77,9 @@ class PayloadBuffer:
         return Payload(self.size, self._hash.hexdigest(), self._head, self._tail, whole)
 
 
-def get_payload_limit(code: str) -> int:
-    """Say how much of a stream's bytes is kept whole in one instant: `i` is stdin."""
-    return MAX_WHOLE_STDIN_BYTES if code == "i" else MAX_WHOLE_OUTPUT_BYTES
+def get_payload_limit(event: StreamBytes) -> int:
+    """Say how much of a stream's bytes is kept whole in one instant."""
+    return MAX_WHOLE_STDIN_BYTES if isinstance(event, InputRead) else MAX_WHOLE_OUTPUT_BYTES
 
 
 def join_payloads(parts: Sequence[bytes | Payload], limit: int) -> bytes | Payload:

@@ -5,35 +5,17 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.record._normal_form import compute_normal_form, join_chunks_of_instant
-from pytest_agentproc.record._payload import MAX_WHOLE_OUTPUT_BYTES, Payload, PayloadBuffer, get_payload_limit
+from pytest_agentproc.events import Payload, StepBegun, StreamBytes, StreamSize, TimerEvent, encode_event, get_letter
+from pytest_agentproc.record._normal_form import compute_normal_form, is_armed_again, join_chunks_of_instant
+from pytest_agentproc.record._payload import MAX_WHOLE_OUTPUT_BYTES, PayloadBuffer, get_payload_limit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-
-class Event(NamedTuple):
-    """One thing that happened.
-
-    Args:
-        at: nanoseconds since the first spawn, on the run's clock.
-        code: `o` stdout, `e` stderr, `i` stdin, `s` signal, `p` process, `x` exit, `t` timer, `m` marker.
-        data: always names the `process` it is about; `by` is there when the supervisor's side did or saw it.
-    """
-
-    at: int
-    code: str
-    data: Mapping[str, Any]
-
-
-make_event_unchecked = partial(tuple.__new__, Event)
-"""The call that `Event` itself makes, without its frame: there are several events in every step."""
-
-
-_STREAM_CODES = frozenset("oei")
+    from pytest_agentproc.events import Event
 
 
 class EventJoiner:
@@ -47,7 +29,7 @@ class EventJoiner:
 
     def __init__(self, events: list[Event]) -> None:
         self._events = events
-        self._armed: dict[tuple[Any, ...], int | None] = {}
+        self._armed: dict[tuple[str, ...], int | None] = {}
         self._sizes: dict[tuple[Any, ...], list[int]] = {}
         self._streams: dict[tuple[Any, ...], PayloadBuffer] = {}
         self._wholes: dict[tuple[Any, ...], PayloadBuffer] = {}
@@ -55,59 +37,58 @@ class EventJoiner:
 
     def add(self, event: Event) -> None:
         """Append an event, or join it with one of those before it."""
-        _, code, data = event
-        if code in _STREAM_CODES:
-            if "bytes" in data:
-                if self._join_with_earlier_bytes(code, data):
+        match event:
+            case StreamBytes():
+                if self._join_with_earlier_bytes(event):
                     return
-            elif "size" in data and self._join_with_earlier_size(code, data):
-                return
-        elif code == "t":
-            timer, due = (data.get("session"), data["process"], data["timer"]), data.get("armed")
-            if due is not None and self._armed.get(timer) == due:
-                return
-            self._armed[timer] = due
-        elif "step" in data:
-            self._streams = {key: own for key, own in self._streams.items() if key[-1]}
+            case StreamSize():
+                if self._join_with_earlier_size(event):
+                    return
+            case TimerEvent():
+                if is_armed_again(event, self._armed):
+                    return
+            case StepBegun():
+                self._streams = {key: own for key, own in self._streams.items() if key[-1]}
         self._events.append(event)
 
     def flush(self) -> None:
         """Write what was joined so far into its events."""
         for own in self._owns:
-            self._update_event(own.place, "bytes", own.get_payload())
+            written = self._events[own.place]
+            assert isinstance(written, StreamBytes)
+            self._events[own.place] = replace(written, bytes=own.get_payload())
         for place, size in self._sizes.values():
-            self._update_event(place, "size", size)
+            passed = self._events[place]
+            assert isinstance(passed, StreamSize)
+            self._events[place] = replace(passed, size=size)
 
-    def _join_with_earlier_bytes(self, code: str, data: Mapping[str, Any]) -> bool:
+    def _join_with_earlier_bytes(self, event: StreamBytes) -> bool:
         """Take bytes in; say whether they need no event of their own."""
-        about = data["process"], code, data.get("by")
-        key = *about, data.get("line")
+        assert isinstance(event.bytes, bytes), "no part of this instant was joined before"
+        about = event.process, get_letter(event)
+        key = *about, event.line
         own = self._streams.get(key)
         is_joined = own is not None
         if own is None:
-            own = self._streams[key] = PayloadBuffer(get_payload_limit(code), len(self._events))
+            own = self._streams[key] = PayloadBuffer(get_payload_limit(event), len(self._events))
             self._owns.append(own)
             whole = self._wholes.setdefault(about, own)
             if whole is not own:
                 if whole.place >= 0:
                     whole.whole = self._wholes[about] = whole.copy()
                 own.whole = self._wholes[about]
-        own.add(data["bytes"])
+        own.add(event.bytes)
         if own.whole is not None:
-            own.whole.add(data["bytes"])
+            own.whole.add(event.bytes)
         return is_joined
 
-    def _join_with_earlier_size(self, code: str, data: Mapping[str, Any]) -> bool:
-        key = data["process"], code, data.get("by"), data.get("line")
+    def _join_with_earlier_size(self, event: StreamSize) -> bool:
+        key = event.process, get_letter(event), event.line
         if key in self._sizes:
-            self._sizes[key][1] += data["size"]
+            self._sizes[key][1] += event.size
             return True
-        self._sizes[key] = [len(self._events), data["size"]]
+        self._sizes[key] = [len(self._events), event.size]
         return False
-
-    def _update_event(self, place: int, key: str, value: object) -> None:
-        at, code, data = self._events[place]
-        self._events[place] = make_event_unchecked((at, code, {**data, key: value}))
 
 
 _EXTRA_BYTES_COUNTED_PER_EVENT = 64
@@ -144,20 +125,20 @@ class Record:
             self._joiner.flush()
         return self._events
 
-    def add(self, at_ns: int, code: str, data: Mapping[str, Any]) -> None:
+    def add(self, event: Event) -> None:
         """Append one event. It is called for every chunk of a flood, and a few of them are left to the renderers."""
-        if at_ns == self._now:
+        if event.at == self._now:
             weight = self._weight + _EXTRA_BYTES_COUNTED_PER_EVENT
         else:
             if self._joiner is not None:
                 self._flush_joiner()
-            self._now = at_ns
+            self._now = event.at
             self._begin = len(self._events)
             weight = 0
-        if "bytes" in data:
-            weight += len(data["bytes"])
+        if isinstance(event, StreamBytes):
+            weight += len(event.bytes)
         self._weight = weight
-        self._events.append(make_event_unchecked((at_ns, code, data)))
+        self._events.append(event)
         if weight > MAX_WHOLE_OUTPUT_BYTES:
             self._join_events_of_instant()
 
@@ -206,7 +187,7 @@ class Record:
         """
         yield json.dumps({"version": 3, "format": "agentproc", **self.header}, ensure_ascii=False, default=str)
         before = 0
-        for at, code, data in join_chunks_of_instant(self.events):
+        for at, code, data in map(encode_event, join_chunks_of_instant(self.events)):
             interval = at - before
             before = at
             sign = "-" if interval < 0 else ""

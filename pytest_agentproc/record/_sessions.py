@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from pytest_agentproc.record._record import Event, Record
+from pytest_agentproc.events import ProcessStarted
+from pytest_agentproc.record._record import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    Trace = Callable[[int, str, dict[str, Any]], None]
+    from pytest_agentproc.events import Event, Trace
 
 
 _ALPHABET_LENGTH = 26
@@ -25,9 +27,8 @@ def add_session_to_trace(trace: Trace, name: str) -> Trace:
     if not name:
         return trace
 
-    def trace_with_session(at: int, code: str, data: dict[str, Any]) -> None:
-        process = name if data["process"] == "agent" else data["process"]
-        trace(at, code, {**data, "process": process, "session": name})
+    def trace_with_session(event: Event) -> None:
+        trace(replace(event, process=name if event.process == "agent" else event.process, session=name))
 
     return trace_with_session
 
@@ -38,15 +39,16 @@ def select_session_events(record: Record, name: str) -> Record:
     That is what its supervisor noted, and what its agents and their descendants did.
     """
     only = Record(record.header)
+    own: list[Event] = []
     family: set[str] = set()
-    for at, code, data in record.events:
-        process = str(data["process"])
-        is_agent = "session" not in data and process.partition(" ")[0] == name
-        if is_agent or ("seen" in data and data.get("parent") in family):
+    for event in record.events:
+        process = event.process
+        is_own = process.partition(" ")[0] == name
+        if (is_own and not event.session) or (isinstance(event, ProcessStarted) and event.parent in family):
             family.add(process)
-        if data.get("session") == name or ("session" not in data and process in family):
-            is_own = process.partition(" ")[0] == name
-            only.add(at, code, {**data, "process": "agent" + process[len(name) :]} if is_own else data)
+        if event.session == name or (not event.session and process in family):
+            own.append(replace(event, process="agent" + process[len(name) :]) if is_own else event)
+    only.merge_events(own)  # they are joined already
     return only
 
 
@@ -60,16 +62,18 @@ def join_records(records: Sequence[Record]) -> Record:
     whole = Record(records[0].header if records else None)
     events = []
     for number, record in enumerate(records):
-        for at, code, data in record.events:
-            named = {key: _rename_process_of_record(data[key], number) for key in ("process", "parent") if key in data}
-            events.append(Event(at, code, {**data, **named}))
+        for event in record.events:
+            renamed = replace(event, process=_rename_process_of_record(event.process, number))
+            if isinstance(renamed, ProcessStarted):
+                renamed = replace(renamed, parent=_rename_process_of_record(renamed.parent, number))
+            events.append(renamed)
     whole.merge_events(events)
     return whole
 
 
-def _rename_process_of_record(process: object, number: int) -> object:
+def _rename_process_of_record(process: str, number: int) -> str:
     """Name a process after its record, unless it is one of the host's, or of the first record."""
-    if not number or not isinstance(process, str) or process in ("supervisor", "caller"):
+    if not number or process in ("", "supervisor", "caller"):
         return process
     letter = chr(ord("A") + number) if number < _ALPHABET_LENGTH else f"Z{number}"
     return f"{process} {letter}"

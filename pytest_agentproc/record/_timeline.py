@@ -19,8 +19,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
+from pytest_agentproc import events
 from pytest_agentproc.errors import UsageError, suggest_known_word
 from pytest_agentproc.record._cells import describe_events, format_instant
 from pytest_agentproc.record._frames import group_described_events
@@ -29,7 +30,7 @@ from pytest_agentproc.record._text import render_timeline
 from pytest_agentproc.vocabulary import ALL_LIMIT_NAMES, NANOSECONDS_PER_SECOND, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from pytest_agentproc.record._cells import DescribedEvent
     from pytest_agentproc.record._frames import ScenarioText
@@ -38,16 +39,15 @@ if TYPE_CHECKING:
 
 __tracebackhide__ = True  # a failure shows the line of the test, and none of this file
 
-_STREAM_NAMES_BY_CODE = {"o": "stdout", "e": "stderr", "i": "stdin"}
 _CALLER_ACTION_WORDS = ("prompt", "cancel", "stop", "close")
 _SESSION_STATUS_WORDS = ("starting", "ready", "prompting", "restarting", "failed", "closed")
-_WORDS_ABOUT_AGENTS = ("start", "exit", *_STREAM_NAMES_BY_CODE.values())
+_WORDS_ABOUT_AGENTS = ("start", "exit", *events.LETTER_BY_STREAM)
 """The words of which a fake by itself knows."""
 
 _KNOWN_TIMELINE_WORDS = (
     "start",
     "exit",
-    *_STREAM_NAMES_BY_CODE.values(),
+    *events.LETTER_BY_STREAM,
     "returned",
     *_CALLER_ACTION_WORDS,
     "leak",
@@ -210,47 +210,33 @@ def _explain_wrong_order(word: str, before: str, earlier: _TimelineRow | None) -
 
 def _list_cell_words(cell: DescribedEvent) -> Iterator[str]:
     """Name the content of a cell. An event of the agent has its word; the supervisor's sight of it has none."""
-    data, code = cell.data, cell.subject[1]
     if cell.line:
         yield f"line {cell.line}"
-    if "by" in data:
-        return
-    if code in _STREAM_NAMES_BY_CODE and "bytes" in data:
-        yield _STREAM_NAMES_BY_CODE[code]
-    if "signal" in data and code in "sx":
-        yield data["signal"]
-    if code == "p" and "seen" in data:
-        yield "start"
-    elif code == "x" or (code == "p" and "gone" in data):
-        yield "exit"
-    if code == "t" and "fired" in data:
-        yield data["timer"]
-    if code == "m":
-        yield from _list_marker_words(data)
+    yield from _WORDS_BY_TYPE.get(type(cell.event), lambda _: ())(cell.event)
 
 
-def _list_marker_words(data: Mapping[str, object]) -> Iterator[str]:
-    """Name what a marker tells."""
-    kind = data.get("event")
-    if kind == "status":
-        yield f"status {data.get('text')}"
-    elif kind == "outcome":
-        yield str(data.get("text"))
-    elif "outcome" in data:
-        yield str(data["outcome"])
-    elif "returned" in data:
-        yield "returned"
-    elif "leaked" in data:
-        yield "leak"
-    elif "does" in data:
-        yield str(data["does"]).partition(" ")[0]
+_WORDS_BY_TYPE: dict[type[events.Event], Callable[[Any], tuple[str, ...]]] = {
+    events.OutputWritten: lambda event: (event.stream,),
+    events.InputRead: lambda _: ("stdin",),
+    events.SignalCaught: lambda event: (event.signal,),
+    events.ProcessStarted: lambda _: ("start",),
+    events.ProcessEnded: lambda event: (event.signal, "exit") if event.signal else ("exit",),
+    events.ProcessGone: lambda _: ("exit",),
+    events.TimerFired: lambda event: (event.timer,),
+    events.StatusReported: lambda event: (f"status {event.text}",),
+    events.TurnEnded: lambda event: (event.text,),
+    events.OutcomeReached: lambda event: (event.outcome,),
+    events.Returned: lambda _: ("returned",),
+    events.Leaked: lambda _: ("leak",),
+    events.CallerActed: lambda event: (event.does.partition(" ")[0],),
+}
 
 
 def _list_cell_owners(cell: DescribedEvent) -> Iterator[str]:
     """Name whose a cell is."""
-    data = cell.data
-    yield str(data["process"])
-    if "session" in data:
-        yield str(data["session"])
-    if data.get("turn"):
-        yield f"turn {data['turn']}"
+    event = cell.event
+    yield event.process
+    if event.session:
+        yield event.session
+    if isinstance(event, events.SessionReport) and event.turn:
+        yield f"turn {event.turn}"

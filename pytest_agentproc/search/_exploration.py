@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.errors import Deadlock, ScenarioError
+from pytest_agentproc.events import CallerActed, CallerWaits, ProcessStarted, StatusReported, StepBegun
 from pytest_agentproc.harness import forecast_run, run_in_model
 from pytest_agentproc.scenario import NotApplicable, apply_moves, find_movable_pieces, loads, replace_expected_times
 from pytest_agentproc.search._finding import FailingSetting, describe_check, find_unmet_check
@@ -34,9 +35,6 @@ MIN_MARGIN_PER_SLIGHT_MOVE = 1024
 """A move is slight if the distance between the nearest competing instants is at least this many times its length."""
 _KEYS_OF_PARALLEL_STEPS = ("meanwhile:", "do:")
 """Words of a script by which one process does two things at a time, whose instants are not competing ones."""
-
-_PREFIX_OF_WAITING_ACTION = "waits for "
-"""The record's words for a caller that waits."""
 
 _MICROSECOND_NS = 1000
 PieceTexts = tuple[str, ...]
@@ -186,17 +184,17 @@ def _is_waiting_in_vain(played: PlayResult) -> bool:
     reported: set[str] = set()
     awaited, is_late, agents, step = "", False, 0, ""
     for event in played.record.events if isinstance(played.fault, Deadlock) else ():
-        data = event.data
-        if data.get("process") == "caller":
-            awaited = str(data["does"]).removeprefix(_PREFIX_OF_WAITING_ACTION)
-            is_late = awaited in reported
-        elif data.get("event") == "status":
-            reported.add(f"status {data['text']}")
-        elif data.get("seen"):
-            agents += data["parent"] == "supervisor"
-        else:
-            step = data.get("step", step)
-    return is_late or (awaited.startswith("background") and agents > 1 and step == "await_prompt")
+        match event:
+            case CallerActed() | CallerWaits():
+                awaited = event.waits if isinstance(event, CallerWaits) else ""
+                is_late = awaited in reported
+            case StatusReported():
+                reported.add(f"for status {event.text}")
+            case ProcessStarted():
+                agents += event.is_agent
+            case StepBegun():
+                step = event.step
+    return is_late or (awaited.startswith("for background") and agents > 1 and step == "await_prompt")
 
 
 def _describe_unmet_check(played: PlayResult) -> str:

@@ -7,6 +7,7 @@ from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.errors import SubjectError
+from pytest_agentproc.events import CallerActed, OutcomeReached, OutputWritten, StreamClosed, TurnEnded
 from pytest_agentproc.verdict import find_returned_at, list_leaks
 from pytest_agentproc.vocabulary import Outcome
 
@@ -49,10 +50,8 @@ def _check_one_outcome_each(played: PlayResult) -> str:
         is_told = answer.outcome is not None or played.bound.abandoned is not None
         return "" if is_told else "the run has no outcome"
     prompts = sum(action.kind == "prompt" for action in played.bound.drive)
-    asked = sum(
-        event.data.get("does") == "prompt" for event in played.record.events if event.data.get("process") == "caller"
-    )
-    ended = Counter(event.data.get("turn") for event in played.record.events if event.data.get("event") == "outcome")
+    asked = sum(isinstance(event, CallerActed) and event.does == "prompt" for event in played.record.events)
+    ended = Counter(event.turn for event in played.record.events if isinstance(event, TurnEnded))
     twice = [turn for turn, count in ended.items() if turn is not None and count > 1]
     if twice:
         return f"turn {twice[0]} has {ended[twice[0]]} outcomes"
@@ -98,13 +97,10 @@ def _list_write_times(record: Record) -> list[int]:
     """List when anything was written before the outcome, but for what went to a stream that its writer had closed."""
     closed: set[tuple[str, str]] = set()
     written = []
-    for event in takewhile(lambda event: not (event.code == "m" and "outcome" in event.data), record.events):
-        if event.code not in "oe" or "by" in event.data:
-            continue
-        stream = (event.data["process"], event.code)
-        if "closed" in event.data:
-            closed.add(stream)
-        elif "bytes" in event.data and stream not in closed:
+    for event in takewhile(lambda event: not isinstance(event, OutcomeReached), record.events):
+        if isinstance(event, StreamClosed):
+            closed.add((event.process, event.stream))
+        elif isinstance(event, OutputWritten) and (event.process, event.stream) not in closed:
             written.append(event.at)
     return written
 

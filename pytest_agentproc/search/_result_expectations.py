@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.events import ProcessStarted
 from pytest_agentproc.scenario import quote_yaml_text
 from pytest_agentproc.search._draws import format_exact_time
 from pytest_agentproc.verdict import find_returned_at, list_signals
@@ -87,8 +88,7 @@ def _collect_turn_keys(answer: RunReport, names: tuple[str, ...] = _EXPECT_KEYS_
 
 
 def _list_spawn_times(record: Record) -> list[int]:
-    born = (event for event in record.events if event.code == "p" and "seen" in event.data and "by" not in event.data)
-    return [event.at for event in born if event.data.get("parent") == "supervisor"]
+    return [event.at for event in record.events if isinstance(event, ProcessStarted) and event.is_agent]
 
 
 def format_expect_lines(keys: dict[str, Any]) -> list[str]:

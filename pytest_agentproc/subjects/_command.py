@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from pytest_agentproc.errors import AdapterError, Declined, UsageError
+from pytest_agentproc.events import FieldMissing, ProgramEnded, ScaleIgnored
 from pytest_agentproc.files import read_file
 from pytest_agentproc.subjects._limit_statements import (
     has_time_limit,
@@ -221,7 +222,7 @@ class Command:
             Declined: its exit code says that it cannot take the order.
         """
         if not self.is_scaled and order.scale != 1:
-            order.trace(order.clock.instant(), "m", {"process": "supervisor", "unscaled": "{scale}"})
+            order.trace(ScaleIgnored(order.clock.instant(), "supervisor", "{scale}"))
         with tempfile.TemporaryDirectory(prefix="agentproc-") as base:
             folder = make_run_folder(base, order.prompt)
             status, stdout, stderr = await self._run_program_to_end(order, folder)
@@ -233,7 +234,7 @@ class Command:
                 raise Declined(stderr.strip().rpartition("\n")[2] or f"it exits with code {status}")
             fields, missing = read_report_fields(parse_field_sources(self._says), end)
             for field, why in missing.items():
-                order.trace(order.clock.instant(), "m", {"process": "supervisor", "unsaid": field, "why": why})
+                order.trace(FieldMissing(order.clock.instant(), "supervisor", field, why))
             return read_answer(fields, order.scale)
 
     async def _run_program_to_end(self, order: RunRequest, folder: str) -> tuple[int, str, str]:
@@ -393,7 +394,7 @@ async def end_with_caller(order: RunRequest, pid: int, end_stdin: Callable[[], N
         return
     wait = (order.left.at or order.left.after or 0) - order.clock.instant()
     await anyio.sleep(max(0, wait) / NANOSECONDS_PER_SECOND / order.scale)
-    order.trace(order.clock.instant(), "m", order.left.show())
+    order.trace(order.left.make_event(order.clock.instant()))
     if order.left.value == "kill":
         os.kill(pid, signal.SIGKILL)
     else:
@@ -404,14 +405,12 @@ async def end_with_caller(order: RunRequest, pid: int, end_stdin: Callable[[], N
 def record_end(order: RunRequest, status: int, stderr: str) -> None:
     """Note in the record how the program ended, and the end of what it printed on stderr."""
     ended = f"exits with code {status}" if status >= 0 else f"dies of {format_signal_name(-status)}"
-    end_of_program = {"program": ended, "status": status, "stderr": stderr}
-    order.trace(order.clock.instant(), "m", {"process": "supervisor", **end_of_program})
+    order.trace(ProgramEnded(order.clock.instant(), "supervisor", ended, status, stderr))
 
 
 def record_given_up(order: RunRequest, stderr: str) -> None:
     """Note in the record that the program has not ended, and the end of what it printed on stderr."""
-    given_up = {"program": "is given up", "status": 0, "stderr": stderr}
-    order.trace(order.clock.instant(), "m", {"process": "supervisor", **given_up})
+    order.trace(ProgramEnded(order.clock.instant(), "supervisor", "is given up", 0, stderr))
 
 
 def make_run_folder(base: str, prompt: str) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import anyio
 
 from pytest_agentproc.errors import AdapterError, UsageError
+from pytest_agentproc.events import ClientNotTold, ClientTold, TurnEnded
 from pytest_agentproc.subjects._checked_subject import find_adapter_module, unwrap_adapter_error
 from pytest_agentproc.subjects._client import Client
 from pytest_agentproc.subjects._function import Function, copy_without_scale_tracking
@@ -148,7 +149,7 @@ class SessionDriver:
             self._is_closed = True
             if self._is_starting:
                 self._closed_at = self._read_clock()
-                self._record(untold="close")
+                self._order.trace(ClientNotTold(self._read_clock(), "supervisor", "close"))
         elif action.kind == "cancel":
             self._cancel(action.value, group)
         elif action.kind == "set_mode":
@@ -165,7 +166,7 @@ class SessionDriver:
         if asked <= len(self._prompts):
             self._cancelled.add(asked)
             if self._is_starting:
-                self._record(untold="cancel")
+                self._order.trace(ClientNotTold(self._read_clock(), "supervisor", "cancel"))
         if self._is_started:
             group.start_soon(self._call_client_cancel)
 
@@ -227,7 +228,7 @@ class SessionDriver:
         finally:
             self._is_starting = False
             if self._closed_at == self._read_clock():
-                self._record(told="close")
+                self._order.trace(ClientTold(self._read_clock(), "supervisor", "close"))
 
     async def _fail_all_prompts(self, error: Exception) -> None:
         """Answer every prompt with the error that kept the session from its start."""
@@ -283,8 +284,7 @@ class SessionDriver:
 
     def _finish_turn(self, number: int, report: dict[str, Any]) -> None:
         self._turns[number] = report
-        fields = {"process": "supervisor", "event": "outcome", "turn": number, "text": str(report["outcome"])}
-        self._order.trace(self._read_clock(), "m", fields)
+        self._order.trace(TurnEnded(self._read_clock(), "supervisor", number, str(report["outcome"])))
         self._notify_caller("outcome", number, str(report["outcome"]))
 
     def _notify_caller(self, kind: str, turn: int | None, text: str) -> None:
@@ -298,11 +298,8 @@ class SessionDriver:
     def _read_clock(self) -> int:
         return int(self._order.clock.instant())
 
-    def _record(self, **fields: str) -> None:
-        self._order.trace(self._read_clock(), "m", {"process": "supervisor", **fields})
-
     def _record_action(self, action: CallerAction) -> None:
-        self._order.trace(self._read_clock(), "m", action.show())
+        self._order.trace(action.make_event(self._read_clock()))
 
 
 def _require_answer_mapping(given: Any) -> Mapping[str, Any]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import anyio.to_thread
 
 from pytest_agentproc.errors import AdapterError, UsageError
+from pytest_agentproc.events import ScaleIgnored
 from pytest_agentproc.foreign import find_code, read_attribute, unwrap_function
 from pytest_agentproc.subjects._checked_subject import ask_for_limits, call_supervisor, find_adapter_module
 from pytest_agentproc.subjects._limit_statements import (
@@ -159,7 +160,7 @@ class Function:
             return await call_supervisor(lambda _: self._call_function(watched), order, self._module)
         finally:
             if not watched.is_scaled:
-                order.trace(order.clock.instant(), "m", {"process": "supervisor", "unscaled": "order.scale"})
+                order.trace(ScaleIgnored(order.clock.instant(), "supervisor", "order.scale"))
 
     async def _call_function(self, order: RunRequest) -> Any:
         if self._is_async_function:

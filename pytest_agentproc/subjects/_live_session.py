@@ -107,7 +107,7 @@ class HeldSession:
         return await function(self.session)
 
     def _record_action(self, kind: str, value: Any = None, misses: str = "") -> None:
-        self._order.trace(self.now, "m", CallerAction(0, kind, value, misses=misses).show())
+        self._order.trace(CallerAction(0, kind, value, misses=misses).make_event(self.now))
 
 
 class LiveSupervisor:

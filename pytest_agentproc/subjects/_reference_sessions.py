@@ -61,7 +61,7 @@ class SessionGroup:
         self._news.set()
 
     def _record_action(self, action: CallerAction) -> None:
-        self._order.trace(self._order.clock.instant(), "m", action.show())
+        self._order.trace(action.make_event(self._order.clock.instant()))
 
 
 class _DrivenSession:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pytest_agentproc import events
 from pytest_agentproc.interrupts import hold_interrupts
 from pytest_agentproc.supervisor import _events as machine_events
-from pytest_agentproc.vocabulary import format_signal_name
+from pytest_agentproc.vocabulary import split_exit_status
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,7 +72,7 @@ class Driver:
         machine: ProcessMachine,
         spawn: Callable[[str], AgentProcess],
         now: Callable[[], int],
-        trace: Callable[[int, str, dict[str, Any]], None] | None = None,
+        trace: events.Trace | None = None,
         keep: Callable[[MachineEvent, list[Meaning], int], None] | None = None,
     ) -> None:
         self.machine: ProcessMachine = machine
@@ -156,7 +157,7 @@ class Driver:
         if self.deadline is None or self.deadline > now or (has_news and stood == now):
             return timers
         if not self._done:
-            self._trace_now("t", {"process": "supervisor", "timer": _find_due_timer(timers, now), "fired": True})
+            self._trace_event(events.TimerFired(self._now(), "supervisor", _find_due_timer(timers, now)))
             self._feed(machine_events.DeadlineReached(), now)
             timers = self._update_next_look()
         return timers
@@ -172,7 +173,7 @@ class Driver:
         for stream in tuple(self.machine.feeder.streams):
             self._feed(_READY_EVENT_BY_STREAM[stream], now)
         status = agent.read_exit_status()
-        self._trace_now("x", {"process": "agent", "by": "supervisor", **_describe_exit(status)})
+        self._trace_event(events.EndSeen(self._now(), "agent", *split_exit_status(status)))
         self._feed(machine_events.AgentExited(status), now)
 
     def _feed(self, event: MachineEvent, now: int) -> None:
@@ -217,29 +218,29 @@ class Driver:
         if data is None:
             return None
         if not data:
-            self._trace_now(_RECORD_CODE_BY_STREAM[stream], {"process": "agent", "by": "supervisor", "eof": True})
+            self._trace_event(events.OutputEndRead(self._now(), "agent", stream))
             return machine_events.StreamEnded(stream)
         size = len(data)
-        self._trace_now(_RECORD_CODE_BY_STREAM[stream], {"process": "agent", "by": "supervisor", "size": size})
+        self._trace_event(events.OutputRead(self._now(), "agent", size, stream))
         return machine_events.OutputRead(stream, data, size < command.limit)
 
     def _do_write(self, command: machine_events.WriteStdin) -> MachineEvent | None:
         try:
             count = self._require_agent().write(command.data)
         except BrokenPipeError:
-            self._trace_now("i", {"process": "agent", "by": "supervisor", "broken": True})
+            self._trace_event(events.InputBroken(self._now(), "agent"))
             return machine_events.StdinBroken()
         if count is None:
             return None
-        self._trace_now("i", {"process": "agent", "by": "supervisor", "size": count})
+        self._trace_event(events.InputWritten(self._now(), "agent", count))
         return machine_events.StdinWritten(count)
 
     def _do_close(self, command: machine_events.CloseStdin) -> None:
-        self._trace_now("i", {"process": "agent", "by": "supervisor", "closed": True})
+        self._trace_event(events.InputClosed(self._now(), "agent"))
         self._require_agent().close_stdin()
 
     def _do_signal(self, command: machine_events.SendSignal) -> MachineEvent:
-        self._trace_now("s", {"process": command.reach, "by": "supervisor", "signal": command.name})
+        self._trace_event(events.SignalSent(self._now(), command.reach, command.name))
         world = self._require_agent()
         (world.terminate if command.name == "TERM" else world.kill)(command.reach)
         return machine_events.SignalsSent()
@@ -266,34 +267,25 @@ class Driver:
                 self._trace_timers(trace, now, dict(timers))
             if machine.outcome is not None and not self._told:
                 self._told = True
-                trace(now, "m", {"process": "supervisor", "outcome": machine.outcome.value})
+                trace(events.OutcomeReached(now, "supervisor", machine.outcome.value))
         return self._done
 
-    def _trace_now(self, code: str, data: dict[str, Any]) -> None:
+    def _trace_event(self, event: events.Event) -> None:
         if self._trace is not None:
-            self._trace(self._now(), code, data)
+            self._trace(event)
 
-    def _trace_timers(
-        self, trace: Callable[[int, str, dict[str, Any]], None], now: int, timers: dict[str, int]
-    ) -> None:
+    def _trace_timers(self, trace: events.Trace, now: int, timers: dict[str, int]) -> None:
         before, self._timers = self._timers, timers
         for name, instant in timers.items():
             if before.get(name) != instant:
-                trace(now, "t", {"process": "supervisor", "timer": name, "armed": instant})
+                trace(events.TimerArmed(now, "supervisor", name, instant))
         for name in before:
             if name not in timers:
-                trace(now, "t", {"process": "supervisor", "timer": name, "off": True})
+                trace(events.TimerStopped(now, "supervisor", name))
 
 
-_RECORD_CODE_BY_STREAM = {"stdout": "o", "stderr": "e"}
 _READY_EVENT_BY_STREAM = {stream: machine_events.StreamReady(stream) for stream in ("stdin", "stdout", "stderr")}
 
 
 def _find_due_timer(deadlines: dict[str, int], now: int) -> str:
     return min((name for name, at in deadlines.items() if at <= now), key=lambda name: deadlines[name])
-
-
-def _describe_exit(status: int | None) -> dict[str, Any]:
-    if status is None:
-        return {"unknown": True}
-    return {"code": status} if status >= 0 else {"signal": format_signal_name(-status)}

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pytest_agentproc.events import SessionReport, make_report
+
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Hook, Question
     from pytest_agentproc.vocabulary import Outcome
@@ -313,8 +315,8 @@ class SessionEvent(NamedTuple):
     question: Question | None = None
     hook: Hook | None = None
 
-    def show(self) -> dict[str, Any]:
-        """Give what it says in plain values, for a record; of a long text the beginning.
+    def make_report(self) -> SessionReport:
+        """Give what it says, for a record; of a long text the beginning.
 
         The text of an error is a message. It names commands and files, so it may differ between runs that are otherwise
         equal.
@@ -324,4 +326,4 @@ class SessionEvent(NamedTuple):
             if len(self.text) <= _MAX_SHOWN_TEXT_CHARS
             else f"{self.text[:_MAX_SHOWN_TEXT_CHARS]}... ({len(self.text)} characters)"
         )
-        return {"event": self.kind, "turn": self.turn, "message" if self.kind == "error" else "text": text}
+        return make_report(self.at, self.kind, self.turn, text)

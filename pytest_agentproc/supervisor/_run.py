@@ -7,7 +7,7 @@ import datetime as dt
 import os
 import uuid
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pytest_agentproc.clock import SystemClock, current_clock
 from pytest_agentproc.errors import UsageError
@@ -18,9 +18,10 @@ from pytest_agentproc.supervisor._spawn import check_command, make_spawner
 from pytest_agentproc.vocabulary import Dialect, Policy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from pytest_agentproc.clock import Clock
+    from pytest_agentproc.events import Trace
     from pytest_agentproc.supervisor._artifact_files import FileStore
     from pytest_agentproc.supervisor._result import Result
 
@@ -40,7 +41,7 @@ async def run_once(
     model: str | None = None,
     clock: Clock | None = None,
     deciders: Deciders | None = None,
-    trace: Callable[[int, str, dict[str, Any]], None] | None = None,
+    trace: Trace | None = None,
 ) -> Result:
     """Run an agent to its end, with its whole process tree.
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from pytest_agentproc.clock import Clock
+    from pytest_agentproc.events import Trace
     from pytest_agentproc.supervisor.dialects import Hook, Question
 
 
@@ -444,7 +445,7 @@ async def open_session(
     clock: Clock | None = None,
     deciders: SessionDeciders | None = None,
     key: str | None = None,
-    trace: Callable[[int, str, dict[str, Any]], None] | None = None,
+    trace: Trace | None = None,
 ) -> AsyncIterator[Session]:
     """Open a session; its agent starts at once, and prompts can be asked before it is ready.
 

@@ -7,7 +7,7 @@ handles the agent's events before the caller's calls, and the caller's calls bef
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskGroup
 
+    from pytest_agentproc.events import Trace
     from pytest_agentproc.supervisor._conversation import Conversation
     from pytest_agentproc.supervisor._driver import AgentProcess
     from pytest_agentproc.supervisor._events import CallerIntent, MachineEvent, SessionEvent
@@ -141,7 +142,7 @@ class SessionDriver(Driver):
         wakeup: SessionWakeup,
         now: Callable[[], int],
         listen: Callable[[SessionEvent], None],
-        trace: Callable[[int, str, dict[str, Any]], None] | None = None,
+        trace: Trace | None = None,
     ) -> None:
         super().__init__(machine, spawn, now, trace)
         self._wakeup = wakeup
@@ -206,5 +207,5 @@ class SessionDriver(Driver):
     def _do_publish(self, command: machine_events.PublishSessionEvent) -> None:
         self.news = True
         event = command.event
-        self._trace_now("m", {"process": "supervisor", **event.show()})
+        self._trace_event(event.make_report())
         self._listen(event)

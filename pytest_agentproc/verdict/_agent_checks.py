@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.record import Payload, describe_stray_target, format_duration, format_instant
+from pytest_agentproc.events import InputRead, QuestionAnswered, QuestionAsked, SignalStrayed, StartFacts, StartReported
+from pytest_agentproc.record import describe_stray_target, format_duration, format_instant
 from pytest_agentproc.verdict._facts import find_gone_at, list_agent_starts, was_agent_started
 from pytest_agentproc.verdict._rows import Finding, Verdict, is_duration_as_wanted, is_time_as_wanted
 from pytest_agentproc.verdict._value_text import (
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pytest_agentproc.plays import PlayResult
-    from pytest_agentproc.record import Event, Record
+    from pytest_agentproc.record import Record
 
 
 AskedQuestion = dict[str, Any]
@@ -32,15 +33,13 @@ def list_agent_questions(record: Record) -> list[AskedQuestion]:
     """List every question, in the order in which they were asked, with its answer and the time that took."""
     asked: dict[tuple[str, int], AskedQuestion] = {}
     start_instants: dict[tuple[str, int], int] = {}
-    for at, code, data in record.events:
-        if code != "m" or "by" in data or ("asked" not in data and "answered" not in data):
-            continue
-        key = data["process"], data["number"]
-        if "asked" in data:
-            asked[key] = {"kind": data["kind"], "name": data["asked"], "answer": "none", "after": None}
-            start_instants[key] = at
-        elif key in asked:
-            asked[key] |= {"answer": data["answer"], "after": at - start_instants[key]}
+    for event in record.events:
+        if isinstance(event, QuestionAsked):
+            key = event.process, event.number
+            asked[key] = {"kind": event.kind, "name": event.asked, "answer": "none", "after": None}
+            start_instants[key] = event.at
+        elif isinstance(event, QuestionAnswered) and (key := (event.process, event.number)) in asked:
+            asked[key] |= {"answer": event.answer, "after": event.at - start_instants[key]}
     return list(asked.values())
 
 
@@ -105,13 +104,13 @@ CHECKS_OF_AGENT_STARTS: dict[str, Callable[[PlayResult, Any], Finding]] = {
 }
 
 
-def _find_invocation(played: PlayResult, process: str) -> Mapping[str, Any] | None:
-    events = (event.data for event in played.record.events)
-    return next((data["given"] for data in events if "given" in data and data["process"] == process), None)
+def _find_invocation(played: PlayResult, process: str) -> StartFacts | None:
+    reports = (event for event in played.record.events if isinstance(event, StartReported))
+    return next((report.given for report in reports if report.process == process), None)
 
 
 def _build_invocation_check(
-    check: Callable[[Mapping[str, Any], Any], Finding],
+    check: Callable[[StartFacts, Any], Finding],
 ) -> Callable[[PlayResult, Any], Finding]:
     def check_agent_input(played: PlayResult, wanted: Any) -> Finding:
         given = _find_invocation(played, "agent")
@@ -121,7 +120,7 @@ def _build_invocation_check(
 
 
 def _build_start_check(
-    check: Callable[[Mapping[str, Any], Any], Finding],
+    check: Callable[[StartFacts, Any], Finding],
 ) -> Callable[[PlayResult, str, Any], Finding]:
     def check_start(played: PlayResult, process: str, wanted: Any) -> Finding:
         given = _find_invocation(played, process)
@@ -130,7 +129,7 @@ def _build_start_check(
     return check_start
 
 
-def _cut_to_report_length(given: Mapping[str, Any], word: str) -> str:
+def _cut_to_report_length(given: StartFacts, word: str) -> str:
     """Cut a word where the agent cuts its own report."""
     return word.encode()[: given["longest"]].decode(errors="replace")
 
@@ -142,7 +141,7 @@ _HINT_FOR_OWN_STDIN = (
 _HINT_FOR_OWN_ENV = "a supervisor with an environment and folder of its own states cannot=['env']"
 
 
-def _check_argv(given: Mapping[str, Any], wanted: Sequence[str] | Mapping[str, Sequence[str]]) -> Finding:
+def _check_argv(given: StartFacts, wanted: Sequence[str] | Mapping[str, Sequence[str]]) -> Finding:
     whole, part = ([], wanted["contains"]) if isinstance(wanted, Mapping) else (wanted, [])
     words, seen = [_cut_to_report_length(given, word) for word in part or whole], given["argv"]
     places = range(len(seen) - len(words) + 1) if part else ()
@@ -152,7 +151,7 @@ def _check_argv(given: Mapping[str, Any], wanted: Sequence[str] | Mapping[str, S
     )
 
 
-def _check_env(given: Mapping[str, Any], wanted: Mapping[str, str | None]) -> Finding:
+def _check_env(given: StartFacts, wanted: Mapping[str, str | None]) -> Finding:
     seen = {name: given["env"].get(name) for name in wanted}
     fits = all(
         seen[name] == (None if value is None else _cut_to_report_length(given, value)) for name, value in wanted.items()
@@ -160,7 +159,7 @@ def _check_env(given: Mapping[str, Any], wanted: Mapping[str, str | None]) -> Fi
     return Finding.from_comparison(fits=fits, seen=show_variables(seen), hint=_HINT_FOR_OWN_ENV)
 
 
-def _check_cwd(given: Mapping[str, Any], wanted: Mapping[str, str]) -> Finding:
+def _check_cwd(given: StartFacts, wanted: Mapping[str, str]) -> Finding:
     return judge_text(wanted, given["cwd"], hint=_HINT_FOR_OWN_ENV)
 
 
@@ -168,9 +167,10 @@ def _read_stdin(played: PlayResult) -> str | Finding:
     """Give all that the agent read from stdin; a finding if the record cannot tell."""
     if not was_agent_started(played.record):
         return Finding(Verdict.NOT_EXERCISED, "no agent was started")
-    read = [event.data["bytes"] for event in played.record.events if event.code == "i" and _is_stdin_event(event.data)]
-    if any(isinstance(data, Payload) for data in read):
-        size = sum(len(data) for data in read)
+    own = [event for event in played.record.events if isinstance(event, InputRead) and event.process == "agent"]
+    read = [event.bytes for event in own if isinstance(event.bytes, bytes)]
+    if len(read) < len(own):
+        size = sum(len(event.bytes) for event in own)
         return Finding(Verdict.NOT_EXERCISED, f"{size} bytes, more than the record keeps of one instant")
     return b"".join(read).decode(errors="replace")
 
@@ -196,10 +196,6 @@ def _check_stdin(played: PlayResult, wanted: Mapping[str, str]) -> Finding:
     return judge_text(wanted, text, hint=hint)
 
 
-def _is_stdin_event(data: Mapping[str, Any]) -> bool:
-    return data["process"] == "agent" and "bytes" in data
-
-
 CHECKS_OF_RECEIVED_VALUES: dict[str, Callable[[PlayResult, Any], Finding]] = {
     "received.argv": _build_invocation_check(_check_argv),
     "received.env": _build_invocation_check(_check_env),
@@ -223,35 +219,32 @@ _REASON_BY_STRAY_SIGNAL_TARGET = {
 }
 
 
-def list_stray_signals(played: PlayResult) -> list[Event]:
+def list_stray_signals(played: PlayResult) -> list[SignalStrayed]:
     """List the signals that were not meant for the run, in order; those for a pid that was free are among them."""
-    return [event for event in played.record.events if event.code == "m" and "stray" in event.data]
+    return [event for event in played.record.events if isinstance(event, SignalStrayed)]
 
 
 def check_stray_signals(played: PlayResult, _wanted: str) -> Finding:
     """Say whether every process beside the run was left alone. A signal for a pid that is free harms no process."""
     found = list_stray_signals(played)
-    harms = [event for event in found if event.data["to"] != "freed"]
+    harms = [event for event in found if event.to != "freed"]
     if not harms:
         return Finding(Verdict.PASSED, "; ".join(["unharmed", *_describe_stray_signals(found)]))
     whys = dict.fromkeys(_explain_stray_signal(event) for event in harms)
     return Finding(Verdict.FAILED, "; ".join(_describe_stray_signals(harms)), "; ".join(whys))
 
 
-def _describe_stray_signals(events: list[Event]) -> list[str]:
+def _describe_stray_signals(events: list[SignalStrayed]) -> list[str]:
     words = [_describe_stray_signal(event) for event in events[:_MAX_SHOWN_STRAY_SIGNALS]]
     return (
         [*words, f"{len(events) - _MAX_SHOWN_STRAY_SIGNALS} more"] if len(events) > _MAX_SHOWN_STRAY_SIGNALS else words
     )
 
 
-def _describe_stray_signal(event: Event) -> str:
-    place = event.data.get("place")
-    words = f"{event.data['stray']} to {describe_stray_target(event.data)}"
-    return f"{words}, sent by {place}" if place else words
+def _describe_stray_signal(event: SignalStrayed) -> str:
+    words = f"{event.stray} to {describe_stray_target(event)}"
+    return f"{words}, sent by {event.place}" if event.place else words
 
 
-def _explain_stray_signal(event: Event) -> str:
-    return _REASON_BY_STRAY_SIGNAL_TARGET[event.data["to"]] + (
-        ", and nobody knows who did" if event.data.get("origin") == "unknown" else ""
-    )
+def _explain_stray_signal(event: SignalStrayed) -> str:
+    return _REASON_BY_STRAY_SIGNAL_TARGET[event.to] + (", and nobody knows who did" if event.origin else "")

@@ -42,6 +42,7 @@ from pytest_agentproc.vocabulary import INCOMPLETE_ARTIFACTS_WARNING, UNKNOWN_EX
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from pytest_agentproc.events import Leaked
     from pytest_agentproc.plays import PlayResult
 
 _MIN_CHARS_TO_STATE_LENGTH = 80
@@ -87,14 +88,14 @@ def check_leaks(played: PlayResult, wanted: Sequence[str]) -> Finding:
         )
     missing = [process for process in wanted if process not in {leak.process for leak in left}]
     hints += [f"{process} was to be left, but is gone" for process in missing]
-    seen = join_names(f"{leak.process} ({show_end_state(leak.state)})" for leak in left)
+    seen = join_names(f"{leak.process} ({show_end_state(leak.leaked)})" for leak in left)
     return Finding(Verdict.FAILED, seen, "; ".join(hints), unwanted[0].line if unwanted else 0)
 
 
 _SPAWN_WAYS_OUT_OF_THE_SESSION = ("new_session", "daemon", "launcher", "refork")
 
 
-def _is_own_session_left(played: PlayResult, left: Sequence[_facts.LeakedProcess]) -> bool:
+def _is_own_session_left(played: PlayResult, left: Sequence[Leaked]) -> bool:
     """Say whether a process that was left is in a session of its own, where only the weakest containment held."""
     if played.bound.policy.has_containment("subreaper"):
         return False
@@ -113,7 +114,7 @@ def _check_pipes_left(played: PlayResult, wanted: int) -> Finding:
     return Finding.from_comparison(fits=left == wanted, seen=str(left))
 
 
-def _describe_leak(leak: _facts.LeakedProcess) -> str:
+def _describe_leak(leak: Leaked) -> str:
     started = f"was started by line {leak.line}" if leak.line else "was not to be left"
     return f"{leak.process} {started}"
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import ClockError, ScenarioError, ScenarioProblem, SubjectError, SupervisorCrash
+from pytest_agentproc.events import ClientNotTold, ClientTold, HandshakeMissed, ScaleIgnored
 from pytest_agentproc.verdict._agent_checks import check_stray_signals, list_stray_signals
 from pytest_agentproc.verdict._artifact_checks import show_artifact
 from pytest_agentproc.verdict._checks import check_leaks, find_check
@@ -207,12 +208,13 @@ def _excuse_unasked(played: PlayResult, rows: list[CheckRow]) -> list[CheckRow]:
 
     A process that it leaves is still a leak, unless the run only ended because all sides waited.
     """
-    notes = [event.data for event in played.record.events]
-    untold, told = ({data[word] for data in notes if word in data} for word in ("untold", "told"))
-    if any("begun_without" in data for data in notes):
+    events = played.record.events
+    untold = {event.untold for event in events if isinstance(event, ClientNotTold)}
+    untold -= {event.told for event in events if isinstance(event, ClientTold)}
+    if any(isinstance(event, HandshakeMissed) for event in events):
         why = "the client asks for no handshake, and the scenario is about one"
-    elif untold - told:
-        why = f"the {min(untold - told)} came while the client was in `start`, where no `Client` is told of it"
+    elif untold:
+        why = f"the {min(untold)} came while the client was in `start`, where no `Client` is told of it"
     else:
         return rows
     return [
@@ -224,7 +226,7 @@ def _excuse_unasked(played: PlayResult, rows: list[CheckRow]) -> list[CheckRow]:
 
 
 def _report_unscaled_limits(played: PlayResult, rows: list[CheckRow]) -> list[CheckRow]:
-    word = next((event.data["unscaled"] for event in played.record.events if "unscaled" in event.data), None)
+    word = next((event.unscaled for event in played.record.events if isinstance(event, ScaleIgnored)), None)
     if word is None or all(row.verdict is not Verdict.FAILED for row in rows):
         return rows
     text = (

@@ -6,32 +6,29 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.events import (
+    Leaked,
+    OutcomeReached,
+    OutputWritten,
+    ProcessEnded,
+    ProcessGone,
+    ProcessStarted,
+    Returned,
+    SignalCaught,
+    SignalSent,
+    StepBegun,
+    SupervisorView,
+    TimerArmed,
+    TimerEvent,
+)
 from pytest_agentproc.record import select_session_events
 from pytest_agentproc.supervisor.dialects import parse_objects
 from pytest_agentproc.vocabulary import RunReport, parse_signal_name
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
+    from pytest_agentproc.events import Event
     from pytest_agentproc.plays import PlayResult
-    from pytest_agentproc.record import Event, Record
-
-
-@dataclass(frozen=True, slots=True)
-class LeakedProcess:
-    """A process that outlived its supervisor: `alive`, `stopped` or a `zombie`.
-
-    `line` is that of the step that started it; `argv` its command, if it is an agent that lives; `facts` what it held,
-    such as its ports. A program that is no fake has its `pid`.
-    """
-
-    process: str
-    state: str
-    line: int
-    at: int
-    argv: tuple[str, ...] = ()
-    pid: int = 0
-    facts: tuple[str, ...] = ()
+    from pytest_agentproc.record import Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +48,9 @@ class EndStatus:
         return -number, 128 + number
 
 
-def list_leaks(record: Record) -> list[LeakedProcess]:
+def list_leaks(record: Record) -> list[Leaked]:
     """List the processes that were left, in the order in which they were found."""
-    return [
-        LeakedProcess(
-            data["process"],
-            data["leaked"],
-            data.get("line") or 0,
-            at,
-            tuple(data.get("argv", ())),
-            data.get("pid") or 0,
-            tuple(data.get("facts", ())),
-        )
-        for at, code, data in record.events
-        if code == "m" and "leaked" in data
-    ]
+    return [event for event in record.events if isinstance(event, Leaked)]
 
 
 def list_signals(record: Record, process: str | None = None) -> list[tuple[str, int]]:
@@ -77,9 +62,9 @@ def list_signals(record: Record, process: str | None = None) -> list[tuple[str, 
     """
     whose = _list_agents(record) if process is None else [process]
     return [
-        (event.data["signal"], event.at)
-        for event in _iterate_events_of_processes(record, whose, "sx")
-        if "signal" in event.data
+        (event.signal, event.at)
+        for event in record.events
+        if isinstance(event, SignalCaught | ProcessEnded) and event.signal and event.process in whose
     ]
 
 
@@ -97,18 +82,20 @@ def find_end_status(record: Record, process: str | None = None) -> EndStatus | N
     reached = False
     step = ""
     for event in record.events:
-        data = event.data
-        if event.code == "p" and data["process"] == process and "seen" in data and "by" not in data:
-            reached = False  # a signal to the tree was for the agent before
-        if event.code == "s" and (data["process"] == process or (data["process"] == "tree" and "by" in data)):
+        if isinstance(event, SignalSent) and event.process == "tree":
             reached = True
-        if data["process"] != process or "by" in data:
+        if event.process != process:
             continue
-        if event.code == "m" and "step" in data:
-            step = str(data["step"])
-        elif event.code == "x":
-            signal = data.get("signal")
-            return EndStatus(data.get("code"), signal, reached or bool(signal and not step.startswith("die")), event.at)
+        match event:
+            case ProcessStarted():
+                reached = False  # a signal to the tree was for the agent before
+            case SignalCaught() | SignalSent():
+                reached = True
+            case StepBegun():
+                step = event.step
+            case ProcessEnded(code=code, signal=signal):
+                is_forced = reached or bool(signal and not step.startswith("die"))
+                return EndStatus(code, signal or None, is_forced, event.at)
     return None
 
 
@@ -129,37 +116,39 @@ def _list_started_processes(record: Record) -> list[str]:
 
 def was_agent_started(record: Record) -> bool:
     """Say whether an agent was there at all: it told so itself, whatever its supervisor says."""
-    return any("by" not in event.data and event.data["process"] == "agent" for event in record.events)
+    return any(not isinstance(event, SupervisorView) and event.process == "agent" for event in record.events)
 
 
 def find_first_seen_at(record: Record, process: str) -> int | None:
     """Give the instant at which a process was first heard of."""
-    return next((event.at for event in record.events if event.data["process"] == process), None)
+    return next((event.at for event in record.events if event.process == process), None)
 
 
 def list_agent_starts(record: Record) -> list[tuple[str, int]]:
     """List the invocations of the agent by name, with the instants of their starts, in order."""
-    born = (event for event in record.events if event.code == "p" and "seen" in event.data and "by" not in event.data)
-    return [(event.data["process"], event.at) for event in born if event.data.get("parent") == "supervisor"]
+    return [
+        (event.process, event.at) for event in record.events if isinstance(event, ProcessStarted) and event.is_agent
+    ]
 
 
 def list_expired_timers(record: Record) -> list[str]:
     """List the supervisor's timers that came due, by the names of their limits."""
     due: dict[str, int] = {}
     expired: dict[str, None] = {}
-    for at, code, data in record.events:
-        expired |= dict.fromkeys(name for name, instant in due.items() if instant <= at)
-        if code == "t":
-            due.pop(data["timer"], None)
-            if data.get("armed") is not None:
-                due[data["timer"]] = data["armed"]
+    for event in record.events:
+        expired |= dict.fromkeys(name for name, instant in due.items() if instant <= event.at)
+        if isinstance(event, TimerEvent):
+            due.pop(event.timer, None)
+            if isinstance(event, TimerArmed):
+                due[event.timer] = event.armed
     return [*expired]
 
 
 def list_turning_points(record: Record) -> list[int]:
     """List the instants at which an agent was started, got a signal, or ended."""
-    touched = _iterate_events_of_processes(record, _list_agents(record), "sx")
-    return [*(at for _, at in list_agent_starts(record)), *(event.at for event in touched)]
+    agents, kinds = _list_agents(record), SignalCaught | ProcessEnded
+    touched = (event.at for event in record.events if isinstance(event, kinds) and event.process in agents)
+    return [*(at for _, at in list_agent_starts(record)), *touched]
 
 
 def _list_agents(record: Record) -> list[str]:
@@ -170,70 +159,57 @@ def _list_agents(record: Record) -> list[str]:
 
 def find_gone_at(record: Record, process: str) -> int | None:
     """Give the instant at which a process ended; None if it never did."""
-    return next(
-        (
-            event.at
-            for event in _iterate_events_of_processes(record, [process], "xp")
-            if event.code == "x" or "gone" in event.data
-        ),
-        None,
-    )
+    ends = (event for event in record.events if isinstance(event, ProcessEnded | ProcessGone))
+    return next((event.at for event in ends if event.process == process), None)
 
 
 def find_last_byte_at(record: Record) -> int | None:
     """Give the instant of the last output of any process in the tree before the outcome: what follows is its end."""
-    before = takewhile(lambda e: not (e.code == "m" and "outcome" in e.data), record.events)
-    return max((e.at for e in before if e.code in "oe" and "bytes" in e.data and "by" not in e.data), default=None)
+    before = takewhile(lambda event: not isinstance(event, OutcomeReached), record.events)
+    return max((event.at for event in before if isinstance(event, OutputWritten)), default=None)
 
 
 def find_outcome_at(record: Record) -> int | None:
     """Give the instant at which the supervisor had its outcome."""
-    return _find_marker_at(record, "outcome")
+    return _find_first_at(record, OutcomeReached)
 
 
 def find_returned_at(record: Record) -> int | None:
     """Give the instant at which the supervisor gave its answer and was done with the tree."""
-    return _find_marker_at(record, "returned")
+    return _find_first_at(record, Returned)
 
 
 def find_first_action_at(record: Record) -> int | None:
     """Give the instant of the supervisor's first signal to the tree, or of its return: it had its outcome by then."""
-    caught = [event.at for event in record.events if event.code == "s" and "by" not in event.data]
-    processes = {str(event.data["process"]) for event in record.events if event.code == "x" and "by" not in event.data}
+    caught = [event.at for event in record.events if isinstance(event, SignalCaught)]
+    processes = {event.process for event in record.events if isinstance(event, ProcessEnded)}
     ends = [end for end in (find_end_status(record, process) for process in processes) if end is not None]
     killed = [end.at for end in ends if end.forced and end.signal is not None]
     returned = find_returned_at(record)
     return min([*caught, *killed, *([] if returned is None else [returned])], default=None)
 
 
-def _find_marker_at(record: Record, key: str) -> int | None:
-    return next((event.at for event in record.events if event.code == "m" and key in event.data), None)
+def _find_first_at(record: Record, kind: type[Event]) -> int | None:
+    return next((event.at for event in record.events if isinstance(event, kind)), None)
 
 
 def list_lines_without_event(record: Record) -> list[str]:
     """List the lines of the agents' stdout that are no JSON objects, as far as the record kept them whole."""
     printed: dict[str, list[bytes]] = {}
-    for event in _iterate_events_of_processes(record, _list_agents(record), "o"):
-        data = event.data.get("bytes", b"")
-        # A piece that was not kept whole may hold anything: it makes no line odd.
-        printed.setdefault(event.data["process"], []).append(data if isinstance(data, bytes) else b"\n")
+    agents = _list_agents(record)
+    for event in record.events:
+        if isinstance(event, OutputWritten) and event.stream == "stdout" and event.process in agents:
+            # A piece that was not kept whole may hold anything: it makes no line odd.
+            piece = event.bytes if isinstance(event.bytes, bytes) else b"\n"
+            printed.setdefault(event.process, []).append(piece)
     lines = (line for pieces in printed.values() for line in b"".join(pieces).split(b"\n"))
     return [line.decode(errors="replace") for line in lines if parse_objects(line) is None]
 
 
 def find_last_step(record: Record, process: str = "agent") -> int | None:
     """Give the line of the last step that a process began."""
-    lines = [
-        event.data["line"] for event in _iterate_events_of_processes(record, [process], "m") if "step" in event.data
-    ]
+    lines = [event.line for event in record.events if isinstance(event, StepBegun) and event.process == process]
     return lines[-1] if lines else None
-
-
-def _iterate_events_of_processes(record: Record, processes: Collection[str], codes: str) -> Iterator[Event]:
-    """Yield what processes themselves went through: never what their supervisor did or saw."""
-    for event in record.events:
-        if event.code in codes and event.data["process"] in processes and "by" not in event.data:
-            yield event
 
 
 def select_session_play(played: PlayResult, key: str) -> tuple[PlayResult, str]:

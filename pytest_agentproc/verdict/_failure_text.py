@@ -9,6 +9,14 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.errors import ClockError, SubjectError
+from pytest_agentproc.events import (
+    CallerActed,
+    CallerWaits,
+    OptionsNotObeyed,
+    ProcessEnded,
+    ProcessStarted,
+    StartReported,
+)
 from pytest_agentproc.files import shorten_path
 from pytest_agentproc.record import format_instant, render_text
 from pytest_agentproc.verdict._comparison import choose_overall_verdict, list_unmet_checks
@@ -22,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from pytest_agentproc.plays import PlayResult
-    from pytest_agentproc.record import Event, Record
+    from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import Scenario
 
 
@@ -84,18 +92,14 @@ def _build_nodes(record: Record) -> list[_ProcessNode]:
     roots: list[_ProcessNode] = []
     known: dict[str, _ProcessNode] = {}
     for event in record.events:
-        data = event.data
-        if "by" in data:
-            continue
-        if event.code == "p" and "seen" in data:
-            above = known.get(str(data.get("parent")))
-            node = _ProcessNode(
-                data["process"], data.get("pid") or 0, data.get("line") or 0, above.depth + 1 if above else 0, above
-            )
+        if isinstance(event, ProcessStarted):
+            above = known.get(event.parent)
+            node = _ProcessNode(event.process, event.pid, event.line, above.depth + 1 if above else 0, above)
             known[node.name] = node
             (above.children if above else roots).append(node)
-        elif event.code == "x" and data["process"] in known:
-            known[data["process"]].end = f"gone, {_describe_end(event)}, at {format_instant(event.at)}"
+        elif isinstance(event, ProcessEnded) and event.process in known:
+            end = f"signal {event.signal}" if event.signal else f"code {event.code}"
+            known[event.process].end = f"gone, {end}, at {format_instant(event.at)}"
     _mark_left_processes(record, known, roots)
     return roots
 
@@ -103,27 +107,22 @@ def _build_nodes(record: Record) -> list[_ProcessNode]:
 def _mark_left_processes(record: Record, known: Mapping[str, _ProcessNode], roots: list[_ProcessNode]) -> None:
     programs: Mapping[str, str] = record.header.get("programs", {})
     for event in record.events:
-        node = known.get(event.data["process"])
-        if node is not None and node.above is None and "given" in event.data:
+        node = known.get(event.process)
+        if node is not None and node.above is None and isinstance(event, StartReported):
             program = programs.get(node.name) or programs.get(node.name.rpartition(" ")[0], node.name)
-            node.argv = (program, *event.data["given"]["argv"])
+            node.argv = (program, *event.given["argv"])
     for leak in list_leaks(record):
         if leak.pid:  # a program beside the fakes: they have told their pids before
-            node = _ProcessNode(leak.process, leak.pid, 0, 0, None, end=show_end_state(leak.state), is_left=True)
+            node = _ProcessNode(leak.process, leak.pid, 0, 0, None, end=show_end_state(leak.leaked), is_left=True)
             roots.append(node)
             node.facts = leak.facts
         elif (left := known.get(leak.process)) is not None:
             left.is_left = True
             left.argv = leak.argv or left.argv
             left.facts = leak.facts
-            left.end = show_end_state(leak.state) + (
-                f", {left.end.partition(', ')[2]}" if leak.state == "zombie" else ""
+            left.end = show_end_state(leak.leaked) + (
+                f", {left.end.partition(', ')[2]}" if leak.leaked == "zombie" else ""
             )
-
-
-def _describe_end(event: Event) -> str:
-    code, signal = event.data.get("code"), event.data.get("signal")
-    return f"signal {signal}" if signal else f"code {code}"
 
 
 def _walk_nodes(nodes: list[_ProcessNode]) -> Iterator[_ProcessNode]:
@@ -277,7 +276,7 @@ def explain_leaks(scenario: Scenario, record: Record) -> str:
     lines = []
     for leak in left:
         place = leak.line or find_last_step(record, leak.process) or _find_first_nonblank_line(scenario)
-        words = f"{leak.process} was left ({show_end_state(leak.state)}): {_quote_step(scenario, place)}"
+        words = f"{leak.process} was left ({show_end_state(leak.leaked)}): {_quote_step(scenario, place)}"
         lines.append(f"{shorten_path(scenario.path)}:{place}: {words}".rstrip(": "))
     return "\n".join([*lines, *_draw_final_tree(scenario, record), "", render_text(record, scenario)])
 
@@ -286,9 +285,8 @@ def _describe_unobeyed_options(record: Record) -> list[str]:
     """Say which options the agents were given that the fakes do not obey, and what the real CLI would have done."""
     found: dict[str, list[str]] = {}
     for event in record.events:
-        if "unobeyed" in event.data:
-            for line in explain_unobeyed_options(event.data["dialect"], event.data["unobeyed"]):
-                found.setdefault(event.data["dialect"], []).append(line)
+        if isinstance(event, OptionsNotObeyed):
+            found.setdefault(event.dialect, []).extend(explain_unobeyed_options(event.dialect, event.unobeyed))
     lines = []
     for dialect, options in found.items():
         lines.append(f"the fake {dialect} does not obey these options, which may be the reason:")
@@ -298,11 +296,11 @@ def _describe_unobeyed_options(record: Record) -> list[str]:
 
 def _describe_caller_wait(scenario: Scenario, record: Record) -> list[str]:
     """Say for what the caller of a session waits, if waiting is the last thing it did."""
-    done = [event.data for event in record.events if event.data["process"] == "caller" and "does" in event.data]
-    if not done or not str(done[-1]["does"]).startswith("waits"):
+    done = [event for event in record.events if isinstance(event, CallerActed | CallerWaits)]
+    if not done or isinstance(done[-1], CallerActed):
         return []
-    line = done[-1].get("line", 0)
-    return [f"  the caller {done[-1]['does']}: {shorten_path(scenario.path)}:{line}: {_quote_step(scenario, line)}"]
+    waits, line = f"waits {done[-1].waits}".rstrip(), done[-1].line
+    return [f"  the caller {waits}: {shorten_path(scenario.path)}:{line}: {_quote_step(scenario, line)}"]
 
 
 def _describe_program_end(record: Record) -> list[str]:
@@ -310,11 +308,11 @@ def _describe_program_end(record: Record) -> list[str]:
     ended = find_program_end(record)
     if ended is None:
         return []
-    lines = [line for line in ended["stderr"].splitlines() if line.strip()]
+    lines = [line for line in ended.stderr.splitlines() if line.strip()]
     text = ", and on its stderr stands" if lines else ""
     dots = ["    ..."] if len(lines) > _MAX_PROGRAM_STDERR_LINES else []
     return [
-        f"  the program {ended['program']}{text}",
+        f"  the program {ended.program}{text}",
         *dots,
         *(f"    {line}" for line in lines[-_MAX_PROGRAM_STDERR_LINES:]),
     ]

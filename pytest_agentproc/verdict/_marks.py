@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.events import OutcomeReached, TurnEnded
 from pytest_agentproc.record import FailureMark, format_instant
 from pytest_agentproc.verdict import _facts
 from pytest_agentproc.verdict._instants import find_instants
@@ -34,7 +35,9 @@ def _find_row_marks(played: PlayResult, row: CheckRow, wanted: Any) -> Iterator[
     if leaf == "outcome" and head in ("", *(f"turns.{number}" for number in range(1, 100))):
         turn = int(head.removeprefix("turns.")) if head else None
         seen = (
-            event.at for event in played.record.events if "outcome" in event.data and event.data.get("turn") == turn
+            event.at
+            for event in played.record.events
+            if isinstance(event, OutcomeReached if turn is None else TurnEnded) and turn == getattr(event, "turn", None)
         )
         yield FailureMark("outcome", "", next(seen, None), None, f"expected {row.wanted}", "")
     elif leaf == "signals" and (not head or process):

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from pytest_agentproc.events import FieldMissing, ProgramEnded
 from pytest_agentproc.verdict._facts import was_any_agent_started
 from pytest_agentproc.verdict._rows import CheckRow, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from pytest_agentproc.plays import PlayResult
     from pytest_agentproc.record import Record
@@ -43,21 +44,19 @@ _UNCAUGHT_ERROR_PATTERNS = tuple(
 )
 
 
-def find_program_end(record: Record) -> Mapping[str, Any] | None:
-    """Give how the program ended (`program`, `status`, `stderr`); None: it has not, or the supervisor is none."""
-    return next((event.data for event in record.events if "program" in event.data), None)
+def find_program_end(record: Record) -> ProgramEnded | None:
+    """Give how the program ended; None: it has not, or the supervisor is none."""
+    return next((event for event in record.events if isinstance(event, ProgramEnded)), None)
 
 
 def explain_program_failure(played: PlayResult, rows: list[CheckRow]) -> list[CheckRow]:
     """Say what kept a program from an answer, if it failed: it never came to start an agent, or it crashed."""
     end = find_program_end(played.record)
     level = played.bound.scenario.level
-    if end is None or not end["status"] or all(row.verdict not in _VERDICTS_TO_EXPLAIN for row in rows):
+    if end is None or not end.status or all(row.verdict not in _VERDICTS_TO_EXPLAIN for row in rows):
         return rows
     if not was_any_agent_started(played) and played.bound.scenario.cannot_spawn is None:
-        text = (
-            f"it {end['program']} before it starts an agent{_find_error_line(end['stderr'])}\n{_HOW_TO_START_THE_AGENT}"
-        )
+        text = f"it {end.program} before it starts an agent{_find_error_line(end.stderr)}\n{_HOW_TO_START_THE_AGENT}"
         return [
             CheckRow("answer", 0, "a started agent", text, Verdict.ADAPTER_ERROR, level=level),
             *_mark_not_exercised(rows, _VERDICTS_TO_EXPLAIN),
@@ -74,7 +73,7 @@ def explain_program_failure(played: PlayResult, rows: list[CheckRow]) -> list[Ch
 
 def _lacks_outcome(record: Record) -> bool:
     """Say whether the program was to report an outcome, and ended without a report."""
-    return any(event.data.get("unsaid") == "outcome" for event in record.events)
+    return any(isinstance(event, FieldMissing) and event.unsaid == "outcome" for event in record.events)
 
 
 def _mark_not_exercised(rows: Sequence[CheckRow], verdicts: Sequence[Verdict]) -> list[CheckRow]:
@@ -93,11 +92,11 @@ def _find_error_line(stderr: str) -> str:
     return f": {found}" if found else ""
 
 
-def _describe_crash(end: Mapping[str, Any]) -> str:
-    text: str = end["stderr"]
+def _describe_crash(end: ProgramEnded) -> str:
+    text = end.stderr
     # From the last frame on: a log with many tracebacks is long, and each of its frames would be tried.
     found = _PYTHON_ERROR_PATTERN.match(text, max(text.rfind(_PYTHON_FRAME_START), 0))
     found = found or next((found for pattern in _UNCAUGHT_ERROR_PATTERNS if (found := pattern.search(text))), None)
     if found is not None:
-        return f"it {end['program']}: {found['error']}"
-    return f"it {end['program']}" if _CRASH_SIGNAL_PATTERN.fullmatch(end["program"]) else ""
+        return f"it {end.program}: {found['error']}"
+    return f"it {end.program}" if _CRASH_SIGNAL_PATTERN.fullmatch(end.program) else ""

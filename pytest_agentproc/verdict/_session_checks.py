@@ -13,8 +13,17 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.events import (
+    BackgroundEnded,
+    InputRead,
+    Payload,
+    ProcessEnded,
+    StartReported,
+    StepBegun,
+    TurnEnded,
+)
 from pytest_agentproc.plays import PlayResult
-from pytest_agentproc.record import Payload, format_instant
+from pytest_agentproc.record import format_instant
 from pytest_agentproc.verdict._facts import select_session_play
 from pytest_agentproc.verdict._rows import (
     CheckRow,
@@ -105,10 +114,9 @@ def is_check_of_earlier_turn(key: str, others: Iterable[str]) -> bool:
 def has_turn_ended(record: Record, key: str) -> bool:
     """Say whether the turn that a check is about came to its end, as the supervisor's side of the record reports it."""
     head, number, _ = key.split(".", 2)
-    events = [event.data for event in record.events if event.code == "m" and "event" in event.data]
     if head == "turns":
-        return any(data["event"] == "outcome" and data["turn"] == int(number) for data in events)
-    return len([data for data in events if data["event"] == "background" and data.get("text")]) >= int(number)
+        return any(isinstance(event, TurnEnded) and event.turn == int(number) for event in record.events)
+    return sum(isinstance(event, BackgroundEnded) and event.text != "" for event in record.events) >= int(number)
 
 
 def _build_turn_check(head: str, number: int, leaf: str, check: ExpectationCheck) -> ExpectationCheck:
@@ -162,20 +170,21 @@ def _find_reading_of_prompt(played: PlayResult, number: int, since: int) -> int 
     """Give the first instant, from `since` on, at which an agent read the beginning of a prompt; None if none did."""
     prompt = [action.value for action in played.bound.drive if action.kind == "prompt"][number - 1]
     start = json.dumps(prompt[:_COMPARED_PROMPT_CHARS])[1:-1].encode()
-    for at, code, data in played.record.events:
-        if code == "i" and at >= since and start in (data.get("bytes") or b""):
-            return at
-    return None
+    read = (event for event in played.record.events if isinstance(event, InputRead) and event.at >= since)
+    return next((event.at for event in read if isinstance(event.bytes, bytes) and start in event.bytes), None)
 
 
 def _find_turn_end(record: Record, number: int) -> tuple[int | None, list[int]]:
     """Give when a turn was reported as over, and when an agent ended a turn, or exited, before that."""
     let_go: list[int] = []
-    for at, code, data in record.events:
-        if code == "m" and data.get("event") == "outcome" and data["turn"] == number:
-            return at, let_go
-        if (code == "m" and data.get("step") in _STEPS_THAT_END_A_TURN) or (code == "x" and "by" not in data):
-            let_go.append(at)
+    for event in record.events:
+        match event:
+            case TurnEnded() if event.turn == number:
+                return event.at, let_go
+            case ProcessEnded():
+                let_go.append(event.at)
+            case StepBegun() if event.step in _STEPS_THAT_END_A_TURN:
+                let_go.append(event.at)
     return None, let_go
 
 
@@ -326,15 +335,14 @@ def _list_received_texts(record: Record) -> list[str] | None:
     read: dict[str, list[bytes]] = {}
     found: list[str] = []
     for event in record.events:
-        data = event.data
-        if event.code == "i" and "bytes" in data and "by" not in data:
-            if isinstance(data["bytes"], Payload):
+        if isinstance(event, InputRead):
+            if isinstance(event.bytes, Payload):
                 return None
-            read.setdefault(data["process"], []).append(data["bytes"])
-        elif "given" in data:
-            if any(len(word.encode()) >= data["given"]["longest"] for word in data["given"]["argv"]):
+            read.setdefault(event.process, []).append(event.bytes)
+        elif isinstance(event, StartReported):
+            if any(len(word.encode()) >= event.given["longest"] for word in event.given["argv"]):
                 return None
-            found += map(_squeeze, data["given"]["argv"])
+            found += map(_squeeze, event.given["argv"])
     for pieces in read.values():
         for line in b"".join(pieces).decode(errors="replace").split("\n"):
             try:

@@ -15,6 +15,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import Deadlock, EndlessAgent, EndlessWait, Hang
+from pytest_agentproc.events import TimerEvent
 from pytest_agentproc.plays import PlayResult
 from pytest_agentproc.verdict._facts import (
     list_agent_starts,
@@ -248,10 +249,8 @@ def _has_ended_agent_before_limits(played: PlayResult, unstated: UnstatedPlays, 
     From there on the limits explain nothing. A timeout cannot be 0, so its first instant comes too early, too.
     """
     usual = unstated.default_result.record
-    began = {
-        name: min((at for at, code, data in usual.events if code == "t" and data["timer"] == name), default=0)
-        for name in names
-    }
+    timers = [event for event in usual.events if isinstance(event, TimerEvent)]
+    began = {name: min((event.at for event in timers if event.timer == name), default=0) for name in names}
     expected = list_turning_points(usual)
     return any(
         all(at <= since if name in TIMEOUTS_THAT_ARE_NEVER_0 else at < since for name, since in began.items())

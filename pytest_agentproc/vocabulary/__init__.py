@@ -57,6 +57,7 @@ from pytest_agentproc.vocabulary._signals import (
     SIGNALS_THAT_BEGIN_ENDING,
     format_signal_name,
     parse_signal_name,
+    split_exit_status,
 )
 from pytest_agentproc.vocabulary._stated_limits import PartlyStatedPolicy, mark_unstated_limits
 from pytest_agentproc.vocabulary._subject import VIEWED_KINDS, LimitsRequest, RunReport, RunRequest, Subject, View
@@ -127,5 +128,6 @@ __all__ = [
     "list_time_names",
     "mark_unstated_limits",
     "parse_signal_name",
+    "split_exit_status",
     "to_nanoseconds",
 ]

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
+    from pytest_agentproc.events import CallerActed, CallerWaits
+
 
 CAPABILITIES = (
     "prompt",
@@ -54,9 +56,9 @@ WAYS_TO_END_A_PROGRAM = {
 """How a caller goes away and takes the supervisor's program with it: the text for a record, and what it needs."""
 
 _TEXT_BY_DRIVE_ITEM = {
-    "wait": "waits",
-    "settle": "waits for every outcome",
-    **{kind: f"waits for {text}" for kind, text in REPORTED_EVENT_TEXTS.items()},
+    "wait": "",
+    "settle": "for every outcome",
+    **{kind: f"for {text}" for kind, text in REPORTED_EVENT_TEXTS.items()},
     "abandon": "goes away",
     "block": "keeps the event loop from running",
     "sleep": "wakes the machine, and the wall clock jumps",
@@ -93,18 +95,20 @@ class CallerAction:
     session: str = ""
     misses: str = ""
 
-    def show(self) -> dict[str, Any]:
-        """Give what it says in plain values, for a record."""
+    def make_event(self, at: int) -> CallerActed | CallerWaits:
+        """Give what it says, for a record."""
+        from pytest_agentproc.events import CallerActed, CallerWaits
+
         words = _TEXT_BY_DRIVE_ITEM.get(self.kind)
         if self.kind == "abandon" and self.value in WAYS_TO_END_A_PROGRAM:
             words = WAYS_TO_END_A_PROGRAM[self.value][0]
-        if words is None and self.kind in _DRIVE_ITEMS_THAT_WAIT:
-            words = f"waits for {self.kind} {self.value}"
+        if self.kind in _DRIVE_ITEMS_THAT_WAIT:
+            waits = f"for {self.kind} {self.value}" if words is None else words
+            return CallerWaits(at, "caller", waits, line=self.line, session=self.session)
         if words is None:
             value = "" if self.kind in ("prompt", "answer") or self.value is None else f" {self.value}"
             words = f"{self.kind}{value}" + (f" hits nothing: {self.misses}" if self.misses else "")
-        where = {"line": self.line} if self.line else {}
-        return {"process": "caller", "does": words, **where, **({"session": self.session} if self.session else {})}
+        return CallerActed(at, "caller", words, line=self.line, session=self.session)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,13 @@ def format_signal_name(number: int) -> str:
         return f"{_PREFIX_OF_UNNAMED_SIGNALS}{number}"
 
 
+def split_exit_status(status: int | None) -> tuple[int | None, str, bool]:
+    """Give the code, the signal, and whether nobody knows, of a code or minus a signal's number."""
+    if status is None:
+        return None, "", True
+    return (status, "", False) if status >= 0 else (None, format_signal_name(-status), False)
+
+
 def parse_signal_name(name: str) -> int:
     """Give the number of a signal that `format_signal_name` named."""
     number = name.removeprefix(_PREFIX_OF_UNNAMED_SIGNALS)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
+    from pytest_agentproc.events import Trace
     from pytest_agentproc.vocabulary._caller_actions import CallerAction, ContinuedSession, Handler, HookReaction
     from pytest_agentproc.vocabulary._dialect import Dialect
     from pytest_agentproc.vocabulary._policy import Policy
@@ -57,7 +58,7 @@ class RunRequest:
     prompt_by: str
     policy: Policy
     clock: Any
-    trace: Callable[[int, str, dict[str, Any]], None]
+    trace: Trace
     scale: float = 1
     artifacts: str | None = None
     disk: str = ""

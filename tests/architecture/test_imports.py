@@ -25,6 +25,7 @@ from tests.architecture.sources import (
 
 GROUND = {
     "errors",
+    "events",
     "files",
     "foreign",
     "interrupts",
@@ -44,6 +45,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "__main__": {"cli"},
     "corpus": set(),
     "errors": set(),
+    "events": set(),
     "files": set(),
     "foreign": set(),
     "interrupts": set(),
@@ -53,7 +55,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "processes": {"machine", "procfs"},
     "procfs": set(),
     "terminal": set(),
-    "vocabulary": {"errors"},
+    "vocabulary": {"errors", "events"},
     "hookspecs": {"defects", "record", "vocabulary"},
     "tree": GROUND,
     "clock": GROUND | {"fake_agents"},
@@ -62,7 +64,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "supervisor": GROUND | {"clock", "tree"},
     "defects": GROUND | {"supervisor"},
     "subjects": GROUND | LOWER,
-    "plays": {"errors", "record", "scenario", "vocabulary"},
+    "plays": {"errors", "events", "record", "scenario", "vocabulary"},
     "harness": GROUND | LOWER | {"fake_agents", "plays"},
     "verdict": GROUND | LOWER | {"corpus", "plays"},
     "search": GROUND | LOWER | MIDDLE,

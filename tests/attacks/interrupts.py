@@ -140,7 +140,7 @@ BLOCKS: dict[str, Callable[[], object]] = {
     "trio": partial(_run_clock, "trio"),
     "loops": _make_loops,
     "popen": partial(_enter, make_popen_limits_exact),
-    "signals": partial(_enter, lambda: guard_signals(lambda _marker: None)),
+    "signals": partial(_enter, lambda: guard_signals(lambda _event: None, int)),
     "stdin": partial(_enter, keep_stdin_open),
     "adoption": partial(_enter, adopt_orphans_in_block),
     "leaks": _track_leaks,

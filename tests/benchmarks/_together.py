@@ -6,24 +6,26 @@ Every event of the supervisor's side carries the number of its run, so that a ti
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.abc
 
+from pytest_agentproc.events import Returned
 from pytest_agentproc.harness import InMemoryModel, add_run_to_model, build_run_request
 from pytest_agentproc.record import Record
 from pytest_agentproc.subjects import reference_supervisor
+from tests.event_lines import add_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from pytest_agentproc.clock import VirtualClock, WatchedRun
+    from pytest_agentproc.events import Event, Trace
     from pytest_agentproc.harness import ScenarioRunner
     from pytest_agentproc.scenario import BoundScenario, Scenario
     from pytest_agentproc.vocabulary import RunReport
 
-    Trace = Callable[[int, str, Mapping[str, Any]], None]
 
 __all__ = ["bind_all", "play_together", "play_together_in_model"]
 
@@ -39,10 +41,10 @@ class _NumberedRecord(Record):
         self._number = number
         self._trace = trace
 
-    def add(self, at_ns: int, code: str, data: Mapping[str, Any]) -> None:
-        self._shared.add(at_ns, code, {**data, "run": self._number})
+    def add(self, event: Event) -> None:
+        self._shared.add(replace(event, session=f"run {self._number}"))
         if self._trace is not None:
-            self._trace(at_ns, code, data)
+            self._trace(event)
 
 
 class _DeclaringClock:
@@ -94,7 +96,7 @@ def play_together_in_model(
     def over() -> None:
         number = next(number for number in model.over if answers[number] is None)
         answers[number] = machines[number].build_result(0).to_report()
-        tagged[number].add(model.now(), "m", {"process": "supervisor", "returned": True})
+        tagged[number].add(Returned(model.now(), "supervisor"))
 
     model.on_over = over
     model.run()
@@ -128,7 +130,7 @@ def play_together(
                 bounds[number], fakes[number], _DeclaringClock(clock, task_status.started), own.add
             )
             answers[number] = await reference_supervisor().run(order)
-            own.add(clock.instant(), "m", {"process": "supervisor", "returned": True})
+            add_line(own, clock.instant(), "m", {"process": "supervisor", "returned": True})
 
         async def run_all() -> None:
             async with anyio.create_task_group() as group:

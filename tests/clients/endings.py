@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tests.event_lines import list_lines
+
 if TYPE_CHECKING:
     from pytest_agentproc.record import Record
 
@@ -22,7 +24,7 @@ IGNORES_ALL = "- when: {signal: TERM}\n  do: []\n" + IGNORES_EOF
 def list_end_events(record: Record) -> list[tuple[int, str]]:
     """Give what ended the agent, each with its instant in nanoseconds: the end of its stdin, signals, its exit."""
     steps = []
-    for at, code, data in record.events:
+    for at, code, data in list_lines(record):
         if code == "i" and data.get("eof"):
             steps.append((at, "EOF"))
         elif code == "s":
@@ -34,4 +36,4 @@ def list_end_events(record: Record) -> list[tuple[int, str]]:
 
 def read_stdin_bytes(record: Record) -> bytes:
     """Give all that the agent read from its stdin."""
-    return b"".join(event.data.get("bytes", b"") for event in record.events if event.code == "i")
+    return b"".join(event.data.get("bytes", b"") for event in list_lines(record) if event.code == "i")

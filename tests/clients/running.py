@@ -26,6 +26,7 @@ import pytest
 from pytest_agentproc.harness.fakes._fake_log import FakeLog
 from pytest_agentproc.scenario import loads
 from tests.clients.packages import find_node, install_from_npm, install_from_pypi, install_from_pypi_without_clis
+from tests.event_lines import list_lines
 from tests.process.stand import is_gone
 
 if TYPE_CHECKING:
@@ -83,24 +84,26 @@ class ProgramRun:
     def ends(self) -> list[dict[str, Any]]:
         """How each start of the agent ended by itself or by its client: {"code": 0} or {"signal": "KILL"}."""
         ends = [
-            event.data for event in self.record.events if event.code == "x" and event.data["process"] in self._agents
+            event.data
+            for event in list_lines(self.record)
+            if event.code == "x" and event.data["process"] in self._agents
         ]
         return [{key: end[key] for key in ("code", "signal") if key in end} for end in ends]
 
     @property
     def left(self) -> list[str]:
         """The processes that were alive after the program ended, and that the kit then ended."""
-        return [event.data["process"] for event in self.record.events if "leaked" in event.data]
+        return [event.data["process"] for event in list_lines(self.record) if "leaked" in event.data]
 
     @property
     def signals(self) -> list[tuple[str, float]]:
         """The signals that the agent was sent and could catch, and their instants."""
-        return [(event.data["signal"], event.at / _SECOND) for event in self.record.events if event.code == "s"]
+        return [(event.data["signal"], event.at / _SECOND) for event in list_lines(self.record) if event.code == "s"]
 
     @property
     def argv(self) -> list[list[str]]:
         """The arguments of each start of the agent."""
-        return [event.data["given"]["argv"] for event in self.record.events if "given" in event.data]
+        return [event.data["given"]["argv"] for event in list_lines(self.record) if "given" in event.data]
 
     @property
     def stdin(self) -> str:
@@ -116,16 +119,18 @@ class ProgramRun:
         """Give the time of the first event of the record with that code and those values."""
         return next(
             event.at / _SECOND
-            for event in self.record.events
+            for event in list_lines(self.record)
             if event.code == code and all(event.data.get(key) == value for key, value in data.items())
         )
 
     def _join_bytes(self, code: str) -> str:
-        return b"".join(event.data.get("bytes", b"") for event in self.record.events if event.code == code).decode()
+        return b"".join(
+            event.data.get("bytes", b"") for event in list_lines(self.record) if event.code == code
+        ).decode()
 
     @property
     def _agents(self) -> set[str]:
-        return {event.data["process"] for event in self.record.events if event.data.get("parent") == "supervisor"}
+        return {event.data["process"] for event in list_lines(self.record) if event.data.get("parent") == "supervisor"}
 
 
 class Client:

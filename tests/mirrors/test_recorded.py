@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +17,7 @@ from pytest_agentproc.capture import (
     normalize_output_line,
     replay_agent,
 )
-from pytest_agentproc.record import Event
+from pytest_agentproc.events import Event, SignalCaught
 from pytest_agentproc.scenario import Scenario, load
 from pytest_agentproc.subjects import reference_supervisor
 from tests.mirrors.recordings import NAMES, Recording, read_recording
@@ -65,7 +66,7 @@ def play_recorded(scenario: Scenario, argv: list[str] | None, what: list[AgentIn
     """Play a scenario, with the agent's recorded input, and record it."""
     bound = scenario.bind(scenario.request_limits(reference_supervisor()))
     done = replay_agent(bound, argv or [], scenario.prompt, what)
-    return [Event(*event) for event in done.events]
+    return done.events
 
 
 def normalize_events(events: list[Event]) -> tuple[list[Any], list[int]]:
@@ -79,7 +80,9 @@ def normalize_events(events: list[Event]) -> tuple[list[Any], list[int]]:
 
 
 def _drop_instant(data: Any) -> Any:
-    return {key: value for key, value in data.items() if key != "met"} if isinstance(data, dict) else data
+    if isinstance(data, SignalCaught):
+        return replace(data, at=0, met="")
+    return replace(data, at=0) if isinstance(data, Event) else data
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.event_lines import list_lines
+
 if TYPE_CHECKING:
     from pytest_agentproc.harness import FakeAgent
     from pytest_agentproc.record import Record
@@ -52,12 +54,12 @@ def read_process_facts(pid: int) -> ProcessFacts:
 
 def list_pids_by_name(record: Record) -> dict[str, int]:
     """Give the pid of each process that was seen, by name."""
-    return {event.data["process"]: event.data["pid"] for event in record.events if event.data.get("seen")}
+    return {event.data["process"]: event.data["pid"] for event in list_lines(record) if event.data.get("seen")}
 
 
 def list_ends_by_name(record: Record) -> dict[str, Any]:
     """Give the end of each process that ended, by name, as the agents report it."""
-    ends = [event for event in record.events if event.code == "x" and "by" not in event.data]
+    ends = [event for event in list_lines(record) if event.code == "x" and "by" not in event.data]
     return {event.data["process"]: event.data.get("signal", event.data.get("code")) for event in ends}
 
 
@@ -78,7 +80,7 @@ def describe_kinship(found: dict[str, ProcessFacts], child: str, above: str) -> 
 
 def list_leaks(record: Record) -> dict[str, str]:
     """Give the processes that were left, and their states."""
-    return {event.data["process"]: event.data["leaked"] for event in record.events if "leaked" in event.data}
+    return {event.data["process"]: event.data["leaked"] for event in list_lines(record) if "leaked" in event.data}
 
 
 def read_record(fake: FakeAgent) -> Record:

@@ -18,6 +18,7 @@ from pytest_agentproc.clock import VirtualClock
 from pytest_agentproc.files import shorten_path
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.tree import open_pidfd
+from tests.event_lines import list_lines
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -131,7 +132,7 @@ class Stand:
 
     def pids(self) -> list[int]:
         """List the processes that said hello, in the order of the fakes."""
-        return [event.data["pid"] for fake in self.fakes for event in fake.record.events if event.data.get("seen")]
+        return [event.data["pid"] for fake in self.fakes for event in list_lines(fake.record) if event.data.get("seen")]
 
     def close(self) -> None:
         """End the processes that are left."""

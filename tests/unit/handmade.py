@@ -9,6 +9,7 @@ from pytest_agentproc.plays import PlayResult, RealTimePace
 from pytest_agentproc.record import Record
 from pytest_agentproc.verdict import CheckRow, judge_all_expectations
 from pytest_agentproc.vocabulary import Policy, RunReport
+from tests.event_lines import add_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -103,9 +104,9 @@ def judge_events(
 ) -> tuple[CheckRow, ...]:
     """Compare a hand-made run; events are the agent's unless they name another process."""
     record = Record()
-    record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
+    add_line(record, 0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
     for at, code, data in events:
-        record.add(at, code, {"process": "agent", **data})
+        add_line(record, at, code, {"process": "agent", **data})
     return judge_all_expectations(
         play_by_hand(BoundScenario(expected), record, None if fault else RunReport(**answer), fault, tolerance)
     )

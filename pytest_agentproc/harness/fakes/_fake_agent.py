@@ -11,6 +11,7 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_agentproc import machine
+from pytest_agentproc.events import Leaked, ProcessStarted
 from pytest_agentproc.harness._faults import explain_failed_start, read_expiry, read_fault
 from pytest_agentproc.harness._unrelated_processes import (
     describe_left_processes,
@@ -273,7 +274,7 @@ class FakeAgent(CallAssertions):
     def _find_start_refusal(self) -> FakeFault | None:
         """Say why the machine does not start a fake that shows no sign of life; a plain start costs 20 ms."""
         events = (*self.record.events, *self._outside_record.events)
-        has_lived = any("seen" in event.data and event.data["process"] == self._process for event in events)
+        has_lived = any(isinstance(event, ProcessStarted) and event.process == self._process for event in events)
         if has_lived or not self.can_start:
             return None
         why = explain_failed_start(self.path)
@@ -333,14 +334,13 @@ class LockstepProcesses:
                 else None
             )
             if state is not None:
-                argv = (
-                    {"argv": read_fake_command(participant.pid, self.clock.launchers)}
-                    if is_own_child and participant.is_alive
-                    else {}
+                is_agent = is_own_child and participant.is_alive
+                argv = read_fake_command(participant.pid, self.clock.launchers) if is_agent else ()
+                held = facts.get(participant.pid, ())
+                leak = Leaked(
+                    self.clock.instant(), participant.name, state, tuple(argv), facts=tuple(held), line=participant.line
                 )
-                held = {"facts": facts[participant.pid]} if participant.pid in facts else {}
-                fields = {"process": participant.name, "leaked": state, "line": participant.line, **argv, **held}
-                record.add(self.clock.instant(), "m", fields)
+                record.add(leak)
         return 0
 
     def end(self) -> None:

@@ -15,6 +15,7 @@ from weakref import WeakSet
 from pytest_agentproc import machine
 from pytest_agentproc.clock import SystemClock, convert_note_to_event
 from pytest_agentproc.errors import KitError, UsageError
+from pytest_agentproc.events import EndSeen, Event, Leaked, ProcessEnded, ProcessGone, ProcessStarted
 from pytest_agentproc.fake_agents import process_log
 from pytest_agentproc.fake_agents.program import make_numbered_name
 from pytest_agentproc.harness._unrelated_processes import (
@@ -26,9 +27,9 @@ from pytest_agentproc.harness._unrelated_processes import (
 )
 from pytest_agentproc.originals import monotonic_ns
 from pytest_agentproc.procfs import has_memory, iterate_pids, read_command_words, read_stat
-from pytest_agentproc.record import Event, Record
+from pytest_agentproc.record import Record
 from pytest_agentproc.tree import open_pidfd
-from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND, format_signal_name
+from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND, split_exit_status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -87,10 +88,11 @@ class _ProcessLog:
         return self.notes[-1][0] if self.notes else self.born
 
     @property
-    def exit_facts(self) -> dict[str, Any]:
-        if self.code is not None:
-            return {"code": self.code}
-        return {"signal": format_signal_name(self.signum or signal.SIGKILL)}  # KILL alone leaves no time for a word
+    def status(self) -> int:
+        """Its exit code, or minus the number of the signal that ended it."""
+        return (
+            -(self.signum or signal.SIGKILL) if self.code is None else self.code
+        )  # KILL alone leaves no time for a word
 
 
 _open_logs: WeakSet[FakeLog] = WeakSet()
@@ -168,12 +170,10 @@ class FakeLog:
         living = [log.pid for log, state in left if state != "zombie"]
         facts = describe_left_processes(living, os.path.realpath(self.folder))
         for log, state in left:
-            fields = {"process": log.name, "leaked": state, "line": log.line}
-            if log.pid in facts:
-                fields["facts"] = facts[log.pid]
-            if log.index < 0 and state != "zombie":
-                fields["argv"] = read_fake_command(log.pid, {os.path.realpath(self.command)})
-            record.add(now, "m", fields)
+            is_agent = log.index < 0 and state != "zombie"
+            argv = read_fake_command(log.pid, {os.path.realpath(self.command)}) if is_agent else ()
+            held = facts.get(log.pid, ())
+            record.add(Leaked(now, log.name, state, tuple(argv), facts=tuple(held), line=log.line))
         return max((log.late for log in kept), default=0)
 
     def read_so_far(self, record: Record) -> Record:
@@ -390,7 +390,7 @@ class FakeLog:
         """
         left = [agent for agent in agents if agent.died is not None]
         for event in record.events:
-            if event.code != "x" or event.data["process"] != self._name:
+            if not isinstance(event, ProcessEnded | EndSeen) or event.process != self._name:
                 continue
             seen = self.clock.convert_instant_to_moment(event.at)
             started = [log for log in left if log.born <= seen]
@@ -420,19 +420,15 @@ class FakeLog:
     # What they did.
 
     def _iterate_events(self, log: _ProcessLog, kept: Sequence[_ProcessLog]) -> Iterator[Event]:
-        about = {"process": log.name}
         parents = [other.name for other in kept if other.pid == log.parent and other.born <= log.born]
         above = parents[-1] if parents and log.index >= 0 else "supervisor"
-        born = {"seen": True, "pid": log.pid, "parent": above, "line": log.line}
-        yield Event(self.clock.convert_moment_to_instant(log.born), "p", about | born)
+        convert = self.clock.convert_moment_to_instant
+        yield ProcessStarted(convert(log.born), log.name, log.pid, above, line=log.line)
         for at, code, data in log.notes:
-            if code == "m":
-                yield Event(self.clock.convert_moment_to_instant(at), "m", about | {"line": data[0], "step": data[1]})
-            else:
-                yield Event(self.clock.convert_moment_to_instant(at), *convert_note_to_event(about, code, data))
+            yield convert_note_to_event(convert(at), log.name, code, data)
         if log.died is not None:
-            yield Event(self.clock.convert_moment_to_instant(log.died), "x", about | log.exit_facts)
-            yield Event(self.clock.convert_moment_to_instant(log.died), "p", about | {"gone": True})
+            yield ProcessEnded(convert(log.died), log.name, *split_exit_status(log.status))
+            yield ProcessGone(convert(log.died), log.name)
 
 
 def _apply_entry(log: _ProcessLog, at: int, message: tuple[Any, ...]) -> None:

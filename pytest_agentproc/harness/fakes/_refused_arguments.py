@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pytest_agentproc.events import OptionsNotObeyed, OutputWritten, Payload, StepBegun
 from pytest_agentproc.harness.fakes._fake_log import list_open_logs
-from pytest_agentproc.record import Payload, list_agent_starts
+from pytest_agentproc.record import list_agent_starts
 from pytest_agentproc.vocabulary import explain_unobeyed_options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Sequence
 
     from pytest_agentproc.harness.fakes._fake_log import FakeLog
 
@@ -54,19 +55,23 @@ def describe_unobeyed_options() -> list[str]:
     """Say of each start with options that its fake does not obey what the real CLI does for them."""
     found: dict[str, None] = {}
     for log in list_open_logs():
-        for data in _list_state_notes(log):
-            for line in explain_unobeyed_options(data["dialect"], data["unobeyed"]) if "unobeyed" in data else ():
-                found[f"the fake {data['dialect']} does not obey {line}"] = None
+        for dialect, options in _list_unobeyed_options(log):
+            found |= {
+                f"the fake {dialect} does not obey {line}": None for line in explain_unobeyed_options(dialect, options)
+            }
     return [*found]
 
 
-def _list_state_notes(log: FakeLog) -> Iterator[Mapping[str, Any]]:
-    """Give what the fakes of a log told of themselves."""
+def _list_unobeyed_options(log: FakeLog) -> Iterator[tuple[str, Sequence[str]]]:
+    """Give the options that the fakes of a log do not obey, with their dialects."""
     record = log.read_virtual_record()
-    if record is not None:
-        yield from (data for _, code, data in record.events if code == "q")
+    for event in () if record is None else record.events:
+        if isinstance(event, OptionsNotObeyed):
+            yield event.dialect, event.unobeyed
     for process, _ in log.list_processes():
-        yield from (data for _, code, data in process.notes if code == "q")
+        for _, code, data in process.notes:
+            if code == "q" and "unobeyed" in data:
+                yield data["dialect"], data["unobeyed"]
 
 
 def _list_virtual_starts(log: FakeLog) -> Iterator[_Start]:
@@ -74,9 +79,9 @@ def _list_virtual_starts(log: FakeLog) -> Iterator[_Start]:
     if record is None:
         return
     for start in list_agent_starts(record):
-        data = [(code, data) for _, code, data in record.events if start.status and data["process"] == start.name]
-        steps = [(each["line"], each["step"]) for _, each in data if "step" in each]
-        output = [_read_bytes(each["bytes"]) for code, each in data if code in _OUTPUT_CODES and "bytes" in each]
+        own = [event for event in record.events if start.status and event.process == start.name]
+        steps = [(event.line, event.step) for event in own if isinstance(event, StepBegun)]
+        output = [_read_bytes(event.bytes) for event in own if isinstance(event, OutputWritten)]
         yield _Start(start.name, start.pid, start.status, steps, b"".join(output))
 
 

@@ -17,15 +17,16 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_agentproc.clock import convert_note_to_event
+from pytest_agentproc.events import OutputWritten
 from pytest_agentproc.fake_agents.dialects import make_encoder
 from pytest_agentproc.fake_agents.player import ScriptPlayer
 from pytest_agentproc.fake_agents.program import PARENT_NAME
-from pytest_agentproc.vocabulary import SIGNAL_NUMBER_BY_NAME, format_signal_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pytest_agentproc.clock import JumpRule, SpawnPath
+    from pytest_agentproc.record import Record
 
 
 PIPE_PAGE_BYTES = 4096
@@ -239,10 +240,10 @@ class ProcessEnded(Exception):
 class ModelOfProcesses(Protocol):
     """The part of a model that its processes need."""
 
+    record: Record
     rule: JumpRule
 
     def now(self) -> int: ...
-    def record_action(self, code: str, data: dict[str, Any]) -> None: ...
     def add_process(self, process: InMemoryProcess) -> None: ...
     def wake_process(self, process: InMemoryProcess) -> None: ...
     def park_process(self, process: InMemoryProcess) -> None: ...
@@ -281,7 +282,7 @@ class InMemoryProcess:
         self.line = line
         self.pipes = pipes
         self.is_alive = True
-        self.ended: dict[str, Any] | None = None
+        self.ended: int | None = None
         self.is_reaped = False
         self.is_stopped = False
         self.until: int | None = model.now()
@@ -297,10 +298,7 @@ class InMemoryProcess:
     # Actions of the player.
 
     def add_note(self, code: str, data: Any) -> None:
-        if code == "m":
-            self.model.record_action("m", {"process": self.name, "line": data[0], "step": data[1]})
-        else:
-            self.model.record_action(*convert_note_to_event({"process": self.name}, code, data))
+        self.model.record.add(convert_note_to_event(self.model.now(), self.name, code, data))
 
     def read_start_facts(self, names: Sequence[str] | None) -> dict[str, Any]:
         given: dict[str, Any] = self.player.program["given"]
@@ -321,7 +319,7 @@ class InMemoryProcess:
             except BrokenPipeError:
                 self.add_note("b", stream)
                 return False
-        self.model.record_action("o" if stream == "stdout" else "e", {"process": self.name, "bytes": data})
+        self.model.record.add(OutputWritten(self.model.now(), self.name, data, stream))
         return True
 
     def write_file(self, path: str, data: bytes) -> None:
@@ -379,7 +377,7 @@ class InMemoryProcess:
         return child if child is not None and child.is_alive and child.tree_place.parent is self.tree_place else None
 
     def exit_process(self, code: int) -> None:
-        self.end({"code": code})
+        self.end(code)
         raise ProcessEnded
 
     def die_of_signal(self, signum: int) -> None:
@@ -424,9 +422,9 @@ class InMemoryProcess:
 
     def end_by_signal(self, signum: int) -> None:
         """Die of a signal."""
-        self.end({"signal": format_signal_name(signum)})
+        self.end(-signum)
 
-    def end(self, ended: dict[str, Any]) -> None:
+    def end(self, ended: int) -> None:
         """Be gone: every stream is let go, the parent will see it."""
         self.is_alive = False
         self.ended = ended
@@ -531,9 +529,8 @@ class ModelAgent:
 
     def read_exit_status(self) -> int:
         self._saw_exit = True
-        ended = self.agent.ended
-        assert ended is not None
-        return int(ended["code"]) if "code" in ended else -SIGNAL_NUMBER_BY_NAME[ended["signal"]]
+        assert self.agent.ended is not None
+        return self.agent.ended
 
     def terminate(self, reach: str = "tree") -> None:
         self._send_signal(_SIGTERM, reach)

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc import events
 from pytest_agentproc.clock import HostState, JumpRule, NextMove, SystemClock
 from pytest_agentproc.errors import BrokenFake, Deadlock, Spin
+from pytest_agentproc.events import Leaked, ProcessGone, ProcessStarted, Trace
 from pytest_agentproc.fake_agents.flags import adapt_program_to_arguments
 from pytest_agentproc.fake_agents.player import FAULT_EXIT_CODE
 from pytest_agentproc.fake_agents.program import make_invocation_program, make_numbered_name
@@ -35,7 +37,7 @@ from pytest_agentproc.supervisor import (
     report_session,
     summarize_view,
 )
-from pytest_agentproc.vocabulary import CallbackError, Caller, CallerRole, RunReport
+from pytest_agentproc.vocabulary import CallbackError, Caller, CallerRole, RunReport, split_exit_status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -107,10 +109,6 @@ class InMemoryModel:
     def now(self) -> int:
         """Give the instant."""
         return self.rule.now
-
-    def record_action(self, code: str, data: dict[str, Any]) -> None:
-        """Record what a process did."""
-        self.record.add(self.rule.now, code, data)
 
     def start_agent(self, program: dict[str, Any], fake: int, containment: str = "group") -> ModelAgent:
         """Start an agent, as a driver asks for one."""
@@ -214,8 +212,8 @@ class InMemoryModel:
         """Record the dead processes."""
         for process in self.sort_in_spawn_order(self._deaths):
             assert process.ended is not None
-            self.record_action("x", {"process": process.name, **process.ended})
-            self.record_action("p", {"process": process.name, "gone": True})
+            self.record.add(events.ProcessEnded(self.rule.now, process.name, *split_exit_status(process.ended)))
+            self.record.add(ProcessGone(self.rule.now, process.name))
         self._deaths.clear()
 
     def record_births(self) -> None:
@@ -226,9 +224,7 @@ class InMemoryModel:
             process.name = make_numbered_name(process.name, self._names[fake_and_name])
             parent = self.processes.get(process.path[:-1])
             above = "supervisor" if parent is None else parent.name
-            self.record_action(
-                "p", {"process": process.name, "seen": True, "pid": 0, "parent": above, "line": process.line}
-            )
+            self.record.add(ProcessStarted(self.rule.now, process.name, parent=above, line=process.line))
         self._births.clear()
 
     def record_leaks(self) -> None:
@@ -238,7 +234,7 @@ class InMemoryModel:
             lives = "stopped" if process.is_stopped else "alive"
             state = lives if process.is_alive else "zombie" if len(path) == 1 and not process.is_reaped else None
             if state is not None:
-                self.record_action("m", {"process": process.name, "leaked": state, "line": process.line})
+                self.record.add(Leaked(self.rule.now, process.name, state, line=process.line))
 
     def sort_in_spawn_order(self, processes: list[InMemoryProcess]) -> list[InMemoryProcess]:
         """Give processes in spawn order (rules 2 and 4)."""
@@ -281,7 +277,7 @@ class InMemoryModel:
             self.broken = describe_model_fault(error)
             place = f"line {self.broken.line}, step {self.broken.step}: " if self.broken.line else ""
             process.add_note("q", {"broken": f"{place}{self.broken.words}"})
-            process.end({"code": FAULT_EXIT_CODE})
+            process.end(FAULT_EXIT_CODE)
             self.record_deaths()
             raise BrokenFake(f"the fake agent itself failed: {self.broken.words}") from error
         process.update_wake_conditions()
@@ -363,7 +359,7 @@ class SessionHost:
         bound: BoundScenario,
         spawn: Callable[[str], ModelAgent],
         now: Callable[[], int],
-        trace: Callable[[int, str, dict[str, Any]], None],
+        trace: Trace,
     ) -> None:
         self._session = Session(machine, SystemClock(), None, transcript)
         self.wakeup = _ModelWakeup()
@@ -457,7 +453,7 @@ class CallerHost:
         drive: Sequence[CallerAction],
         hosts: Mapping[str, SessionHost],
         now: Callable[[], int],
-        trace: Callable[[int, str, dict[str, Any]], None],
+        trace: Trace,
     ) -> None:
         self._hosts = hosts
         for host in hosts.values():
@@ -466,7 +462,7 @@ class CallerHost:
         self.has_news = False
         """Whether a session has a report that the caller has not received."""
         roles = {name: host.role for name, host in hosts.items()}
-        self._caller = Caller(drive, lambda action: trace(now(), "m", action.show()), roles)
+        self._caller = Caller(drive, lambda action: trace(action.make_event(now())), roles)
         self.deadline: int | None = None
         """The instant at which the caller acts in any case; an event or its own action may move it."""
         self.do_due_actions(now())

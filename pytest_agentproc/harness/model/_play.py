@@ -9,6 +9,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_agentproc.errors import ClockError, EndlessAgent, Spin
+from pytest_agentproc.events import FaultFound, Returned
 from pytest_agentproc.fake_agents.program import MAX_REPORTED_WORD_BYTES
 from pytest_agentproc.harness._agent_launch import (
     MAX_PROMPT_CHARS_KNOWN,
@@ -141,7 +142,7 @@ def _play_in_model(bound: BoundScenario, subject: _NamedDeciders, model: type[In
         elif machine is not None and not answers:
             result = machine.build_result(0, built_model.now(), containment=built_model.drivers[0].containment)
             answers.append((kept.finish(result) if kept else result).to_report())
-        record.add(built_model.now(), "m", {"process": "supervisor", "returned": True})
+        record.add(Returned(built_model.now(), "supervisor"))
 
     if bound.blocked is not None:
         built_model.callers.insert(0, _make_loop_blocker(built_model, bound.blocked))
@@ -154,7 +155,7 @@ def _play_in_model(bound: BoundScenario, subject: _NamedDeciders, model: type[In
         built_model.record_leaks()
     except ClockError as error:
         fault = error
-        record.add(built_model.now(), "m", {"process": "supervisor", "fault": error.reason, "message": str(error)})
+        record.add(FaultFound(built_model.now(), "supervisor", error.reason, str(error)))
     broken = built_model.broken
     built_model.break_reference_cycles()
     answer = answers[0] if answers and fault is None else None
@@ -166,7 +167,7 @@ def _make_loop_blocker(model: InMemoryModel, action: CallerAction) -> OneActionC
     """Give the other code that keeps the event loop from running."""
 
     def block_loop(now: int) -> None:
-        model.record.add(now, "m", action.show())
+        model.record.add(action.make_event(now))
         if action.kind == "block":  # no part of the model reads a wall clock
             model.block_loops_until(now + action.value)
 
@@ -184,7 +185,7 @@ def _make_leaving_caller(
     """Give the caller that leaves in the middle of a run, as a cancelled task does."""
 
     def leave_run(now: int) -> None:
-        model.record.add(now, "m", action.show())
+        model.record.add(action.make_event(now))
         driver = model.drivers[0]
         status = subject.deciders.abandonment().end(driver.agent) if driver.agent is not None else None
         answers.append(EMPTY_REPORT)
@@ -203,7 +204,7 @@ def _make_caller_leaving_sessions(
     assert caller is not None
 
     def leave_sessions(now: int) -> None:
-        model.record.add(now, "m", action.show())
+        model.record.add(action.make_event(now))
         caller.leave()
         answers.append(EMPTY_REPORT)
         for number, host in model.hosts.items():

@@ -15,6 +15,7 @@ from pytest_agentproc.scenario import loads
 from tests.clients.findings import mark_finding
 from tests.clients.reports import build_acp_program
 from tests.clients.running import IGNORES_EOF
+from tests.event_lines import list_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,12 +58,12 @@ def get_error(played: PlayResult) -> str:
 
 def get_stderr(played: PlayResult) -> str:
     """Give what the program printed on stderr."""
-    return next(str(event.data["stderr"]) for event in played.record.events if "program" in event.data)
+    return next(str(event.data["stderr"]) for event in list_lines(played.record) if "program" in event.data)
 
 
 def get_agent_end(played: PlayResult) -> dict[str, object]:
     """Give how claude ended."""
-    ends = [event.data for event in played.record.events if event.code == "x" and event.data["process"] == "agent"]
+    ends = [event.data for event in list_lines(played.record) if event.code == "x" and event.data["process"] == "agent"]
     return {key: ends[0][key] for key in ("code", "signal", "leaked") if key in ends[0]}
 
 
@@ -258,8 +259,10 @@ def test_a_death_before_the_handshake_is_an_error_without_a_cause(hold: Hold, ve
 def test_the_end_of_stdin_is_not_noticed(hold: Hold, version: str) -> None:
     """An editor that quits must end it by TERM, and does so after all graces that it may use, 5.25 s."""
     held = hold(version, "- wait_for: prompt 1\n- answer: done")
-    assert [event.data["program"] for event in held.record.events if "program" in event.data] == ["dies of TERM"]
-    assert [event.at for event in held.record.events if event.code == "i" and event.data.get("eof")] == [5_250_000_000]
+    assert [event.data["program"] for event in list_lines(held.record) if "program" in event.data] == ["dies of TERM"]
+    assert [event.at for event in list_lines(held.record) if event.code == "i" and event.data.get("eof")] == [
+        5_250_000_000
+    ]
 
 
 @mark_finding(
@@ -270,5 +273,5 @@ def test_the_end_of_stdin_is_not_noticed(hold: Hold, version: str) -> None:
 def test_an_agent_that_is_terminated_leaves_its_claude(hold: Hold, version: str) -> None:
     """It has no handler, and a signal does not run the steps that its SDK does at an exit."""
     held = hold(version, f"{IGNORES_EOF}\n- wait_for: prompt 1\n- answer: done\n- silence: for ever")
-    assert [event for event in held.record.events if event.code == "s"] == []
-    assert [event.data["leaked"] for event in held.record.events if "leaked" in event.data] == ["alive"]
+    assert [event for event in list_lines(held.record) if event.code == "s"] == []
+    assert [event.data["leaked"] for event in list_lines(held.record) if "leaked" in event.data] == ["alive"]

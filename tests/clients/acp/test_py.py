@@ -10,6 +10,7 @@ import pytest
 from pytest_agentproc.errors import Deadlock
 from tests.clients.endings import COOPERATES, IGNORES_ALL, IGNORES_EOF, read_stdin_bytes
 from tests.clients.findings import mark_finding
+from tests.event_lines import list_lines
 
 if TYPE_CHECKING:
     from tests.clients.acp_py import AcpPy
@@ -82,7 +83,9 @@ def test_files_and_terminals_are_the_callers(acp_client: AcpPy) -> None:
     assert acp_client.ask() == ["0 s: runs make", "0 s: releases it", "0 s: says done", "0 s: end_turn"]
     assert acp_client.host.files["/w/new.txt"] == "three"
     assert b'"content":"one\\ntwo\\n"' in read_stdin_bytes(acp_client.record)
-    assert [event.data["answer"] for event in acp_client.record.events if "answered" in event.data] == ["answered"] * 7
+    assert [event.data["answer"] for event in list_lines(acp_client.record) if "answered" in event.data] == [
+        "answered"
+    ] * 7
 
 
 @mark_finding("agent-client-protocol", "asks for what its caller lacks or cannot do", "answers with an error at once")

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
+from tests.event_lines import list_lines
+
 if TYPE_CHECKING:
     from pytest_agentproc.record import Record
     from tests.clients.acp_py import AcpPy
@@ -110,7 +112,7 @@ async def call_every_method(acp_client: AcpPy, connection: Any) -> None:
 
 def list_messages(record: Record, code: str) -> list[dict[str, Any]]:
     """Give the messages in one direction: `o` from the agent, `i` to it."""
-    data = b"".join(event.data.get("bytes", b"") for event in record.events if event.code == code)
+    data = b"".join(event.data.get("bytes", b"") for event in list_lines(record) if event.code == code)
     return [json.loads(line) for line in data.splitlines()]
 
 

@@ -15,6 +15,7 @@ import pytest
 from pytest_agentproc.errors import Deadlock
 from tests.clients.endings import list_end_events, read_stdin_bytes
 from tests.clients.findings import mark_finding
+from tests.event_lines import list_lines
 
 if TYPE_CHECKING:
     from tests.clients.claude_py import ClaudePy
@@ -104,7 +105,7 @@ def test_a_caller_that_ends_at_the_result_leaves_its_agent(claude: ClaudePy) -> 
         assert list_end_events(claude.record) == [(0, "EOF"), (5 * SECOND, "TERM"), (5 * SECOND, "exits 143")]
         return
     assert list_end_events(claude.record) == []
-    (pid,) = [event.data["pid"] for event in claude.record.events if "pid" in event.data]
+    (pid,) = [event.data["pid"] for event in list_lines(claude.record) if "pid" in event.data]
     import_module(AT_EXIT)._kill_active_children()  # noqa: SLF001  # the SDK registered it with atexit
     claude.clock.run(anyio.sleep, 1)  # the clock had ended, and its agents exit on it
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 143

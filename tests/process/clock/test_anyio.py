@@ -14,6 +14,7 @@ import anyio
 import pytest
 
 from pytest_agentproc.clock import VirtualClock
+from tests.event_lines import list_lines
 from tests.process.stand import list_open_descriptors, start_with_used_pid
 
 if TYPE_CHECKING:
@@ -217,7 +218,7 @@ def test_how_an_agent_died_is_known_though_it_is_reaped_at_once(stand: Stand, ba
         return process.poll()
 
     assert stand.run(host, backend=backend) == -getattr(signal, f"SIG{end}")
-    assert [event.data["signal"] for event in stand.fakes[0].record.events if event.code == "x"] == [end]
+    assert [event.data["signal"] for event in list_lines(stand.fakes[0].record) if event.code == "x"] == [end]
 
 
 def test_a_pid_that_comes_again_is_somebody_new(stand: Stand, backend: str) -> None:

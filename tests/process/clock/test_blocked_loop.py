@@ -15,6 +15,7 @@ import pytest
 import trio
 
 from pytest_agentproc.errors import Stall
+from pytest_agentproc.events import OutputWritten
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.subjects import Function, reference_supervisor
 from pytest_agentproc.verdict import choose_overall_verdict, judge_all_expectations
@@ -182,7 +183,7 @@ def test_agents_go_on_while_the_loop_is_blocked(stand: Stand, backend: str) -> N
 
     assert stand.run(supervise, backend=backend) == (1.5, b"one\n", 9.5, 3)
     events = stand.fakes[0].record.events
-    assert [event.at for event in events if event.code == "o"] == [10**9, 2 * 10**9]
+    assert [event.at for event in events if isinstance(event, OutputWritten)] == [10**9, 2 * 10**9]
 
 
 def test_timers_that_are_due_fire_at_the_next_iteration(stand: Stand, backend: str) -> None:

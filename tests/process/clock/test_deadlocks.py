@@ -12,6 +12,7 @@ import anyio
 import pytest
 
 from pytest_agentproc.errors import Deadlock
+from pytest_agentproc.events import FaultFound
 from pytest_agentproc.subjects import reference_supervisor
 from tests.process.stand import build_scenario, format_line_of, is_gone
 
@@ -162,4 +163,4 @@ def test_a_scenario_in_which_nobody_can_move_is_played_to_a_deadlock(runner: Sce
     assert isinstance(played.fault, Deadlock)
     assert "the supervisor waits for output or the exit of its agent, and no timer runs" in str(played.fault)
     assert "last at line 4 (await_stdin)" in str(played.fault)
-    assert played.record.events[-1].data["fault"] == "deadlock"
+    assert [event.fault for event in played.record.events if isinstance(event, FaultFound)] == ["deadlock"]

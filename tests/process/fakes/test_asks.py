@@ -12,6 +12,7 @@ from pytest_agentproc.scenario import loads
 from pytest_agentproc.supervisor import open_session
 from pytest_agentproc.verdict import judge_all_expectations
 from pytest_agentproc.vocabulary import Policy, RunReport
+from tests.event_lines import list_lines
 from tests.process.sessions.test_conversations import Client
 from tests.process.stand import SECOND, build_scenario
 from tests.unit.handmade import BoundScenario, Expected, play_by_hand
@@ -51,7 +52,7 @@ async def talk_to_claude(argv: list[str], think: float) -> tuple[list[Any], int]
 
 def list_questions(record: Record) -> list[tuple[Any, ...]]:
     """List the agent's words about its questions and their answers, without the instants."""
-    marks = [event.data for event in record.events if event.code == "m"]
+    marks = [event.data for event in list_lines(record) if event.code == "m"]
     return [tuple(data.values())[1:] for data in marks if "asked" in data or "answered" in data]
 
 
@@ -80,7 +81,7 @@ def test_what_was_asked_and_answered_is_in_the_record_at_its_instants(stand: Sta
     assert stand.run(host, backend=backend) == TALKED
     record = stand.fakes[0].record
     assert list_questions(record) == ASKED
-    marks = [event for event in record.events if "asked" in event.data or "answered" in event.data]
+    marks = [event for event in list_lines(record) if "asked" in event.data or "answered" in event.data]
     assert [event.at for event in marks] == [0, 3 * SECOND, 3 * SECOND]
     assert judge_questions(record, "{permission: Bash, answer: allow, after: 3s}, {hook: late, answer: none}") == (
         "passed",

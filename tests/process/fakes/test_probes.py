@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
+from pytest_agentproc.events import ProcessStarted
 from pytest_agentproc.scenario import loads
 
 if TYPE_CHECKING:
@@ -77,6 +78,6 @@ def test_a_probe_is_no_start_of_the_agent(runner: ScenarioRunner) -> None:
         status, first, version, second = clock.run(ask)
         assert ('"loggedIn": true' in status, version) == (True, "2.1.332 (Claude Code)\n")
         assert ("first" in first, "second" in second) == (True, True)
-        events = fake.finish().events
-    born = [event.data["process"] for event in events if event.code == "p" and event.data.get("seen")]
+        record = fake.finish()
+    born = [event.process for event in record.events if isinstance(event, ProcessStarted)]
     assert born == ["agent", "agent 2"]

@@ -16,6 +16,7 @@ from pytest_agentproc.subjects import ReferenceSupervisor
 from pytest_agentproc.verdict import Verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import Policy
 from tests.bundled import load_bundled
+from tests.event_lines import list_lines
 from tests.process.stand import CEILING
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def test_invocations_and_their_children_have_names_of_their_own(
         await anyio.run_process(fake.argv, check=False)
 
     stand.run(host, backend=backend)
-    born = [(event.data["process"], event.at / 1e9) for event in fake.record.events if "seen" in event.data]
+    born = [(event.data["process"], event.at / 1e9) for event in list_lines(fake.record) if "seen" in event.data]
     assert born == [("agent", 0.0), ("agent 2", 1.0), ("kid", 1.0), ("agent 3", 2.0), ("kid 2", 2.0)]
     fake.finish()
 
@@ -137,7 +138,7 @@ def test_an_agent_without_scripts_of_its_own_is_numbered_too(
             await anyio.run_process(fake.argv)
 
     stand.run(host, backend=backend)
-    assert [event.data["process"] for event in fake.record.events if "seen" in event.data] == ["agent", "agent 2"]
+    assert [event.data["process"] for event in list_lines(fake.record) if "seen" in event.data] == ["agent", "agent 2"]
 
 
 def test_the_model_names_and_plays_invocations_as_the_lockstep_does(

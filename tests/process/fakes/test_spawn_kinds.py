@@ -14,6 +14,7 @@ import anyio
 import pytest
 
 from pytest_agentproc.clock._participant import read_process_state
+from tests.event_lines import list_lines
 from tests.process.kinds import (
     HOWS,
     describe_kinship,
@@ -90,7 +91,9 @@ def test_what_reforks_is_a_chain_of_orphans_with_sessions_of_their_own(
     for name in ("x 7", "x 8"):
         assert describe_kinship(found, name, "agent") == ("outside", "own", "own")
     parents = {
-        event.data["process"]: event.data["parent"] for event in stand.fakes[0].record.events if "seen" in event.data
+        event.data["process"]: event.data["parent"]
+        for event in list_lines(stand.fakes[0].record)
+        if "seen" in event.data
     }
     assert parents == {
         "agent": "supervisor",
@@ -154,7 +157,7 @@ def test_a_stopped_process_takes_term_only_once_it_is_continued(
     }
     ended = list_ends_by_name(stand.fakes[0].record)
     assert (ended["x"], ended["killed"], ended.get("deaf")) == ("TERM", "KILL", None)
-    heard = [event.at for event in stand.fakes[0].record.events if event.code == "s"]
+    heard = [event.at for event in list_lines(stand.fakes[0].record) if event.code == "s"]
     assert heard == [1_000_000_000]
 
 

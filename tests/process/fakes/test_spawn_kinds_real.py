@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from pytest_agentproc.harness import ScenarioRunner
+from tests.event_lines import list_lines
 from tests.process.kinds import (
     HOWS,
     describe_kinship,
@@ -78,7 +79,7 @@ def test_kinds_are_the_same_in_real_time(runner: ScenarioRunner) -> None:
         "launcher": ("outside", "own", "own"),
     }
     assert (found["cleared"].environ, found["daemon"].environ != b"") == (b"", True)
-    above = {event.data["parent"] for event in record.events if "seen" in event.data}
+    above = {event.data["parent"] for event in list_lines(record) if "seen" in event.data}
     assert above == {"supervisor", "agent"}
 
 

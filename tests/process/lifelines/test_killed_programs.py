@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.harness import FakeAgent
+from tests.event_lines import list_lines
 from tests.process.stand import CEILING, is_gone
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def _await_end(fake_agents: FakeAgents) -> None:
     pi = fake_agents["pi"]
     assert isinstance(pi, FakeAgent)
     assert pi.real_record is not None
-    pid = next(event.data["pid"] for event in pi.real_record.events if "pid" in event.data)
+    pid = next(event.data["pid"] for event in list_lines(pi.real_record) if "pid" in event.data)
     assert is_gone(pid)
 
 

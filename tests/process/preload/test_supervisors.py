@@ -16,6 +16,7 @@ from pytest_agentproc.scenario import load
 from pytest_agentproc.subjects import Command, Function
 from pytest_agentproc.verdict import Verdict, judge_play
 from tests.bundled import load_bundled
+from tests.event_lines import list_lines
 from tests.process.preload.stand import require_program, require_tracing, run_in_virtual_time
 from tests.process.preload.supervising import supervise_with_thread
 from tests.process.stand import is_gone
@@ -296,7 +297,7 @@ def test_an_agent_does_all_of_an_instant_before_a_signal_of_that_instant(
 ) -> None:
     """Whichever was faster had decided: a client of codex signals it at the words with which codex ends."""
     played = _play_text(runner, tmp_path, SIGNALLED_AT_WORK, Command(["{agent}"], says=SAYS))
-    ends = [event.data for event in played.record.events if event.code == "x" and event.data["process"] == "agent"]
+    ends = [event.data for event in list_lines(played.record) if event.code == "x" and event.data["process"] == "agent"]
     assert ends == [{"process": "agent", "code": 3}]
 
 

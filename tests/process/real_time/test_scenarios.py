@@ -20,6 +20,7 @@ from pytest_agentproc.scenario import loads
 from pytest_agentproc.verdict import Verdict, choose_overall_verdict, explain_play, judge_all_expectations
 from pytest_agentproc.verdict._facts import find_gone_at, list_agent_starts, list_leaks
 from tests.bundled import load_bundled
+from tests.event_lines import list_lines
 from tests.process.stand import CEILING, SECOND, build_scenario, is_gone, start_with_used_pid
 
 if TYPE_CHECKING:
@@ -198,8 +199,12 @@ def test_each_of_two_that_live_at_once_has_its_own_end(runner: ScenarioRunner) -
     """The running one is not mistaken for the one whose exit was seen first."""
     told = loads("scenario: a\nagent: raw\nscripts:\n  - [{silence: 3s}]\n  - [{silence: 30s}]\n")
     record = runner.play_real(told, StartsTwoAgents("both"), scale=100).record
-    ends = {event.data["process"]: event.at for event in record.events if event.code == "x" and "by" not in event.data}
-    lines = {event.data["process"]: event.data["line"] for event in record.events if event.data.get("step") == "sleep"}
+    ends = {
+        event.data["process"]: event.at for event in list_lines(record) if event.code == "x" and "by" not in event.data
+    }
+    lines = {
+        event.data["process"]: event.data["line"] for event in list_lines(record) if event.data.get("step") == "sleep"
+    }
     assert {lines[name]: ends[name] >= 30 * SECOND for name in ends} == {4: False, 5: True}
 
 
@@ -257,7 +262,7 @@ def test_a_real_time_fake_keeps_a_record(runner: ScenarioRunner) -> None:
         record = fake.finish()
     lines = [
         (event.code, event.data.get("bytes") or event.data.get("signal") or event.data.get("code"))
-        for event in record.events
+        for event in list_lines(record)
     ]
     assert [event for event in lines if event[1] is not None] == [
         ("i", b"go\n"),
@@ -266,14 +271,14 @@ def test_a_real_time_fake_keeps_a_record(runner: ScenarioRunner) -> None:
         ("x", 5),
     ]
     assert record.events[0].at == 0
-    assert [event.at for event in record.events] == sorted(event.at for event in record.events)
+    assert [event.at for event in list_lines(record)] == sorted(event.at for event in list_lines(record))
 
 
 def test_each_start_of_a_real_time_fake_has_its_own_name(runner: ScenarioRunner) -> None:
     """As in virtual time, and each with its own words."""
     fake = runner.make_fake(loads("scenario: a\nagent: raw\nscripts:\n  - [{say: one}, {exit: 3}]\n  - [{say: two}]\n"))
     codes = [subprocess.run(fake.argv, check=False, capture_output=True).returncode for _ in range(2)]
-    lines = [(event.data["process"], event.data["bytes"]) for event in fake.finish().events if event.code == "o"]
+    lines = [(event.data["process"], event.data["bytes"]) for event in list_lines(fake.finish()) if event.code == "o"]
     assert (codes, lines) == ([3, 0], [("agent", b"one\n"), ("agent 2", b"two\n")])
 
 
@@ -288,7 +293,7 @@ def test_a_real_time_fake_whose_pid_comes_again_is_somebody_new(runner: Scenario
         first.communicate()
     with start_with_used_pid(first.pid, start) as second:
         second.communicate()
-    events = fake.finish().events
+    events = list_lines(fake.finish())
     assert [(event.data["process"], event.data["bytes"]) for event in events if event.code == "o"] == [
         ("agent", b"one\n"),
         ("agent 2", b"two\n"),

@@ -19,6 +19,7 @@ import anyio
 import pytest
 
 from pytest_agentproc.errors import UsageError
+from pytest_agentproc.events import Event, OutputEndRead, OutputRead, SignalSent
 from pytest_agentproc.supervisor import Outcome, Policy, Result, run_once
 from tests.process.stand import CEILING, is_gone, list_open_descriptors
 
@@ -39,18 +40,18 @@ DEAF_AFTER_ITS_END = "trap '' TERM; echo '{\"type\": \"agent_end\"}'; " + NEVER
 class Trace:
     """The actions of the supervisor, and a function to call at its first read."""
 
-    events: list[tuple[int, str, dict[str, Any]]] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
     on_output: Callable[[], None] | None = None
 
-    def __call__(self, at: int, code: str, data: dict[str, Any]) -> None:
+    def __call__(self, event: Event) -> None:
         """Keep the actions."""
-        self.events.append((at, code, data))
-        if code == "o" and self.on_output is not None:
+        self.events.append(event)
+        if isinstance(event, OutputRead | OutputEndRead) and self.on_output is not None:
             self.on_output()
 
     def signals(self) -> dict[str, int]:
         """Give the signals that it sent, with their instants."""
-        return {data["signal"]: at for at, code, data in self.events if code == "s"}
+        return {event.signal: event.at for event in self.events if isinstance(event, SignalSent)}
 
 
 def run_with_ceiling(backend: str, function: Callable[[], Coroutine[Any, Any, Any]]) -> Any:

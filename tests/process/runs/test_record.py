@@ -18,6 +18,7 @@ import pytest
 
 from pytest_agentproc.capture import normalize_output_line
 from pytest_agentproc.capture._record_writer import RecordWriter
+from pytest_agentproc.events import ProcessStarted
 from pytest_agentproc.scenario import load, loads
 from pytest_agentproc.supervisor import Policy, open_session
 from pytest_agentproc.tree import adopt_orphans_in_block, list_descendants
@@ -221,7 +222,7 @@ def test_a_kill_of_the_recorder_is_recorded_though_the_program_has_ended_before(
     gone.wait()
     written = tmp_path / "written"
     writer = RecordWriter(lambda record: written.write_text(str(len(record.events)), "utf-8"))
-    writer.send_event(0, "p", {"process": "agent", "pid": gone.pid})
+    writer.send_event(ProcessStarted(0, "agent", gone.pid))
     os.close(writer._writing)  # noqa: SLF001  # as the kernel does when the recorder is killed
     os.waitpid(writer._pid, 0)  # noqa: SLF001  # as above
     assert written.read_text("utf-8") == "2"

@@ -48,7 +48,7 @@ SCRIPT = (
 async def hold_full_conversation(argv: list[str], step: Callable[[], None]) -> None:
     """Have a conversation with everything in it: a good turn, a timeout, a viewer, a close that goes up to TERM."""
 
-    def trace(_at: int, _code: str, _data: dict[str, Any]) -> None:
+    def trace(_event: object) -> None:
         step()
 
     async with open_session(argv, dialect="pi", policy=POLICY, trace=trace) as session:

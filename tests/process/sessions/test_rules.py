@@ -9,6 +9,7 @@ import pytest
 
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.supervisor import Policy, Question, Session, SessionEvent, TurnResult, open_session
+from tests.event_lines import list_lines
 from tests.process.pi_scripts import (
     ENDS,
     GREETS,
@@ -68,7 +69,7 @@ def test_two_turns_and_an_orderly_end(stand: Stand, backend: str) -> None:
 
     seen = hold_session(stand, backend, script, talk)
     assert seen == [("completed", "ONE", 5.0), ("completed", "TWO", 0.0), "ready", 5.0]
-    assert [event.data for event in stand.fakes[0].record.events if event.code == "s"] == []
+    assert [event.data for event in list_lines(stand.fakes[0].record) if event.code == "s"] == []
 
 
 def test_a_timeout_leaves_agent_and_session_as_they_are(stand: Stand, backend: str) -> None:

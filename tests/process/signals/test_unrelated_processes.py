@@ -21,6 +21,7 @@ from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import TRIVIAL_SUBJECTS, NeverStartsAgent, StartsAgentAndReturns, reference_supervisor
 from pytest_agentproc.subjects._trivial import _report_success, _start_agent
 from pytest_agentproc.verdict import Verdict, explain_play, judge_all_expectations
+from tests.event_lines import list_lines
 from tests.process.stand import CEILING, build_scenario
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ def test_a_pid_that_is_free_by_now_is_noted_and_fails_nothing(
     scenario = build_scenario("- say: one\n- silence: 5s")
     played = runner.play(scenario, Faulty(late, is_reaped=True))
     assert find_bystander_check(played) is None
-    (note,) = [event.data for event in played.record.events if "stray" in event.data]
+    (note,) = [event.data for event in list_lines(played.record) if "stray" in event.data]
     assert (note["stray"], note["to"], note["who"]) == ("TERM", "freed", "agent")
     assert f"TERM ==> {note['pid']}, the pid that agent had ({HERE}:" in explain_play(
         played, judge_all_expectations(played)
@@ -189,10 +190,10 @@ def test_a_pid_that_is_free_by_now_is_noted_and_fails_nothing(
 
 def test_a_pid_that_is_somebody_elses_by_now_is_an_unrelated_processes(other: Process) -> None:
     """Its agent had that number, has ended and is reaped, and the kernel gave the number away."""
-    notes: list[dict[str, Any]] = []
-    with guard_signals(notes.append, lambda _pid: _KnownProcess("agent", is_reaped=True, is_agent=True)):
+    notes: list[Any] = []
+    with guard_signals(notes.append, int, lambda _pid: _KnownProcess("agent", is_reaped=True, is_agent=True)):
         os.kill(other.pid, signal.SIGKILL)
-    assert [(note["to"], note["who"]) for note in notes] == [("reused", f"{read_process_name(other.pid)}, once agent")]
+    assert [(note.to, note.who) for note in notes] == [("reused", f"{read_process_name(other.pid)}, once agent")]
 
 
 def signal_own_process(signum: signal.Signals) -> None:
@@ -244,7 +245,7 @@ def test_what_a_supervisor_may_signal_is_no_bystander(
     """Allowed: its agent, its own programs, itself if it listens, signal 0 to any one: an accusation must be right."""
     does = RIGHT[action]
     played = (runner.play_real if is_real else runner.play)(SCENARIO, Faulty(lambda agent: does(agent, other)))
-    assert [event.data for event in played.record.events if "stray" in event.data] == []
+    assert [event.data for event in list_lines(played.record) if "stray" in event.data] == []
 
 
 def test_what_a_dead_agent_left_in_its_group_may_be_signalled(runner: ScenarioRunner) -> None:
@@ -258,11 +259,11 @@ def test_what_a_dead_agent_left_in_its_group_may_be_signalled(runner: ScenarioRu
             return _report_success(order)
 
     played = runner.play(SCENARIO, Patient())
-    assert [event.data["process"] for event in played.record.events if event.data.get("signal") == "KILL"] == [
+    assert [event.data["process"] for event in list_lines(played.record) if event.data.get("signal") == "KILL"] == [
         "agent",
         "helper",
     ]
-    assert [event for event in played.record.events if "stray" in event.data] == []
+    assert [event for event in list_lines(played.record) if "stray" in event.data] == []
 
 
 def test_a_thread_that_was_there_before_is_not_the_supervisors(runner: ScenarioRunner, other: Process) -> None:

@@ -27,7 +27,7 @@ class Conversation:
 
     def __init__(self, order: RunRequest) -> None:
         self.order, self.clock = order, order.clock
-        self.caller = Caller(order.drive, lambda action: order.trace(self.clock.instant(), "m", action.show()))
+        self.caller = Caller(order.drive, lambda action: order.trace(action.make_event(self.clock.instant())))
         self.news = anyio.Event()
         self.turns: list[dict[str, Any]] = []
         self.queue: list[tuple[int, str]] = []

@@ -13,6 +13,7 @@ import pytest
 from pytest_agentproc import subjects
 from pytest_agentproc.verdict import Verdict, explain_play, judge_all_expectations
 from pytest_agentproc.vocabulary import RunReport
+from tests.event_lines import list_lines
 from tests.process.stand import build_scenario, is_gone
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def test_another_program_that_is_left_in_real_time_is_a_leak(runner: ScenarioRun
     line = WAYS[way].__code__.co_firstlineno
     place = os.path.relpath(__file__)
     assert (verdict, seen) == (Verdict.FAILED, f"sleep 1000 started at {place}:{line} (still alive)")
-    [pid] = [event.data["pid"] for event in run.record.events if "leaked" in event.data]
+    [pid] = [event.data["pid"] for event in list_lines(run.record) if "leaked" in event.data]
     assert is_gone(pid)
     assert "sleep 1000" in explain_play(run, judge_all_expectations(run))
 

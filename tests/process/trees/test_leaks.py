@@ -15,6 +15,7 @@ from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import NeverStartsAgent, StartsAgentAndReturns
 from pytest_agentproc.subjects._trivial import _report_success, _start_agent
 from pytest_agentproc.verdict import Verdict, choose_overall_verdict, explain_play, judge_all_expectations
+from tests.event_lines import list_lines
 from tests.process.stand import CEILING
 
 if TYPE_CHECKING:
@@ -187,7 +188,7 @@ def test_who_is_left_stopped_is_called_so(
     assert judge_leaks(played) == ("failed", "agent (stopped)", "")
     text = explain_play(played, judge_all_expectations(played))
     assert f"    agent (pid {forgetful[0].pid}): stopped  pi --mode json -p hi" in text.splitlines()
-    (leak,) = [event.data for event in played.record.events if "leaked" in event.data]
+    (leak,) = [event.data for event in list_lines(played.record) if "leaked" in event.data]
     assert leak["argv"] == ["pi", "--mode", "json", "-p", "hi"]
 
 
@@ -196,7 +197,7 @@ def test_the_tree_is_drawn_with_the_steps_that_started_it(runner: ScenarioRunner
     played = runner.play(load_indented(ONE.replace("LEAKS", "[]")), DirectChildOnly())
     lines = explain_play(played, judge_all_expectations(played)).splitlines()
     start = lines.index("  the tree at the end:")
-    agent, helper, tool = [event.data["pid"] for event in played.record.events if event.data.get("seen")]
+    agent, helper, tool = [event.data["pid"] for event in list_lines(played.record) if event.data.get("seen")]
     width = max(len(f"agent (pid {agent}): gone, signal KILL, at 2 s"), len(f"  helper (pid {helper}): still alive"))
     drawing = [re.sub(r"^ +\d+\.\d s old in real time, \d+\.\d MiB of memory$", "HELD", line) for line in lines]
     assert drawing[start + 1 : start + 6] == [

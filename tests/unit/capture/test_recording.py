@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_agentproc.capture import AgentIdentity, draft_scenario_from_recording, identify_agent, require_linux
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.record import Event
+from pytest_agentproc.events import Event, OutputWritten, ProcessEnded, ProcessGone, decode_event
 from pytest_agentproc.scenario import load
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ MS = 1_000_000
 
 def record_output(*chunks: tuple[int, bytes]) -> list[Event]:
     """Give what is recorded of a program that prints these bytes, each at its millisecond, and exits with 0."""
-    events = [Event(at * MS, "o", {"process": "agent", "bytes": data}) for at, data in chunks]
-    return [*events, Event(events[-1].at, "x", {"process": "agent", "code": 0})]
+    events = [OutputWritten(at * MS, "agent", data, "stdout") for at, data in chunks]
+    return [*events, ProcessEnded(events[-1].at, "agent", 0)]
 
 
 def draft_steps(folder: Path, events: list[Event], identity: AgentIdentity = RAW) -> list[str]:
@@ -68,8 +69,8 @@ def test_who_was_gone_before_a_line_is_gone_before_it(tmp_path: Path) -> None:
     """On a busy machine a descendant begins late: by its pause alone the program would be done before it."""
     seen = {"process": "sleep", "seen": True, "since": 2 * MS, "how": "same_group", "inherits": True}
     said, closed = record_output((302, b"line\n"))
-    gone = Event(305 * MS, "p", {"process": "sleep", "gone": True})
-    made = draft_steps(tmp_path, [Event(27 * MS, "p", seen), said, gone, closed._replace(at=306 * MS)])
+    gone = ProcessGone(305 * MS, "sleep")
+    made = draft_steps(tmp_path, [decode_event(27 * MS, "p", seen), said, gone, replace(closed, at=306 * MS)])
     assert made == ["- spawn: {id: sleep, how: same_group, for: 300ms}", "- wait_for: {exit: sleep}", "- say: line"]
 
 

@@ -13,6 +13,7 @@ from detect_secrets.settings import default_settings
 
 from pytest_agentproc.capture import Redactor, write_capture_files
 from pytest_agentproc.record import Record
+from tests.event_lines import add_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -97,8 +98,8 @@ def build_record(streams: dict[str, list[bytes]]) -> Record:
     for code, chunks in streams.items():
         for chunk in chunks:
             at += 1_000_000
-            record.add(at, code, {"process": "agent", "bytes": chunk})
-    record.add(at + 1, "x", {"process": "agent", "code": 0})
+            add_line(record, at, code, {"process": "agent", "bytes": chunk})
+    add_line(record, at + 1, "x", {"process": "agent", "code": 0})
     return record
 
 

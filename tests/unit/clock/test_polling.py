@@ -12,6 +12,7 @@ from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import StartsAgentAndReturns, reference_supervisor
 from pytest_agentproc.verdict import Verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import Policy, RunReport
+from tests.event_lines import add_line
 from tests.unit.handmade import BoundScenario, Expected, play_by_hand
 
 MS = 1_000_000
@@ -97,7 +98,7 @@ def test_looks_that_begin_with_the_end_decide_no_outcome() -> None:
     """However near to one another its instants are, a run was decided before its supervisor began to look."""
     bound = loads("scenario: x\nagent: raw\nscript: [{say: a}]\n").bind(Policy())
     record = Record()
-    record.add(60_000 * MS, "x", {"process": "agent", "signal": "TERM"})
+    add_line(record, 60_000 * MS, "x", {"process": "agent", "signal": "TERM"})
     assert PollingPace.measure(bound, record, 20 * MS, 0, 60_000 * MS).undecided == ""
     assert PollingPace.measure(bound, record, 20 * MS, 0, 59_999 * MS).undecided.startswith(
         "it looks every 20 ms, and two of"
@@ -157,11 +158,11 @@ def test_nearer_instants_decide_nothing(margin: int | None, size: int, words: st
 def judge_silent_run(polling: PollingPace | None, **answer: object) -> dict[str, str]:
     """Judge a run that was to be silent until 5 s, and whose agent died at 6 s."""
     record = Record()
-    record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
-    record.add(6_000 * MS, "x", {"process": "agent", "code": 0})
-    record.add(6_000 * MS, "p", {"process": "agent", "gone": True})
-    record.add(6_000 * MS, "m", {"process": "supervisor", "returned": True})
-    record.add(6_000 * MS, "m", {"process": "x", "leaked": "alive", "line": 3})
+    add_line(record, 0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
+    add_line(record, 6_000 * MS, "x", {"process": "agent", "code": 0})
+    add_line(record, 6_000 * MS, "p", {"process": "agent", "gone": True})
+    add_line(record, 6_000 * MS, "m", {"process": "supervisor", "returned": True})
+    add_line(record, 6_000 * MS, "m", {"process": "x", "leaked": "alive", "line": 3})
     wanted = {"outcome": "inactive", "text": {"exact": "a"}, "returned": 5_000 * MS, "exit_code": 3, "leaks": []}
     bound = BoundScenario(tuple(Expected(key, value) for key, value in wanted.items()))
     played = play_by_hand(bound, record, RunReport(**answer), polling=polling)  # type: ignore[arg-type]

@@ -16,6 +16,7 @@ from pytest_agentproc.supervisor import Completion
 from pytest_agentproc.supervisor.dialects import make_decoder
 from pytest_agentproc.verdict import Verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import DIALECTS, Policy, RunReport
+from tests.event_lines import add_line
 from tests.unit.encoders import make_encoder
 from tests.unit.handmade import BoundScenario, Expected, judge_one_key, play_by_hand
 
@@ -277,8 +278,10 @@ def test_each_start_has_arguments_of_its_own(process: str, wanted: Any, verdict:
     """A supervisor must not try a session that is gone for ever: the next start has no `--resume`."""
     record = Record()
     for name, argv in (("agent", ["-p", "--resume", "a"]), ("agent 2", ["-p"])):
-        record.add(0, "p", {"process": name, "parent": "supervisor", "seen": 0})
-        record.add(0, "m", {"process": name, "given": {"argv": argv, "env": {"A": "1"}, "cwd": "/", "longest": 99}})
+        add_line(record, 0, "p", {"process": name, "parent": "supervisor", "seen": True})
+        add_line(
+            record, 0, "m", {"process": name, "given": {"argv": argv, "env": {"A": "1"}, "cwd": "/", "longest": 99}}
+        )
     expected = (Expected(f"processes.{process}.argv", wanted), Expected(f"processes.{process}.env", {"A": "1"}))
     of_argv, of_env = judge_all_expectations(play_by_hand(BoundScenario(expected), record, RunReport()))
     assert of_argv.verdict is verdict

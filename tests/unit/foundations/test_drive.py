@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_agentproc.events import CallerActed, encode_event
 from pytest_agentproc.vocabulary import (
     Caller,
     CallerAction,
@@ -54,7 +55,8 @@ def test_a_cancel_that_hits_nothing_says_why(number: int | None, outcomes: tuple
     shown: list[str] = []
     prompts = (CallerAction(1, "prompt", "a"), CallerAction(2, "prompt", "b"))
     caller = Caller(
-        (*prompts, CallerAction(3, "cancel", number, at=SECOND)), lambda action: shown.append(action.show()["does"])
+        (*prompts, CallerAction(3, "cancel", number, at=SECOND)),
+        lambda action: shown.append(encode_event(action.make_event(0)).data["does"]),
     )
     caller.act(0)
     for turn in outcomes:
@@ -153,12 +155,12 @@ def test_a_deed_says_what_it_is_and_where_it_stands() -> None:
         CallerAction(0, "close"),
         CallerAction(6, "wait", 9),
     ]
-    assert [action.show() for action in shown] == [
+    assert [encode_event(action.make_event(0)).data for action in shown] == [
         {"process": "caller", "does": "prompt", "line": 3},
-        {"process": "caller", "does": "waits for turn 2", "line": 4},
+        {"process": "caller", "waits": "for turn 2", "line": 4},
         {"process": "caller", "does": "cancel", "line": 5},
         {"process": "caller", "does": "close"},
-        {"process": "caller", "does": "waits", "line": 6},
+        {"process": "caller", "waits": "", "line": 6},
     ]
 
 
@@ -265,8 +267,8 @@ def test_callbacks_of_all_sessions_are_registered_in_the_order_of_their_times() 
 
 def test_a_deed_in_one_of_several_sessions_says_in_which() -> None:
     """The timeline shows whose prompt it is."""
-    shown = CallerAction(3, "prompt", "a", session="left").show()
-    assert shown == {"process": "caller", "does": "prompt", "line": 3, "session": "left"}
+    shown = CallerAction(3, "prompt", "a", session="left").make_event(0)
+    assert shown == CallerActed(0, "caller", "prompt", line=3, session="left")
 
 
 PROMPT = ("prompt", "a")

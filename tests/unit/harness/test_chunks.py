@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.errors import ScenarioError
+from pytest_agentproc.events import OutputRead
 from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import NotApplicable, apply_moves, find_movable_pieces, loads
 from pytest_agentproc.subjects import reference_supervisor
 from pytest_agentproc.verdict import Verdict, judge_play
 from tests.bundled import load_all_bundled, load_bundled
+from tests.event_lines import list_lines
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
@@ -30,7 +32,7 @@ def test_each_piece_is_read_before_the_next_is_written() -> None:
     """That is what makes pieces of one write: without it they would be one again in the pipe."""
     scenario = loads("scenario: a\nagent: {dialect: raw, chunk: 2 B}\nscript: [say: abc]\n")
     events = run_in_model(scenario, reference_supervisor()).record.events
-    assert [data["size"] for _, code, data in events if code == "o" and "size" in data] == [2, 2]
+    assert [event.size for event in events if isinstance(event, OutputRead)] == [2, 2]
 
 
 @pytest.mark.slow
@@ -72,7 +74,7 @@ script:
 def test_a_track_that_is_cut_within_its_line_leaves_no_half_line() -> None:
     """The next bytes would stand in the middle of it, and its reader would lose both."""
     record = run_in_model(loads(_CUT), reference_supervisor()).record
-    written = b"".join(data["bytes"] for _, code, data in record.events if code == "o" and "bytes" in data)
+    written = b"".join(data["bytes"] for _, code, data in list_lines(record) if code == "o" and "bytes" in data)
     assert b"\nabcdef\n" in written
 
 

@@ -18,6 +18,7 @@ from pytest_agentproc.harness._leftovers import KeeperScope
 from pytest_agentproc.harness.fakes._fake_log import FakeLog
 from pytest_agentproc.procfs import read_command_words
 from pytest_agentproc.record import Record
+from tests.event_lines import add_line, list_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,9 +37,9 @@ def _list_ends(folder: Path, deaths: list[tuple[int, int]], observed: list[int])
     (folder / "deaths").write_text("".join(f"{pid} {at}\n" for pid, at in deaths))
     record = Record({})
     for at in observed:
-        record.add(at, "x", {"process": "agent", "by": "supervisor", "code": 0})
+        add_line(record, at, "x", {"process": "agent", "by": "supervisor", "code": 0})
     FakeLog(folder / "book", folder / "deaths", SystemClock(1, 0)).collect(record)
-    return [event.at for event in record.events if event.code == "x" and "by" not in event.data]
+    return [event.at for event in list_lines(record) if event.code == "x" and "by" not in event.data]
 
 
 @pytest.mark.parametrize("deaths", [[(FIRST, 300), (SECOND, 310)], [(SECOND, 300), (FIRST, 310)]], ids=["so", "or so"])

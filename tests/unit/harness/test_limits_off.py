@@ -12,6 +12,7 @@ from pytest_agentproc.harness.model._in_memory_model import DEFAULT_REFERENCE_SU
 from pytest_agentproc.harness.model._play import play_bound_scenario
 from pytest_agentproc.vocabulary import Policy
 from tests.bundled import load_bundled
+from tests.event_lines import list_lines
 
 
 def list_armed_timers(name: str, **limits: Any) -> set[str]:
@@ -22,7 +23,7 @@ def list_armed_timers(name: str, **limits: Any) -> set[str]:
     played = play_bound_scenario(
         scenario.bind(replace(policy, **limits)), DEFAULT_REFERENCE_SUBJECT, model=StepLimitedModel
     )
-    return {event.data["timer"] for event in played.record.events if event.code == "t"}
+    return {event.data["timer"] for event in list_lines(played.record) if event.code == "t"}
 
 
 @pytest.mark.parametrize(

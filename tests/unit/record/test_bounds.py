@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -12,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytest_agentproc.events import EventLine, Payload, Returned, decode_event
 from pytest_agentproc.record import (
     NormalFormEntry,
-    Payload,
     Record,
     _cells,
     _normal_form,
@@ -25,17 +26,18 @@ from pytest_agentproc.record import (
 from pytest_agentproc.record._normal_form import add_step_lines
 from pytest_agentproc.verdict import Verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import RunReport
+from tests.event_lines import add_line, list_lines
 from tests.unit.handmade import BoundScenario, Expected, play_by_hand
 from tests.unit.supervisor.test_memory import sum_held_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pytest_agentproc.record._normal_form import EventTuple
 
 KIB, MIB = 1024, 1024**2
 LIMIT, EDGE = 300, 130
-Raw = tuple[int, str, dict[str, Any]]
+Raw = tuple[int, str, Mapping[str, Any]]
+NOTHING = Returned(0, "")
 
 
 @contextmanager
@@ -50,7 +52,7 @@ def lower_limits() -> Iterator[None]:
         yield
 
 
-def join_without_bounds(events: Iterable[EventTuple]) -> list[EventTuple]:
+def join_without_bounds(events: Iterable[Raw]) -> list[EventLine]:
     """Join the chunks of each instant, every byte of them kept: joining without a limit."""
     result: list[list[Any]] = []
     places: dict[tuple[Any, ...], list[Any]] = {}
@@ -70,7 +72,7 @@ def join_without_bounds(events: Iterable[EventTuple]) -> list[EventTuple]:
         result.append([at, code, dict(data)])
         if kind:
             places[at, data["process"], code, data.get("by"), kind, line] = result[-1]
-    return [(at, code, data) for at, code, data in result]
+    return [EventLine(at, code, data) for at, code, data in result]
 
 
 def compute_unbounded_normal_form(events: Iterable[Raw]) -> list[NormalFormEntry]:
@@ -146,7 +148,8 @@ def _build_run_strategy(*, with_lines: bool) -> st.SearchStrategy[list[Raw]]:
 
 def _spread_over_time(moments: list[tuple[int, tuple[str, dict[str, Any]]]]) -> list[Raw]:
     """Let time pass before some of the events."""
-    now, events = 0, []
+    now = 0
+    events: list[Raw] = []
     for pause, (code, data) in moments:
         now += pause // 4
         events.append((now, code, data))
@@ -160,7 +163,7 @@ def build_record(events: Iterable[Raw]) -> Record:
     """Write events down."""
     record = Record()
     for event in events:
-        record.add(*event)
+        add_line(record, *event)
     return record
 
 
@@ -194,8 +197,9 @@ def test_the_timeline_is_that_of_every_chunk(events: list[Raw]) -> None:
     with lower_limits():
         joined = _normal_form.join_chunks_of_instant(add_step_lines(build_record(events).events))
         seen = _cells.describe_events(joined, ())
-    plain = _cells.describe_events(join_without_bounds(add_step_lines(events)), ())
-    assert [cell._replace(data={}) for cell in seen] == [cell._replace(data={}) for cell in plain]
+    lines = list_lines(add_step_lines(decode_event(*event) for event in events))
+    plain = _cells.describe_events([decode_event(*line) for line in join_without_bounds(lines)], ())
+    assert [cell._replace(event=NOTHING) for cell in seen] == [cell._replace(event=NOTHING) for cell in plain]
 
 
 @pytest.mark.slow
@@ -207,7 +211,7 @@ def test_neither_chunks_nor_a_look_between_them_change_the_digest(events: list[R
         record = build_record(events[:at])
         assert len(record.events) <= at
         for event in events[at:]:
-            record.add(*event)
+            add_line(record, *event)
         finer = build_record(chunk for event in events for chunk in _cut_event(event, sizes))
         assert record.digest() == finer.digest() == build_record(events).digest()
         assert compute_normal_form(record) == compute_normal_form(finer)
@@ -220,7 +224,7 @@ def _cut_event(event: Raw, sizes: list[int]) -> list[Raw]:
     places = [0]
     while places[-1] < len(data["bytes"]):
         places.append(places[-1] + sizes[len(places) % len(sizes)])
-    return [(at, code, data | {"bytes": data["bytes"][begin:end]}) for begin, end in pairwise(places)]
+    return [(at, code, {**data, "bytes": data["bytes"][begin:end]}) for begin, end in pairwise(places)]
 
 
 def test_a_report_is_not_changed() -> None:
@@ -230,7 +234,7 @@ def test_a_report_is_not_changed() -> None:
         record = build_record(
             [(0, "o", lines[0]), (0, "o", lines[1]), (0, "e", {"process": "agent", "bytes": b"z" * LIMIT})]
         )
-        events = record.events
+        events = list_lines(record)
     assert [event.data["bytes"] for event in events] == [b"xy", b"z" * LIMIT]
     assert lines == [{"process": "agent", "bytes": b"x"}, {"process": "agent", "bytes": b"y"}]
 
@@ -240,10 +244,10 @@ def test_a_flood_is_not_held() -> None:
     """Neither its bytes, nor an event for each of its chunks, reads and timers."""
     record, chunk = Record(), b"x" * 4095 + b"\n"
     for _ in range(64 * MIB // len(chunk)):
-        record.add(5, "o", {"process": "agent", "bytes": chunk})
-        record.add(5, "o", {"process": "agent", "by": "supervisor", "size": len(chunk)})
-        record.add(5, "t", {"process": "supervisor", "timer": "inactivity_timeout", "armed": 125})
-    (written, _, _) = record.events
+        add_line(record, 5, "o", {"process": "agent", "bytes": chunk})
+        add_line(record, 5, "o", {"process": "agent", "by": "supervisor", "size": len(chunk)})
+        add_line(record, 5, "t", {"process": "supervisor", "timer": "inactivity_timeout", "armed": 125})
+    (written, _, _) = list_lines(record)
     assert written.data["bytes"] == Payload(64 * MIB, hashlib.sha256(chunk * 16384).hexdigest(), b"", b"")
     assert sum_held_sizes(record) < 64 * KIB
     assert len("".join(record.lines())) < 16 * KIB
@@ -257,12 +261,12 @@ def test_what_the_agent_read_is_kept_for_its_check() -> None:
     )
     record = Record()
     for start in range(0, len(text), 65536):
-        record.add(0, "i", {"process": "agent", "bytes": text[start : start + 65536].encode()})
+        add_line(record, 0, "i", {"process": "agent", "bytes": text[start : start + 65536].encode()})
     assert [row.verdict for row in judge_all_expectations(play_by_hand(bound, record, RunReport()))] == [
         Verdict.PASSED,
         Verdict.FAILED,
     ]
-    record.add(0, "i", {"process": "agent", "bytes": b"f\n"})
+    add_line(record, 0, "i", {"process": "agent", "bytes": b"f\n"})
     seen = "16777218 bytes, more than the record keeps of one instant"
     for row in judge_all_expectations(play_by_hand(bound, record, RunReport())):
         assert (row.verdict, row.seen) == (Verdict.NOT_EXERCISED, seen)

@@ -18,6 +18,7 @@ from pytest_agentproc.verdict import (
     judge_all_expectations,
 )
 from tests.bundled import load_all_bundled
+from tests.event_lines import add_line
 from tests.unit.handmade import SECOND, Script
 from tests.unit.page_reading import read_page
 
@@ -41,7 +42,7 @@ def build_record(*events: tuple[int, str, dict[str, Any]]) -> Record:
     """Make a record; instants are in seconds, and the process is the agent unless it is named."""
     record = Record({"subject": "reference", "clock": "virtual"})
     for at, code, data in events:
-        record.add(at * SECOND, code, {"process": "agent", **data})
+        add_line(record, at * SECOND, code, {"process": "agent", **data})
     return record
 
 

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from pytest_agentproc.record import Record, render_text
+from tests.event_lines import add_line
 
 SECOND = 1_000_000_000
 SCENARIO = SimpleNamespace(
@@ -28,7 +29,7 @@ def build_record(*events: tuple[int, str, dict[str, Any]]) -> Record:
     """Make a record of events that are written by hand; the process is the agent unless it is named."""
     record = Record()
     for at, code, data in events:
-        record.add(at, code, {"process": "agent", **data})
+        add_line(record, at, code, {"process": "agent", **data})
     return record
 
 

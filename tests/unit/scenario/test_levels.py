@@ -9,6 +9,7 @@ from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.verdict import CheckRow, Verdict, choose_overall_verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import Policy, RunReport
+from tests.event_lines import add_line
 from tests.unit.handmade import BoundScenario, Expected, Script, play_by_hand
 
 FILE = """\
@@ -143,5 +144,5 @@ def test_a_supervisor_without_a_transcript_is_judged_by_its_text(answer: dict[st
 
 def _record_start() -> Record:
     record = Record()
-    record.add(0, "p", {"process": "agent", "seen": True, "pid": 7, "parent": "supervisor", "line": 0})
+    add_line(record, 0, "p", {"process": "agent", "seen": True, "pid": 7, "parent": "supervisor", "line": 0})
     return record

@@ -7,6 +7,7 @@ import pytest
 from pytest_agentproc.harness import run_in_model
 from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import reference_supervisor
+from tests.event_lines import list_lines
 
 SECOND = 1_000_000_000
 SILENT = "  - silence: for ever\n"
@@ -17,7 +18,7 @@ def list_left_processes(spawn: str, end: str, containment: str) -> list[str]:
     """Name the processes that outlive the run of an agent that spawns a process and ends so."""
     head = f"scenario: a tree\nagent: raw\npolicy: {{inactivity_timeout: 3s, containment: {containment}}}\nscript:\n"
     played = run_in_model(loads(f"{head}  - spawn: {spawn}\n{end}"), reference_supervisor())
-    return [event.data["process"] for event in played.record.events if "leaked" in event.data]
+    return [event.data["process"] for event in list_lines(played.record) if "leaked" in event.data]
 
 
 @pytest.mark.parametrize("containment", ["group", "subreaper", "keeper"])

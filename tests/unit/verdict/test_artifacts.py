@@ -12,6 +12,7 @@ from pytest_agentproc.scenario import loads
 from pytest_agentproc.scenario._expect_keys import ARTIFACT_EXPECT_KEY_BY_NAME, RESULT_EXPECT_KEY_BY_FIELD
 from pytest_agentproc.verdict import judge_all_expectations
 from pytest_agentproc.vocabulary import ARTIFACT_TEXTS, RESULT_FIELD_TEXTS, Policy, RunReport
+from tests.event_lines import add_line
 from tests.unit.handmade import SECOND, BoundScenario, Expected, play_by_hand
 
 RESULT = "artifacts.result.json"
@@ -43,7 +44,7 @@ def judge_artifact(
     """Compare one key with files: its verdict, wanted and seen in words."""
     record = Record()
     record.header.update(header)
-    record.add(0, "p", {"process": "agent", "seen": True, "line": 0})
+    add_line(record, 0, "p", {"process": "agent", "seen": True, "line": 0})
     (row,) = judge_all_expectations(
         play_by_hand(BoundScenario((Expected(key, value),)), record, RunReport(), None, tolerance, files)
     )

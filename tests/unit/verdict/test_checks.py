@@ -12,6 +12,7 @@ from pytest_agentproc.scenario import TIME_EXPECT_KEYS
 from pytest_agentproc.verdict import CheckRow, Verdict, choose_overall_verdict, judge_all_expectations
 from pytest_agentproc.verdict._value_text import show_wanted
 from pytest_agentproc.vocabulary import RunReport
+from tests.event_lines import add_line
 from tests.unit.handmade import (
     SECOND,
     BoundScenario,
@@ -60,7 +61,7 @@ def test_what_is_not_reported_decides_only_where_the_scenario_turns_on_it() -> N
     expected = Expected("outcome", "completed"), Expected("warnings", [])
     script = Script(catches={"some-defect": "outcome"})
     record = Record()
-    record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
+    add_line(record, 0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
     reported, silent = RunReport(outcome="completed"), RunReport(warnings=())
     for answer, verdict in ((reported, Verdict.PASSED), (silent, Verdict.UNDECIDED)):
         rows = judge_all_expectations(play_by_hand(BoundScenario(expected, scenario=script), record, answer))
@@ -84,7 +85,7 @@ def test_one_deciding_key_that_is_reported_decides(
     """A file turns on any of what its defects turn red, and on all that it states if it names none."""
     expected = Expected("outcome", "completed"), Expected("text", {"exact": "hi"}), Expected("noise", 0)
     record = Record()
-    record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
+    add_line(record, 0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
     rows = judge_all_expectations(
         play_by_hand(BoundScenario(expected, scenario=Script(catches=catches)), record, RunReport(**answer))
     )
@@ -105,7 +106,7 @@ def test_what_else_is_odd_is_a_supervisors_own_to_say(warning: str, catches: dic
     """A warning that is no name of the kit's decides only in a scenario whose defect turns on warnings."""
     expected = Expected("outcome", "completed"), Expected("warnings", [])
     record = Record()
-    record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
+    add_line(record, 0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
     answer = RunReport(outcome="completed", warnings=(warning,))
     rows = judge_all_expectations(
         play_by_hand(BoundScenario(expected, scenario=Script(catches=catches)), record, answer)
@@ -126,7 +127,7 @@ def test_what_else_is_odd_is_a_supervisors_own_to_say(warning: str, catches: dic
 def test_plain_output_may_be_reported_with_the_end_of_its_last_line(mode: str, said: str, verdict: str) -> None:
     """It is what the agent printed; elsewhere a text is the agent's word for word."""
     bound, record = BoundScenario((Expected("text", {"exact": "one"}),), scenario=Script(mode=mode)), Record()
-    record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
+    add_line(record, 0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
     [row] = [
         row for row in judge_all_expectations(play_by_hand(bound, record, RunReport(text=said))) if row.key == "text"
     ]
@@ -302,7 +303,7 @@ def test_nothing_is_green_if_no_agent_was_started() -> None:
     expected = tuple(Expected(key, wanted) for key, wanted in checks.items())
     status = Expected("agent_status", {"code": 0, "signal": None, "forced": None})
     record = Record()
-    record.add(0, "x", {"process": "agent", "by": "supervisor", "code": 0})  # the subject's word is not enough
+    add_line(record, 0, "x", {"process": "agent", "by": "supervisor", "code": 0})  # the subject's word is not enough
     answer = RunReport(outcome="completed", text="other")
     rows = judge_all_expectations(play_by_hand(BoundScenario((*expected, status)), record, answer))
     assert [row.verdict.value for row in rows] == [

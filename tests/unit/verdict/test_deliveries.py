@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from pytest_agentproc.events import Payload
 from pytest_agentproc.plays import PlayResult, PollingPace
-from pytest_agentproc.record import Payload, Record
+from pytest_agentproc.record import Record
 from pytest_agentproc.verdict import Verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import CallerAction, RunReport
+from tests.event_lines import add_line
 from tests.unit.handmade import BoundScenario, Expected, Script, play_by_hand
 
 COMPLETED = "completed"
@@ -28,12 +30,12 @@ def build_play(
     expect = (Expected("turns.2.outcome", COMPLETED), Expected("turns.2.outcome", COMPLETED, level="info"))
     drive = tuple(CallerAction(5, "prompt", text) for text in prompts)
     record = Record()
-    record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
+    add_line(record, 0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
     longest = 1024 if "long" not in prompts else 11
     given = {"argv": ["--print", "by argument"], "env": {}, "cwd": "/", "longest": longest}
-    record.add(0, "m", {"process": "agent", "given": given})
+    add_line(record, 0, "m", {"process": "agent", "given": given})
     if read:
-        record.add(0, "i", {"process": "agent", "bytes": read})
+        add_line(record, 0, "i", {"process": "agent", "bytes": read})
     answer = RunReport(turns=tuple(RunReport(outcome=outcome, text=text) for outcome, text in turns))
     steps = tuple(SimpleNamespace(name="wait_for", value={"eof": number}) for number in range(1, awaited + 1))
     script = Script(is_session=True, scripts=((*steps, SimpleNamespace(name="answer", value="2")),))

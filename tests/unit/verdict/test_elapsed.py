@@ -7,6 +7,7 @@ import pytest
 from pytest_agentproc.record import Record
 from pytest_agentproc.verdict import judge_all_expectations
 from pytest_agentproc.vocabulary import Policy, RunReport
+from tests.event_lines import add_line
 from tests.unit.handmade import SECOND, BoundScenario, Expected, play_by_hand
 
 QUARTER = SECOND // 4
@@ -17,10 +18,10 @@ def judge_elapsed(
 ) -> tuple[str, str]:
     """Judge an outcome that was to be known at five seconds."""
     record = Record()
-    record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
+    add_line(record, 0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
     if signalled is not None:
-        record.add(signalled, "s", {"process": "agent", "signal": "TERM"})
-    record.add(returned, "m", {"process": "supervisor", "returned": True})
+        add_line(record, signalled, "s", {"process": "agent", "signal": "TERM"})
+    add_line(record, returned, "m", {"process": "supervisor", "returned": True})
     bound = BoundScenario((Expected("outcome", outcome), Expected("elapsed", 5 * SECOND)), policy or Policy())
     row = judge_all_expectations(play_by_hand(bound, record, RunReport(outcome=outcome)))[1]
     return row.verdict.value, row.hint or row.seen

@@ -23,6 +23,7 @@ from pytest_agentproc.verdict import (
 )
 from pytest_agentproc.verdict._value_text import draw_text_difference, judge_text
 from pytest_agentproc.vocabulary import Policy
+from tests.event_lines import add_line
 from tests.unit.handmade import play_by_hand
 
 SECOND = 1_000_000_000
@@ -72,11 +73,11 @@ def build_play(record: Record, answer: Any, fault: Exception | None = None) -> A
 def test_a_failure_says_where_what_and_how_it_came_to_that() -> None:
     """First line clickable, rows of expected and seen with their lines, the step, the timeline, the digest."""
     record = Record()
-    record.add(0, "p", {"process": "agent", "seen": True, "pid": 7, "parent": None, "line": 0})
-    record.add(0, "m", {"process": "agent", "line": 4, "step": "drip"})
-    record.add(60 * SECOND, "o", {"process": "agent", "bytes": b".", "line": 4})
-    record.add(60 * SECOND, "o", {"process": "agent", "by": "supervisor", "size": 1})
-    record.add(120 * SECOND, "m", {"process": "supervisor", "outcome": "inactive"})
+    add_line(record, 0, "p", {"process": "agent", "seen": True, "pid": 7, "parent": None, "line": 0})
+    add_line(record, 0, "m", {"process": "agent", "line": 4, "step": "drip"})
+    add_line(record, 60 * SECOND, "o", {"process": "agent", "bytes": b".", "line": 4})
+    add_line(record, 60 * SECOND, "o", {"process": "agent", "by": "supervisor", "size": 1})
+    add_line(record, 120 * SECOND, "m", {"process": "supervisor", "outcome": "inactive"})
     run = build_play(record, SimpleNamespace(outcome="inactive", elapsed=120 * SECOND, exit_code=0, turns=None))
     assert explain_play(run, judge_all_expectations(run)) == textwrap.dedent(
         f"""\
@@ -168,10 +169,10 @@ def test_a_failure_ends_with_the_word_to_look_up(covers: tuple[str, ...], row: C
 def test_processes_that_were_left_are_named_with_their_steps() -> None:
     """A descendant is found at its spawn, an agent at the step that it was at."""
     record = Record()
-    record.add(0, "m", {"process": "agent", "line": 4, "step": "drip"})
+    add_line(record, 0, "m", {"process": "agent", "line": 4, "step": "drip"})
     assert explain_leaks(SCENARIO, record) == ""
-    record.add(0, "m", {"process": "agent", "leaked": "alive", "line": 0})
-    record.add(0, "m", {"process": "child1", "leaked": "zombie", "line": 2})
+    add_line(record, 0, "m", {"process": "agent", "leaked": "alive", "line": 0})
+    add_line(record, 0, "m", {"process": "child1", "leaked": "zombie", "line": 2})
     lines = explain_leaks(SCENARIO, record).splitlines()
     assert lines[-1].endswith("child1: LEAKED: zombie  [line 2]")
     assert lines[:4] == [
@@ -186,7 +187,7 @@ def test_lines_that_are_no_events_are_quoted_where_they_may_be_the_reason() -> N
     """A supervisor that gives up at a banner fails with the banner. Other failures do not quote it."""
     record = Record()
     for piece in (b'{"type": "start"}\n\x1b[1mUpdate', b" me\n", *(f"warning {i}\n".encode() for i in range(4))):
-        record.add(0, "o", {"process": "agent", "bytes": piece})
+        add_line(record, 0, "o", {"process": "agent", "bytes": piece})
     run = build_play(record, SimpleNamespace(outcome="failed"))
     row = CheckRow("outcome", 6, "completed", "failed", Verdict.FAILED)
     run.bound.scenario = SimpleNamespace(**{**vars(SCENARIO), "prints_events": True})
@@ -225,13 +226,13 @@ def test_a_line_is_an_event_by_dialect_and_mode(agent: str, *, is_by_lines: bool
 def test_a_fault_names_what_the_caller_of_a_session_waits_for() -> None:
     """An adapter that reports no statuses learns here why the drive does not continue."""
     record = Record()
-    record.add(0, "m", {"process": "caller", "does": "prompt"})
-    record.add(0, "m", {"process": "caller", "does": "waits for status prompting", "line": 4})
+    add_line(record, 0, "m", {"process": "caller", "does": "prompt"})
+    add_line(record, 0, "m", {"process": "caller", "waits": "for status prompting", "line": 4})
     run = build_play(record, None, Deadlock("nobody can move"))
     step = '- drip: {stdout: ".", every: 60s, for: 300s}'
     waits = f"  the caller waits for status prompting: scenarios/drip.scenario.yaml:4: {step}"
     assert waits in explain_play(run, judge_all_expectations(run)).splitlines()
-    record.add(SECOND, "m", {"process": "caller", "does": "cancel"})
+    add_line(record, SECOND, "m", {"process": "caller", "does": "cancel"})
     assert waits not in explain_play(run, judge_all_expectations(run)).splitlines()
 
 

@@ -9,6 +9,7 @@ import pytest
 from pytest_agentproc.record import Record
 from pytest_agentproc.verdict import CheckRow, Verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import RunReport
+from tests.event_lines import add_line
 from tests.unit.handmade import BoundScenario, Events, Expected, judge_events, judge_one_key, play_by_hand
 
 EXIT_143: Events = [(5, "s", {"signal": "TERM"}), (6, "x", {"code": 143}), (6, "x", {"by": "supervisor", "code": 143})]
@@ -95,9 +96,9 @@ def test_in_real_time_two_signals_are_one_only_if_nothing_decides_between_them(
     """An instant may be late by a second, but two in one second are two; looks in turns keep their distance."""
     record = Record({"clock": clock})
     for at in (5, again):
-        record.add(at, "s", {"process": "agent", "signal": "TERM"})
-    record.add(again, "x", {"process": "agent", "by": "supervisor", "signal": "TERM"})
-    record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
+        add_line(record, at, "s", {"process": "agent", "signal": "TERM"})
+    add_line(record, again, "x", {"process": "agent", "by": "supervisor", "signal": "TERM"})
+    add_line(record, 0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
     bound = BoundScenario((Expected("signals", [("TERM", 5)]),))
     (row,) = judge_all_expectations(play_by_hand(bound, record, RunReport(), tolerance=8))
     assert row.verdict.value == verdict

@@ -9,6 +9,7 @@ import pytest
 from pytest_agentproc.record import Record
 from pytest_agentproc.verdict import judge_all_expectations
 from pytest_agentproc.vocabulary import Policy, RunReport
+from tests.event_lines import add_line
 from tests.unit.handmade import SECOND, BoundScenario, Events, Expected, Script, play_by_hand
 
 AT_ONCE = Policy(kill_grace=0, linger_kill_grace=0)
@@ -26,9 +27,9 @@ def judge_key(
 ) -> str:
     """Compare one key of a run that ended so."""
     record = Record()
-    record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
+    add_line(record, 0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
     for at, code, data in events:
-        record.add(at, code, {"process": "agent", **data})
+        add_line(record, at, code, {"process": "agent", **data})
     bound = BoundScenario((Expected("outcome", outcome), Expected(key, wanted)), policy)
     return judge_all_expectations(play_by_hand(bound, record, RunReport(outcome=outcome), None, tolerance))[
         1
@@ -81,8 +82,8 @@ def test_where_more_than_one_outcome_is_right_the_reported_one_counts(
 ) -> None:
     """If no outcome is reported, it is unknown which grace is the one at the end, and both count."""
     record = Record()
-    record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
-    record.add(SECOND, "x", {"process": "agent", "signal": "KILL"})
+    add_line(record, 0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
+    add_line(record, SECOND, "x", {"process": "agent", "signal": "KILL"})
     expect = Expected("outcome", {"not": "completed"}), Expected("signals", [TERM])
     bound = BoundScenario(expect, Policy(kill_grace=0, linger_kill_grace=linger))
     assert judge_all_expectations(play_by_hand(bound, record, RunReport(outcome=outcome)))[1].verdict.value == observed
@@ -103,11 +104,11 @@ def test_without_a_grace_an_agent_may_die_of_kill(wanted: dict[str, Any]) -> Non
 def judge_helper(policy: Policy, agent: list[tuple[str, str]], *, is_session: bool) -> str:
     """Judge a helper that was to get TERM at one second and got KILL, after an agent that ended so at that instant."""
     record = Record()
-    record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
-    record.add(0, "p", {"process": "helper", "seen": True, "parent": "agent", "line": 3})
+    add_line(record, 0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
+    add_line(record, 0, "p", {"process": "helper", "seen": True, "parent": "agent", "line": 3})
     for code, name in agent:
-        record.add(SECOND, code, {"process": "agent", **({"signal": name} if name else {"code": 0})})
-    record.add(SECOND, "x", {"process": "helper", "signal": "KILL"})
+        add_line(record, SECOND, code, {"process": "agent", **({"signal": name} if name else {"code": 0})})
+    add_line(record, SECOND, "x", {"process": "helper", "signal": "KILL"})
     expect = Expected("outcome", "completed"), Expected("processes.helper.signals", [TERM])
     bound = BoundScenario(expect, policy, Script(is_session=is_session))
     return judge_all_expectations(play_by_hand(bound, record, RunReport(outcome="completed")))[1].verdict.value
@@ -145,8 +146,8 @@ def test_a_helper_of_an_agent_that_is_ended_has_the_grace_of_the_agent(
 def test_in_a_session_the_grace_of_the_kill_alone_counts() -> None:
     """A supervisor states no grace after a completion for an agent that lives on for further prompts."""
     record = Record()
-    record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
-    record.add(SECOND, "x", {"process": "agent", "signal": "KILL"})
+    add_line(record, 0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
+    add_line(record, SECOND, "x", {"process": "agent", "signal": "KILL"})
     expect = Expected("signals", [TERM, ("KILL", SECOND)]), Expected("agent_status", STATUS)
     bound = BoundScenario(expect, Policy(kill_grace=0), Script(is_session=True))
     assert [row.verdict.value for row in judge_all_expectations(play_by_hand(bound, record, RunReport(turns=())))] == [

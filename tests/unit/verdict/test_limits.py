@@ -8,6 +8,7 @@ from pytest_agentproc.errors import AdapterError, Deadlock
 from pytest_agentproc.record import Record
 from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations
 from pytest_agentproc.vocabulary import RunReport
+from tests.event_lines import add_line
 from tests.unit.handmade import BoundScenario, Expected, Reference, Script, play_by_hand
 
 if TYPE_CHECKING:
@@ -32,9 +33,9 @@ def build_play(
     """Write a run by hand: what was answered, or the fault, and who was left."""
     bound = BoundScenario(file, scenario=script)
     record = Record()
-    record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
+    add_line(record, 0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
     if leak:
-        record.add(60, "m", {"process": leak, "leaked": "alive", "line": 4})
+        add_line(record, 60, "m", {"process": leak, "leaked": "alive", "line": 4})
     if isinstance(answer, Exception):
         return play_by_hand(bound, record, None, answer, reference=reference)
     return play_by_hand(bound, record, RunReport(**answer), reference=reference)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_agentproc.errors import Deadlock
+from pytest_agentproc.events import TimerArmed, decode_event
 from pytest_agentproc.record import (
     Record,
     add_session_to_trace,
@@ -16,6 +17,7 @@ from pytest_agentproc.record import (
 )
 from pytest_agentproc.verdict import Verdict, explain_play, judge_all_expectations
 from pytest_agentproc.vocabulary import RunReport
+from tests.event_lines import add_line, list_lines
 from tests.unit.handmade import SECOND, BoundScenario, Expected, play_by_hand
 
 LEFT = RunReport(turns=(RunReport(text="a", elapsed=SECOND),), statuses=("starting", "ready"), warnings=())
@@ -25,20 +27,24 @@ RIGHT = RunReport(turns=(RunReport(text="b", elapsed=2 * SECOND),), error="lost"
 def record_two_sessions() -> Record:
     """Tell of two sessions: left's agent is started twice and killed, right's asks, has a helper and exits."""
     told = Record()
-    left, right = add_session_to_trace(told.add, "left"), add_session_to_trace(told.add, "right")
+    traces = {name: add_session_to_trace(told.add, name) for name in ("left", "right")}
+
+    def trace(name: str, *line: Any) -> None:
+        traces[name](decode_event(*line))
+
     for name in ("left", "right"):
-        told.add(0, "p", {"process": name, "seen": True, "pid": 1, "parent": "supervisor", "line": 0})
-    told.add(0, "m", {"process": "right", "given": {"argv": ["--mode"], "env": {}, "cwd": "/", "longest": 99}})
-    told.add(0, "p", {"process": "helper", "seen": True, "pid": 2, "parent": "right", "line": 8})
-    left(SECOND, "s", {"process": "agent", "by": "supervisor", "signal": "TERM"})
-    told.add(SECOND, "x", {"process": "left", "signal": "TERM"})
-    left(SECOND, "x", {"process": "agent", "by": "supervisor", "signal": "TERM"})
-    told.add(2 * SECOND, "p", {"process": "left 2", "seen": True, "pid": 3, "parent": "supervisor", "line": 0})
-    told.add(2 * SECOND, "m", {"process": "right", "asked": "Bash", "kind": "permission", "number": 1})
-    told.add(3 * SECOND, "m", {"process": "right", "answered": "Bash", "answer": "deny", "number": 1})
-    right(3 * SECOND, "m", {"process": "supervisor", "event": "outcome", "turn": 1, "text": "completed"})
-    told.add(4 * SECOND, "x", {"process": "right", "code": 0})
-    told.add(4 * SECOND, "x", {"process": "left 2", "code": 3})
+        add_line(told, 0, "p", {"process": name, "seen": True, "pid": 1, "parent": "supervisor", "line": 0})
+    add_line(told, 0, "m", {"process": "right", "given": {"argv": ["--mode"], "env": {}, "cwd": "/", "longest": 99}})
+    add_line(told, 0, "p", {"process": "helper", "seen": True, "pid": 2, "parent": "right", "line": 8})
+    trace("left", SECOND, "s", {"process": "agent", "by": "supervisor", "signal": "TERM"})
+    add_line(told, SECOND, "x", {"process": "left", "signal": "TERM"})
+    trace("left", SECOND, "x", {"process": "agent", "by": "supervisor", "signal": "TERM"})
+    add_line(told, 2 * SECOND, "p", {"process": "left 2", "seen": True, "pid": 3, "parent": "supervisor", "line": 0})
+    add_line(told, 2 * SECOND, "m", {"process": "right", "asked": "Bash", "kind": "permission", "number": 1})
+    add_line(told, 3 * SECOND, "m", {"process": "right", "answered": "Bash", "answer": "deny", "number": 1})
+    trace("right", 3 * SECOND, "m", {"process": "supervisor", "event": "outcome", "turn": 1, "text": "completed"})
+    add_line(told, 4 * SECOND, "x", {"process": "right", "code": 0})
+    add_line(told, 4 * SECOND, "x", {"process": "left 2", "code": 3})
     return told
 
 
@@ -128,8 +134,8 @@ def test_one_session_of_a_record_reads_as_if_there_were_no_other() -> None:
         select_session_events(record_two_sessions(), "left"),
         select_session_events(record_two_sessions(), "right"),
     )
-    assert {event.data["process"] for event in left.events} == {"agent", "agent 2"}
-    assert {event.data["process"] for event in right.events} == {"agent", "helper", "supervisor"}
+    assert {event.data["process"] for event in list_lines(left)} == {"agent", "agent 2"}
+    assert {event.data["process"] for event in list_lines(right)} == {"agent", "helper", "supervisor"}
     assert len(left.events) + len(right.events) == len(record_two_sessions().events)
 
 
@@ -137,7 +143,7 @@ def test_timers_of_two_sessions_are_two_timers() -> None:
     """They are armed for the same instant, and neither is the other armed again."""
     told = Record()
     for name in ("left", "right"):
-        add_session_to_trace(told.add, name)(0, "t", {"process": "supervisor", "timer": "prompt", "armed": SECOND})
+        add_session_to_trace(told.add, name)(TimerArmed(0, "supervisor", "prompt", SECOND))
     assert len(compute_normal_form(told)) == 2
 
 
@@ -158,7 +164,7 @@ def test_a_failure_names_the_last_step_of_each_session() -> None:
         parts={"left": BoundScenario(()), "right": BoundScenario(())},
     )
     told = record_two_sessions()
-    told.add(5 * SECOND, "m", {"process": "left", "step": "say", "line": 4})
+    add_line(told, 5 * SECOND, "m", {"process": "left", "step": "say", "line": 4})
     played = play_by_hand(bound, told, RunReport(sessions={"left": LEFT, "right": RIGHT}))
     assert (
         "  left's last step: one.scenario.yaml:4: " in explain_play(played, judge_all_expectations(played)).splitlines()

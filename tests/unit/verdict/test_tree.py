@@ -8,6 +8,7 @@ from typing import Any
 from pytest_agentproc.record import Record
 from pytest_agentproc.verdict import explain_leaks
 from pytest_agentproc.verdict._failure_text import draw_tree
+from tests.event_lines import add_line
 
 SECOND = 1_000_000_000
 SCENARIO: Any = SimpleNamespace(
@@ -20,7 +21,7 @@ def record_of(*events: tuple[int, str, dict[str, Any]], **programs: str) -> Reco
     """Write a record whose head has the names of the fakes' programs."""
     record = Record({"programs": programs})
     for at, code, data in events:
-        record.add(at, code, data)
+        add_line(record, at, code, data)
     return record
 
 

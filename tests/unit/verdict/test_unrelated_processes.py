@@ -9,6 +9,7 @@ import pytest
 from pytest_agentproc.errors import Deadlock
 from pytest_agentproc.record import Record
 from pytest_agentproc.verdict import Verdict, choose_overall_verdict
+from tests.event_lines import add_line
 from tests.unit.handmade import Expected, judge_events, judge_one_key
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def test_places_and_pids_make_no_other_run() -> None:
     def digest(**more: Any) -> str:
         record = Record()
         ((at, code, data),) = build_stray_signal("process", **more)
-        record.add(at, code, data)
+        add_line(record, at, code, data)
         return record.digest()
 
     assert digest(pid=8, place="elsewhere.py:1") == digest()

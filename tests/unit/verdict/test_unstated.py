@@ -12,6 +12,7 @@ from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.verdict import CheckRow, Verdict, choose_overall_verdict, judge_all_expectations, judge_play
 from pytest_agentproc.vocabulary import ALL_LIMIT_NAMES, Policy, RunReport, mark_unstated_limits
+from tests.event_lines import add_line
 from tests.unit.handmade import SECOND, BoundScenario, Events, Expected, Reference, Script, Unstated, play_by_hand
 
 if TYPE_CHECKING:
@@ -37,9 +38,9 @@ def build_play(
     script = Script(catches={"x": catches} if catches else {})
     bound = BoundScenario(file, policy or Policy(), script)
     record = Record()
-    record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
+    add_line(record, 0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
     for at, code, data in events:
-        record.add(at, code, data)
+        add_line(record, at, code, data)
     if isinstance(answer, Exception):
         return play_by_hand(bound, record, None, answer, unstated=unstated)
     return play_by_hand(bound, record, RunReport(**answer), unstated=unstated)
