@@ -80,6 +80,7 @@ def _kind(letters: str, mark: str, meaning: str, value: str = "") -> Callable[[t
     """
 
     def decorate(cls: type[_T]) -> type[_T]:
+        cls.__doc__ = meaning  # `dataclass` would make a text of the signature, which costs more than the class
         made: Any = _event(cls)
         made.letters, made.mark, made.meaning, made.mark_value = letters, mark, meaning, value or True
         EVENT_TYPES.append(made)

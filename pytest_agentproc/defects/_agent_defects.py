@@ -12,13 +12,14 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor import MachineCommand, Policy
 
 
-@breaks("P6", "starts a crashed agent again without a pause")
+@breaks("restarts-at-once", "P6", "starts a crashed agent again without a pause")
 class RestartsWithoutDelayDefect(RestartCounter):
     def plan_restart(self, now: int) -> int | None:
         return None if super().plan_restart(now) is None else 0
 
 
 @breaks(
+    "first-start-is-tried-again",
     "P6",
     "starts an agent again that never did its handshake",
     harmless="The prompt gets its outcome, some starts later.",
@@ -28,7 +29,7 @@ class RestartsAfterFailedHandshakeDefect(RestartCounter):
         return False
 
 
-@breaks("P6", "starts a new session after a crash")
+@breaks("restart-begins-a-new-session", "P6", "starts a new session after a crash")
 class RestartsInNewSessionDefect(RestartCounter):
     def choose_session(self, session: str | None) -> str:
         """Forget it."""
@@ -36,6 +37,7 @@ class RestartsInNewSessionDefect(RestartCounter):
 
 
 @breaks(
+    "backoff-does-not-double",
     "P6",
     "waits the same time before every restart",
     harmless="The agent is started earlier, and still a limited number of times.",
@@ -46,6 +48,7 @@ class RestartDelayStaysConstantDefect(RestartCounter):
 
 
 @breaks(
+    "restart-delay-grows-endlessly",
     "P6",
     "doubles the time before a restart without end",
     harmless="The agent is started later, and the prompt waits for it.",
@@ -57,6 +60,7 @@ class RestartDelayGrowsEndlesslyDefect(RestartCounter):
 
 
 @breaks(
+    "restarts-for-ever",
     "P6",
     "starts an agent again however often it crashes",
     harmless="How many starts are too many is the choice of a supervisor, and each waits longer.",
@@ -69,12 +73,13 @@ class RestartsWithoutLimitDefect(RestartCounter):
     """All crashes ever count: one crash a minute never fills the right window of ten minutes."""
 
 
-@breaks("P6", "gives up at the first crash")
+@breaks("never-restarts", "P6", "gives up at the first crash")
 class NeverRestartsAgentDefect(RestartCounter):
     MOST = 0
 
 
 @breaks(
+    "crashes-count-for-ever",
     "P6",
     "never forgets old crashes",
     harmless="How many crashes are too many, and how old ones count, is the choice of a supervisor.",
@@ -83,14 +88,24 @@ class NeverForgetsCrashesDefect(RestartCounter):
     WINDOW = 1 << 62
 
 
-@breaks("P8", "terminates the agent at the instant of the close")
+@breaks(
+    "close-is-terminate",
+    "P8",
+    "terminates the agent at the instant of the close",
+    sessions_only="Only a session is closed.",
+)
 class CloseWithoutGraceDefect(Escalation):
     def start_close_grace(self, now: int) -> None:
         super().start_close_grace(now)
         self.deadline = now
 
 
-@breaks("P8", "starts a new agent as the session is closed")
+@breaks(
+    "close-starts-an-agent",
+    "P8",
+    "starts a new agent as the session is closed",
+    sessions_only="Only a session is closed.",
+)
 class CloseStartsAgentDefect(Escalation):
     is_closing = False
 
@@ -104,7 +119,12 @@ class CloseStartsAgentDefect(Escalation):
         return [*started, *super().end_leftovers(now)]
 
 
-@breaks("P8", "waits for ever for an agent whose stdin has ended")
+@breaks(
+    "close-waits-for-the-exit",
+    "P8",
+    "waits for ever for an agent whose stdin has ended",
+    sessions_only="Only a session is closed.",
+)
 class CloseWaitsForeverDefect(Escalation):
     def start_close_grace(self, now: int) -> None:
         """Start no timer."""

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     )
 
 
-@breaks("B1", "assigns turns by the order in which they begin, whatever their lines name")
+@breaks("routes-by-order", "B1", "assigns turns by the order in which they begin, whatever their lines name")
 class AssignsTurnsByBeginOrderDefect(TurnRouter):
     def find_turns(self, meaning: TurnBegun | TurnProgress | TurnEnded | Question | PromptNamed) -> tuple[int, ...]:
         self.is_marked = False
         return super().find_turns(replace(meaning, marks=()))
 
 
-@breaks("B1", "answers the second prompt with what came between the two")
+@breaks("stale-turn-answers-the-next", "B1", "answers the second prompt with what came between the two")
 class AnswersWithEarlierWordsDefect(OpenTurns):
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
@@ -55,7 +55,7 @@ class AnswersWithEarlierWordsDefect(OpenTurns):
         return b"".join(lines) + super().handle_turn_meaning(meaning, now)
 
 
-@breaks("B3", "keeps background turns apart only after a good result")
+@breaks("drains-after-success-only", "B3", "keeps background turns apart only after a good result")
 class MergesBackgroundAfterBadResultDefect(AnswersWithEarlierWordsDefect):
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
@@ -74,14 +74,14 @@ class MergesBackgroundAfterBadResultDefect(AnswersWithEarlierWordsDefect):
             self._was_good = ended.ok
 
 
-@breaks("P3", "accepts any result as the acknowledgement")
+@breaks("background-result-acknowledges", "P3", "accepts any result as the acknowledgement")
 class AnyResultAcknowledgesCancelDefect(OpenTurns):
     def _end_background_turn(self, ended: TurnEnded, now: int) -> None:
         super()._end_background_turn(ended, now)
         self.unacknowledged = self.cancel_deadline = None
 
 
-@breaks("B1", "adds a background turn to the prompt's turn in which its notification came")
+@breaks("leaks-late-notification", "B1", "adds a background turn to the prompt's turn in which its notification came")
 class MergesBackgroundIntoPromptDefect(OpenTurns):
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
@@ -110,7 +110,7 @@ class MergesBackgroundIntoPromptDefect(OpenTurns):
                 super()._handle_end(*held, now)
 
 
-@breaks("B1", "also shows the words of a background turn in the prompt's turn")
+@breaks("background-words-join-the-prompt", "B1", "also shows the words of a background turn in the prompt's turn")
 class ShowsBackgroundWordsInPromptDefect(OpenTurns):
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
@@ -127,7 +127,7 @@ class ShowsBackgroundWordsInPromptDefect(OpenTurns):
         super()._handle_progress(progress, number, now)
 
 
-@breaks("B1", "ends the prompt at a background turn's result")
+@breaks("any-result-ends-the-prompt", "B1", "ends the prompt at a background turn's result")
 class BackgroundResultEndsPromptDefect(OpenTurns):
     def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
         is_taken = number == BACKGROUND_TURN_MARK and self.flight is not None and self._ends_prompt(ended)
@@ -137,13 +137,13 @@ class BackgroundResultEndsPromptDefect(OpenTurns):
         return True
 
 
-@breaks("B1", "ends the prompt at the empty result of a background turn")
+@breaks("empty-result-ends-the-prompt", "B1", "ends the prompt at the empty result of a background turn")
 class EmptyBackgroundResultEndsPromptDefect(BackgroundResultEndsPromptDefect):
     def _ends_prompt(self, ended: TurnEnded) -> bool:
         return not ended.text
 
 
-@breaks("B2", "treats the second of two background turns as the prompt's")
+@breaks("expects-one-background-turn", "B2", "treats the second of two background turns as the prompt's")
 class SecondBackgroundTurnEndsPromptDefect(BackgroundResultEndsPromptDefect):
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
@@ -157,7 +157,7 @@ class SecondBackgroundTurnEndsPromptDefect(BackgroundResultEndsPromptDefect):
         return self._consumed > 0
 
 
-@breaks("B1", "ends the prompt's turn when a background turn asks for a host tool")
+@breaks("background-tool-ends-the-prompt", "B1", "ends the prompt's turn when a background turn asks for a host tool")
 class BackgroundToolEndsPromptDefect(OpenTurns):
     def handle_work(self, worked: WorkMeaning, now: int) -> bytes:
         data, turn = super().handle_work(worked, now), self.flight
@@ -169,6 +169,7 @@ class BackgroundToolEndsPromptDefect(OpenTurns):
 
 
 @breaks(
+    "background-words-are-progress",
     "B1",
     "counts a background turn's words as progress of the prompt",
     harmless="The agent is at work for the same user, and the prompt has its time after that.",
@@ -181,9 +182,11 @@ class BackgroundWordsAreProgressDefect(OpenTurns):
 
 
 @breaks(
+    "agents-are-tasks",
     "B2",
     "tracks background agents as if they were commands",
     harmless="The agent is ended some seconds later, and its answer stands.",
+    runs_only="A session gives background work no grace.",
 )
 class TracksBackgroundAgentsAsCommandsDefect(BackgroundTaskTracker):
     def feed(self, meaning: Meaning | SessionMeaning) -> None:
@@ -191,6 +194,7 @@ class TracksBackgroundAgentsAsCommandsDefect(BackgroundTaskTracker):
 
 
 @breaks(
+    "ended-tasks-stay-running",
     "B2",
     "treats a task that has ended as running",
     harmless="It is a warning too many, or a grace that is some seconds longer.",
@@ -201,13 +205,23 @@ class EndedTasksStayRunningDefect(BackgroundTaskTracker):
             super().feed(meaning)
 
 
-@breaks("B2", "does not report a task that never ended", harmless="The answer is whole; only a warning is missing.")
+@breaks(
+    "unfinished-task-unmentioned",
+    "B2",
+    "does not report a task that never ended",
+    harmless="The answer is whole; only a warning is missing.",
+)
 class LostTasksUnreportedDefect(BackgroundTaskTracker):
     def describe_lost(self) -> list[str]:
         return [warning for warning in super().describe_lost() if "never ended" not in warning]
 
 
-@breaks("B2", "does not report a task that was stopped", harmless="The answer is whole; only a warning is missing.")
+@breaks(
+    "stopped-task-unmentioned",
+    "B2",
+    "does not report a task that was stopped",
+    harmless="The answer is whole; only a warning is missing.",
+)
 class StoppedTasksUnreportedDefect(BackgroundTaskTracker):
     def describe_lost(self) -> list[str]:
         return [warning for warning in super().describe_lost() if "were stopped" not in warning]

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import HistoryReplayed, WorkMeaning
 
 
-@breaks("P6", "loses the waiting prompts with the agent")
+@breaks("queue-goes-with-the-agent", "P6", "loses the waiting prompts with the agent")
 class LosesQueueWithAgentDefect(OpenTurns):
     def lose_agent(self, outcome: Outcome, now: int, error: str) -> None:
         super().lose_agent(outcome, now, error)
         self.refuse_queued(outcome, error, now)
 
 
-@breaks("P6", "sends the prompts for a new agent to the session of the dead one")
+@breaks("session-outlives-its-agent", "P6", "sends the prompts for a new agent to the session of the dead one")
 class PromptsGoToDeadSessionDefect(OpenTurns):
     session = ""
 
@@ -31,7 +31,7 @@ class PromptsGoToDeadSessionDefect(OpenTurns):
         return super().deliver_next_prompt(now)
 
 
-@breaks("P6", "sends the prompt again when its agent has crashed")
+@breaks("crash-repeats-the-prompt", "P6", "sends the prompt again when its agent has crashed")
 class ResendsPromptAfterCrashDefect(OpenTurns):
     def lose_agent(self, outcome: Outcome, now: int, error: str) -> None:
         turn = self.flight
@@ -42,13 +42,13 @@ class ResendsPromptAfterCrashDefect(OpenTurns):
         super().lose_agent(outcome, now, error)
 
 
-@breaks("P6", "leaves prompts without an outcome")
+@breaks("failed-session-keeps-the-prompts", "P6", "leaves prompts without an outcome")
 class LeavesPromptsWithoutOutcomeDefect(OpenTurns):
     def refuse_queued(self, outcome: Outcome, error: str, now: int) -> None:
         """Let them wait."""
 
 
-@breaks("P5", "adds a cancelled turn's late words to the next turn")
+@breaks("late-words-go-to-the-next-turn", "P5", "adds a cancelled turn's late words to the next turn")
 class LateWordsGoToNextTurnDefect(OpenTurns):
     def _handle_progress(self, progress: TurnProgress, number: int, now: int) -> None:
         if self.flight is None and self.queue:
@@ -56,7 +56,7 @@ class LateWordsGoToNextTurnDefect(OpenTurns):
         super()._handle_progress(progress, number, now)
 
 
-@breaks("P5", "begins the next answer with the past of a loaded session")
+@breaks("history-answers-the-next-prompt", "P5", "begins the next answer with the past of a loaded session")
 class HistoryAnswersNextPromptDefect(OpenTurns):
     past = ""
 
@@ -74,7 +74,7 @@ class HistoryAnswersNextPromptDefect(OpenTurns):
         return data
 
 
-@breaks("P9", "holds the prompts of a resumed session until its agent repeats the past")
+@breaks("resume-waits-for-history", "P9", "holds the prompts of a resumed session until its agent repeats the past")
 class ResumeWaitsForHistoryDefect(OpenTurns):
     has_past = False
 
@@ -91,6 +91,7 @@ class ResumeWaitsForHistoryDefect(OpenTurns):
 
 
 @breaks(
+    "cancel-beats-the-result",
     "P5",
     "reports a turn as cancelled although its good result came",
     harmless="The caller has cancelled the turn, and reads that it is cancelled.",
@@ -106,7 +107,7 @@ class CancelOverridesGoodResultDefect(OpenTurns):
             super()._handle_end(ended, number, now)
 
 
-@breaks("P5", "ends a turn when a sub-agent's turn ends")
+@breaks("subagent-ends-the-turn", "P5", "ends a turn when a sub-agent's turn ends")
 class SubagentEndsTurnDefect(OpenTurns):
     def handle_work(self, worked: WorkMeaning, now: int) -> bytes:
         """Look at the kind of line, and not at the thread that it names."""
@@ -115,7 +116,7 @@ class SubagentEndsTurnDefect(OpenTurns):
         return data + (self.handle_turn_meaning(TurnEnded(True), now) if is_end else b"")
 
 
-@breaks("P5", "keeps a cancel that hit nothing for the next turn")
+@breaks("idle-cancel-hits-the-next", "P5", "keeps a cancel that hit nothing for the next turn")
 class IdleCancelHitsNextTurnDefect(OpenTurns):
     is_poisoned = False
 
@@ -132,7 +133,7 @@ class IdleCancelHitsNextTurnDefect(OpenTurns):
         return data
 
 
-@breaks("P5", "assigns results by their order, not by their names")
+@breaks("results-go-by-order", "P5", "assigns results by their order, not by their names")
 class AssignsResultsByOrderDefect(TurnRouter):
     def _end_turns(self, marks: tuple[int, ...]) -> tuple[int, ...]:
         return super()._end_turns(())

@@ -37,28 +37,54 @@ class Defect:
 
 
 class Description(NamedTuple):
-    """What a class that judges wrongly breaks, and how; the fields are those of `Defect`."""
+    """What a class judges wrongly, and where; `name`, `breaks`, `story` and `harmless` are those of `Defect`."""
 
+    wrong: type
+    name: str
     breaks: str
     story: str
-    harmless: str = ""
+    harmless: str
+    runs_only: str
+    sessions_only: str
 
 
-DESCRIPTION_BY_CLASS: dict[type, Description] = {}
+DESCRIPTIONS: list[Description] = []
 """What each class that judges wrongly breaks. Users read it, so it is data: Python can drop docstrings."""
 
+SESSION_CLASS_BY_DEFECT: dict[str, type] = {}
+"""The classes that make in sessions what another class makes in runs, by the name of the defect."""
 
-def breaks(rule: str, story: str, *, harmless: str = "") -> Callable[[_WrongClass], _WrongClass]:
-    """Describe a class that judges wrongly.
+
+def breaks(
+    name: str, rule: str, story: str, *, harmless: str = "", runs_only: str = "", sessions_only: str = ""
+) -> Callable[[_WrongClass], _WrongClass]:
+    """Make a class that judges wrongly a defect, in each decider whose right class it inherits from.
 
     Args:
+        name: what scenarios call it.
         rule: the rule that it breaks.
         story: its fault, in a clause that follows "a supervisor with this defect".
         harmless: why no user is harmed, in a sentence; empty: a user is harmed.
+        runs_only: why it has no like in sessions, in a sentence, where its decider does not say so.
+        sessions_only: the same for runs.
     """
 
     def describe(wrong: _WrongClass) -> _WrongClass:
-        DESCRIPTION_BY_CLASS[wrong] = Description(rule, story, harmless)
+        DESCRIPTIONS.append(Description(wrong, name, rule, story, harmless, runs_only, sessions_only))
+        return wrong
+
+    return describe
+
+
+def breaks_in_sessions(name: str) -> Callable[[_WrongClass], _WrongClass]:
+    """Make a class the like of another one, in sessions.
+
+    Args:
+        name: the defect of runs.
+    """
+
+    def describe(wrong: _WrongClass) -> _WrongClass:
+        SESSION_CLASS_BY_DEFECT[name] = wrong
         return wrong
 
     return describe

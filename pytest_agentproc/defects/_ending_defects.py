@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Meaning
 
 
-@breaks("C2", "treats a stop for a tool as the last word")
+@breaks("any-stop-reason", "C2", "treats a stop for a tool as the last word")
 class ToolStopEndsRunDefect(Completion):
     def feed(self, meaning: Meaning, now: int) -> None:
         super().feed(meaning, now)
@@ -25,7 +25,7 @@ class ToolStopEndsRunDefect(Completion):
             self.finish(Finished(None, final=False), now)
 
 
-@breaks("C2", "takes the first message of the agent for its answer")
+@breaks("first-message-is-the-answer", "C2", "takes the first message of the agent for its answer")
 class FirstMessageIsAnswerDefect(Completion):
     def __init__(self) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class FirstMessageIsAnswerDefect(Completion):
         return super().text if self._first is None else self._first
 
 
-@breaks("F6", "keeps only the last 2,000 characters of an answer")
+@breaks("answer-is-its-tail", "F6", "keeps only the last 2,000 characters of an answer")
 class KeepsTailOfAnswerDefect(Completion):
     @property
     def text(self) -> str | None:
@@ -50,7 +50,7 @@ class KeepsTailOfAnswerDefect(Completion):
         return None if super().text is None else str(super().text)[-2000:]
 
 
-@breaks("C3", "strips the blanks of an answer", harmless="The words of the answer are all there.")
+@breaks("answer-is-stripped", "C3", "strips the blanks of an answer", harmless="The words of the answer are all there.")
 class StripsAnswerDefect(Completion):
     @property
     def text(self) -> str | None:
@@ -58,13 +58,14 @@ class StripsAnswerDefect(Completion):
         return None if super().text is None else str(super().text).strip()
 
 
-@breaks("C1", "keeps a result although the agent continues after it")
+@breaks("never-withdraws", "C1", "keeps a result although the agent continues after it")
 class CompletionIsNeverWithdrawnDefect(Completion):
     def undo_completion(self) -> None:
         """Stay."""
 
 
 @breaks(
+    "last-result-wins",
     "C1",
     "lets a second result in the grace undo the first",
     harmless="The agent contradicts itself, so either result can be believed.",
@@ -76,6 +77,7 @@ class SecondResultUndoesCompletionDefect(Completion):
 
 
 @breaks(
+    "last-word-is-withdrawn",
     "C1",
     "keeps waiting when a turn begins after the end",
     harmless="pi may begin another turn after its agent_end, and a supervisor that waits for it is careful.",
@@ -87,6 +89,7 @@ class WithdrawsFinalCompletionDefect(Completion):
 
 
 @breaks(
+    "stop-alone-is-the-end",
     "C1",
     "accepts no end except a message that stops",
     harmless="The run ends at its limit on silence, and its words are kept.",
@@ -98,6 +101,7 @@ class OnlyStopMessageEndsRunDefect(Completion):
 
 
 @breaks(
+    "cut-message-is-no-end",
     "C1",
     "keeps waiting after a message that was cut or aborted",
     harmless="The run ends at its limit on silence, and its words are kept.",
@@ -108,14 +112,19 @@ class CutMessageNeverEndsRunDefect(Completion):
             super().finish(meaning, now)
 
 
-@breaks("C1", "dates the end of the run by the last event of the end", harmless="Only the reported instant is another.")
+@breaks(
+    "last-word-moves-the-end",
+    "C1",
+    "dates the end of the run by the last event of the end",
+    harmless="Only the reported instant is another.",
+)
 class DatesOutcomeByLastEventDefect(Completion):
     def finish(self, meaning: Finished, now: int) -> None:
         super().finish(meaning, now)
         self.at = now
 
 
-@breaks("B1", "ends the run at a background turn's result")
+@breaks("any-result-ends-the-run", "B1", "ends the run at a background turn's result")
 class BackgroundResultEndsRunDefect(Completion):
     def feed(self, meaning: Meaning, now: int) -> None:
         super().feed(meaning, now)
@@ -123,20 +132,20 @@ class BackgroundResultEndsRunDefect(Completion):
             self.finish(Finished(True, final=True), now)
 
 
-@breaks("A6", "reports a sub-agent's words as the agent's")
+@breaks("subagent-speaks-for-all", "A6", "reports a sub-agent's words as the agent's")
 class SubagentWordsBecomeAnswerDefect(Completion):
     def feed(self, meaning: Meaning, now: int) -> None:
         own_meaning = meaning.meaning if isinstance(meaning, Nested) else meaning
         super().feed(own_meaning if isinstance(own_meaning, Message) else meaning, now)
 
 
-@breaks("C1", "treats an error result as a good one")
+@breaks("any-result-is-good", "C1", "treats an error result as a good one")
 class ErrorResultCompletesRunDefect(Completion):
     def finish(self, meaning: Finished, now: int) -> None:
         super().finish(replace(meaning, ok=True, error=""), now)
 
 
-@breaks("C1", "gives up at an error that the agent recovers from")
+@breaks("error-is-the-end", "C1", "gives up at an error that the agent recovers from")
 class RecoveredErrorEndsRunDefect(Completion):
     def feed(self, meaning: Meaning, now: int) -> None:
         super().feed(meaning, now)
@@ -144,7 +153,7 @@ class RecoveredErrorEndsRunDefect(Completion):
             self.finish(Finished(False, final=True, error=meaning.error), now)
 
 
-@breaks("F2", "gives up at a line that is no event")
+@breaks("noise-is-fatal", "F2", "gives up at a line that is no event")
 class NoiseEndsRunDefect(Completion):
     def feed(self, meaning: Meaning, now: int) -> None:
         if self.noise:
@@ -155,6 +164,7 @@ class NoiseEndsRunDefect(Completion):
 
 
 @breaks(
+    "noise-uncounted",
     "F2",
     "drops a line that is no event, and does not report it",
     harmless="The answer is whole; only a number in the report is missing.",
@@ -166,6 +176,7 @@ class NoiseUnreportedDefect(Completion):
 
 
 @breaks(
+    "keeps-everything",
     "F6",
     "keeps everything that the agent ever said",
     harmless="Memory fills only with an agent that prints gigabytes, and no scenario can show that.",
@@ -175,7 +186,7 @@ class TranscriptHasNoLimitDefect(Completion):
         """Hear of no limit."""
 
 
-@breaks("A4", "reports inactive when the agent exits at the very instant of the limit")
+@breaks("timer-beats-exit", "A4", "reports inactive when the agent exits at the very instant of the limit")
 class TimerBeatsExitDefect(OutcomeRules):
     def judge_exit(
         self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
@@ -185,6 +196,7 @@ class TimerBeatsExitDefect(OutcomeRules):
 
 
 @breaks(
+    "late-result-counts",
     "A1",
     "accepts an answer that comes while it ends a silent agent",
     harmless="The answer is there, so both outcomes are fair.",
@@ -194,7 +206,7 @@ class AcceptsAnswerAfterTimeoutDefect(OutcomeRules):
         return outcome is not None and completion.at is None
 
 
-@breaks("C1", "throws a good result away for an exit code")
+@breaks("exit-overrules-result", "C1", "throws a good result away for an exit code")
 class ExitCodeOverridesRunResultDefect(OutcomeRules):
     def judge_exit(
         self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
@@ -205,6 +217,7 @@ class ExitCodeOverridesRunResultDefect(OutcomeRules):
 
 
 @breaks(
+    "reported-error-dropped",
     "C1",
     "drops the error that an agent reported before it exited",
     harmless="The run is not reported as completed; only its reason is less exact.",
@@ -217,7 +230,7 @@ class DropsReportedErrorDefect(OutcomeRules):
         return super().judge_exit(completion, status, watchdog, now, has_completion=has_completion)
 
 
-@breaks("C2", "treats exit 0 as a good result")
+@breaks("exit-0-is-success", "C2", "treats exit 0 as a good result")
 class ExitZeroCompletesRunDefect(OutcomeRules):
     def judge_exit(
         self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
@@ -227,7 +240,7 @@ class ExitZeroCompletesRunDefect(OutcomeRules):
         return super().judge_exit(completion, status, watchdog, now, has_completion=has_completion)
 
 
-@breaks("C4", "treats a death by signal as exit 0")
+@breaks("signal-is-exit-0", "C4", "treats a death by signal as exit 0")
 class RunTreatsSignalAsExitZeroDefect(OutcomeRules):
     def judge_exit(
         self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
@@ -235,7 +248,7 @@ class RunTreatsSignalAsExitZeroDefect(OutcomeRules):
         return super().judge_exit(completion, max(status, 0), watchdog, now, has_completion=has_completion)
 
 
-@breaks("C4", "treats every exit as a good one")
+@breaks("exit-code-unread", "C4", "treats every exit as a good one")
 class EveryExitCompletesRunDefect(OutcomeRules):
     def judge_exit(
         self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
@@ -243,13 +256,14 @@ class EveryExitCompletesRunDefect(OutcomeRules):
         return super().judge_exit(completion, min(status, 0), watchdog, now, has_completion=has_completion)
 
 
-@breaks("C4", "accepts an exit only when stdout has ended")
+@breaks("waits-for-eof", "C4", "accepts an exit only when stdout has ended")
 class ExitWaitsForStdoutEndDefect(OutcomeRules):
     def is_gone(self, streams: Collection[str], *, has_exited: bool) -> bool:
         return super().is_gone(streams, has_exited=has_exited) and "stdout" not in streams
 
 
 @breaks(
+    "raw-exit-code",
     "C1",
     "exits with the agent's own code, forced or not",
     harmless="The outcome is true; only the exit code is the agent's own.",
@@ -261,13 +275,19 @@ class CopiesAgentExitCodeDefect(OutcomeRules):
         return super().choose_exit_code(outcome, status, forced=forced, executable=executable)
 
 
-@breaks("C1", "reports each code that does not fit as a contradiction", harmless="It is a warning too many.")
+@breaks(
+    "every-code-contradicts",
+    "C1",
+    "reports each code that does not fit as a contradiction",
+    harmless="It is a warning too many.",
+)
 class WarnsOfEveryExitCodeDefect(OutcomeRules):
     def find_warnings(self, outcome: Outcome, status: int | None, *, forced: bool) -> list[str]:
         return [] if (status == 0) is (outcome is Outcome.COMPLETED) else ["exit_contradicts_result"]
 
 
 @breaks(
+    "epipe-is-fatal",
     "F5",
     "fails the run when stdin breaks",
     harmless="The prompt did not reach the agent, so a run that fails for it is reported truly.",
@@ -278,6 +298,7 @@ class BrokenStdinFailsRunDefect(OutcomeRules):
 
 
 @breaks(
+    "start-error-is-failed",
     "P6",
     "reports an agent that never started as failed",
     harmless="The run is not reported as completed; only its outcome is less exact.",
@@ -287,6 +308,7 @@ class ReportsStartErrorAsFailedDefect(OutcomeRules):
 
 
 @breaks(
+    "always-not-found",
     "P6",
     "treats every failure to start as a missing file",
     harmless="The run is not reported as completed; only its exit code is less exact.",
@@ -297,6 +319,7 @@ class EveryStartErrorIsMissingFileDefect(OutcomeRules):
 
 
 @breaks(
+    "run-exit-unexplained",
     "C4",
     "reports a death without a result, but not how the agent died",
     harmless="The outcome is true; only its explanation is missing.",

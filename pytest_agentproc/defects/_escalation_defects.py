@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.defects._defect import breaks
+from pytest_agentproc.defects._defect import breaks, breaks_in_sessions
 from pytest_agentproc.supervisor import Abandonment, Escalation, SpawnAgent
 
 if TYPE_CHECKING:
@@ -13,16 +13,17 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Policy
 
 
-@breaks("T1", "signals the agent itself and never its descendants")
+@breaks("direct-child-only", "T1", "signals the agent itself and never its descendants")
 class SignalsOnlyAgentProcessDefect(Escalation):
     reach = "agent"
 
 
-@breaks("T1", "signals the agent's process group, but no process that left it")
+@breaks("group-only", "T1", "signals the agent's process group, but no process that left it")
 class SignalsOnlyProcessGroupDefect(Escalation):
     reach = "group"
 
 
+@breaks_in_sessions("group-only")
 class IgnoresGroupAfterAgentEndDefect(SignalsOnlyProcessGroupDefect):
     """Signals the agent's process group, and takes the end of the agent for that of all others (T1)."""
 
@@ -30,7 +31,12 @@ class IgnoresGroupAfterAgentEndDefect(SignalsOnlyProcessGroupDefect):
         return self.finish() if self.has_signalled else super().end_leftovers(now)
 
 
-@breaks("P6", "starts an agent again that ended without a result")
+@breaks(
+    "crash-repeats-the-run",
+    "P6",
+    "starts an agent again that ended without a result",
+    runs_only="A session starts its next agent; crash-repeats-the-prompt sends it the same prompt.",
+)
 class StartsCrashedAgentAgainDefect(Escalation):
     has_lingered = is_repeated = False
 
@@ -46,40 +52,65 @@ class StartsCrashedAgentAgainDefect(Escalation):
         return [*commands[:-1], SpawnAgent(self.containment)]
 
 
-@breaks("T6", "holds the tree by its group, whatever containment was asked for")
+@breaks("holds-the-group-only", "T6", "holds the tree by its group, whatever containment was asked for")
 class IgnoresRequestedContainmentDefect(Escalation):
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
         self.containment = "group"
 
 
-@breaks("C1", "waits for the exit however long an agent lingers")
+@breaks(
+    "waits-for-exit",
+    "C1",
+    "waits for the exit however long an agent lingers",
+    runs_only="A session gives its agent no grace after a turn, as the agent lives on.",
+)
 class LingerHasNoLimitDefect(Escalation):
     def start_linger_grace(self, now: int, *, is_working: bool = False) -> None:
         """Start no timer."""
 
 
-@breaks("C1", "restarts the grace when the agent prints after its result")
+@breaks(
+    "output-prolongs-the-grace",
+    "C1",
+    "restarts the grace when the agent prints after its result",
+    runs_only="A session gives its agent no grace after a turn, as the agent lives on.",
+)
 class OutputProlongsLingerDefect(Escalation):
     def note_output(self, now: int) -> None:
         if self.timer == "linger_grace":
             self._start_timer(self.escalation_step, self.timer, now)
 
 
-@breaks("C1", "waits for the exit while the agent's background commands run")
+@breaks(
+    "tasks-hold-the-run",
+    "C1",
+    "waits for the exit while the agent's background commands run",
+    runs_only="A session gives its agent no grace after a turn, as the agent lives on.",
+)
 class TasksProlongLingerDefect(Escalation):
     def start_linger_grace(self, now: int, *, is_working: bool = False) -> None:
         if not is_working:
             super().start_linger_grace(now)
 
 
-@breaks("C1", "gives an agent no time for its background commands")
+@breaks(
+    "tasks-have-no-grace",
+    "C1",
+    "gives an agent no time for its background commands",
+    runs_only="A session gives its agent no grace after a turn, as the agent lives on.",
+)
 class TasksGetNoGraceDefect(Escalation):
     def start_linger_grace(self, now: int, *, is_working: bool = False) -> None:
         super().start_linger_grace(now)
 
 
-@breaks("C1", "terminates at the instant of the completion")
+@breaks(
+    "no-grace",
+    "C1",
+    "terminates at the instant of the completion",
+    runs_only="A session gives its agent no grace after a turn, as the agent lives on.",
+)
 class TerminatesAtCompletionDefect(Escalation):
     def start_linger_grace(self, now: int, *, is_working: bool = False) -> None:
         super().start_linger_grace(now)
@@ -87,6 +118,7 @@ class TerminatesAtCompletionDefect(Escalation):
 
 
 @breaks(
+    "one-grace",
     "C1",
     "waits for the long grace also after a good end",
     harmless="The agent is ended some seconds later, and its answer stands.",
@@ -97,13 +129,13 @@ class AlwaysUsesLongGraceDefect(Escalation):
         return super().terminate(now)
 
 
-@breaks("T1", "kills where it should terminate")
+@breaks("kill-without-term", "T1", "kills where it should terminate")
 class KillsWithoutTermDefect(Escalation):
     def terminate(self, now: int, *, leftovers: bool = False) -> SendSignal:
         return replace(super().terminate(now, leftovers=leftovers), name="KILL")
 
 
-@breaks("T1", "waits for ever for an agent that ignores TERM")
+@breaks("no-kill-after-term", "T1", "waits for ever for an agent that ignores TERM")
 class NeverKillsAfterTermDefect(Escalation):
     def terminate(self, now: int, *, leftovers: bool = False) -> SendSignal:
         signal = super().terminate(now, leftovers=leftovers)
@@ -111,38 +143,43 @@ class NeverKillsAfterTermDefect(Escalation):
         return signal
 
 
-@breaks("T1", "treats 'a signal was sent' as 'the agent is dead'")
+@breaks("killed-flag", "T1", "treats 'a signal was sent' as 'the agent is dead'")
 class TermCountsAsDeathDefect(Escalation):
     def take_due_step(self, now: int) -> MachineCommand:
         return self.finish()[-1] if self.has_signalled else super().take_due_step(now)
 
 
-@breaks("T1", "kills no descendant once the terminated agent has ended")
+@breaks("exit-ends-the-escalation", "T1", "kills no descendant once the terminated agent has ended")
 class NeverKillsDescendantsDefect(Escalation):
     def end_leftovers(self, now: int) -> list[MachineCommand]:
         return self.finish() if self.has_signalled else super().end_leftovers(now)
 
 
-@breaks("T6", "leaves the processes that an exited agent has started")
+@breaks("leftovers-stay", "T6", "leaves the processes that an exited agent has started")
 class LeavesDescendantsAfterExitDefect(Escalation):
     def end_leftovers(self, now: int) -> list[MachineCommand]:
         return [] if self.has_signalled else self.finish()
 
 
-@breaks("T3", "never reaps the agent")
+@breaks(
+    "leaves-zombie",
+    "T3",
+    "never reaps the agent",
+    runs_only="In a session the reference always reaps the agent: no judgement can leave that out.",
+)
 class NeverReapsAgentDefect(Escalation):
     def finish(self) -> list[MachineCommand]:
         return super().finish()[-1:]
 
 
-@breaks("T4", "leaves the agent alive when it is cancelled itself")
+@breaks("cancelled-run-goes-on", "T4", "leaves the agent alive when it is cancelled itself")
 class CancelLeavesAgentAliveDefect(Abandonment):
     def end(self, agent: AgentProcess) -> int:
         agent.close()
         return 0
 
 
-@breaks("T4", "sends TERM when it is cancelled, and does not wait")
+@breaks("cancelled-run-only-asks", "T4", "sends TERM when it is cancelled, and does not wait")
 class CancelOnlySendsTermDefect(Abandonment):
     def end(self, agent: AgentProcess) -> int:
         agent.terminate()

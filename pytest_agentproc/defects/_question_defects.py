@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 @breaks(
+    "early-hook-lost",
     "B4",
     "drops a hook that fires before its callback is registered",
     harmless="The caller registered its callback too late for this hook.",
@@ -30,7 +31,7 @@ class DropsUnregisteredHookDefect(HookTracker):
         super().register(name, now)
 
 
-@breaks("B4", "calls the callback twice for one hook")
+@breaks("hook-runs-twice", "B4", "calls the callback twice for one hook")
 class CallsHookTwiceDefect(HookTracker):
     def handle_fired(self, hook: Hook, now: int) -> bytes:
         data = super().handle_fired(hook, now)
@@ -47,6 +48,7 @@ class CallsHookTwiceDefect(HookTracker):
 
 
 @breaks(
+    "hook-blocks-the-agent",
     "B4",
     "makes the agent wait for a callback that may never come",
     harmless="The agent waits for hook_timeout at most.",
@@ -66,7 +68,7 @@ class HookBlocksAgentDefect(HookTracker):
                 del self._waiting[hook.id]
 
 
-@breaks("B4", "lets a tool run whose hook has no callback yet")
+@breaks("unregistered-hook-allows", "B4", "lets a tool run whose hook has no callback yet")
 class AllowsToolWithoutCallbackDefect(HookTracker):
     def handle_fired(self, hook: Hook, now: int) -> bytes:
         data = super().handle_fired(hook, now)
@@ -75,13 +77,13 @@ class AllowsToolWithoutCallbackDefect(HookTracker):
         return data
 
 
-@breaks("B4", "lets a tool run that its hook forbids")
+@breaks("hook-denial-ignored", "B4", "lets a tool run that its hook forbids")
 class IgnoresHookDenialDefect(HookTracker):
     def decide(self, name: str, *, allowed: bool) -> bytes:
         return super().decide(name, allowed=True)
 
 
-@breaks("B4", "waits without limit for a callback")
+@breaks("hook-waits-for-ever", "B4", "waits without limit for a callback")
 class HookWaitsForeverDefect(HookTracker):
     @property
     def deadlines(self) -> dict[str, int]:
@@ -89,6 +91,7 @@ class HookWaitsForeverDefect(HookTracker):
 
 
 @breaks(
+    "stale-hook-runs",
     "B4",
     "calls the callback for a hook that is too old",
     harmless="How old a hook may be is the choice of a supervisor.",
@@ -104,27 +107,27 @@ _NUMBER_OF_HANDSHAKE_REQUESTS = 2
 """Before the first prompt of ACP, of which the first one has the id 0."""
 
 
-@breaks("P7", "answers nothing where there is no handler")
+@breaks("unhandled-questions-wait", "P7", "answers nothing where there is no handler")
 class UnhandledQuestionUnansweredDefect(OpenTurns):
     def _handle_question(self, question: Question, owners: tuple[int, ...], now: int) -> bytes:
         data = super()._handle_question(question, owners, now)
         return data if self._has_handler else b""
 
 
-@breaks("P7", "allows everything where there is no handler")
+@breaks("allows-without-a-handler", "P7", "allows everything where there is no handler")
 class AllowsWithoutHandlerDefect(OpenTurns):
     def _handle_question(self, question: Question, owners: tuple[int, ...], now: int) -> bytes:
         data = super()._handle_question(question, owners, now)
         return data if self._has_handler else self._protocol.encode_answer(question, allowed=True)
 
 
-@breaks("P7", "does not answer a question that comes after the result")
+@breaks("idle-questions-wait", "P7", "does not answer a question that comes after the result")
 class IdleQuestionUnansweredDefect(OpenTurns):
     def _handle_question(self, question: Question, owners: tuple[int, ...], now: int) -> bytes:
         return b"" if self.flight is None else super()._handle_question(question, owners, now)
 
 
-@breaks("P7", "takes a request with the id of its own prompt for the response to it")
+@breaks("question-is-a-response", "P7", "takes a request with the id of its own prompt for the response to it")
 class QuestionTakenForResponseDefect(OpenTurns):
     def _handle_question(self, question: Question, owners: tuple[int, ...], now: int) -> bytes:
         turn = self.flight
@@ -134,19 +137,23 @@ class QuestionTakenForResponseDefect(OpenTurns):
         return super()._handle_question(question, owners, now)
 
 
-@breaks("P7", "denies what the caller allows")
+@breaks("question-is-denied", "P7", "denies what the caller allows")
 class AllowBecomesDenialDefect(OpenTurns):
     def answer_question(self, name: str, now: int, *, allowed: bool) -> bytes:
         return super().answer_question(name, now, allowed=False)
 
 
-@breaks("P7", "allows what the caller denies")
+@breaks("denial-allows", "P7", "allows what the caller denies")
 class DenialBecomesAllowDefect(OpenTurns):
     def answer_question(self, name: str, now: int, *, allowed: bool) -> bytes:
         return super().answer_question(name, now, allowed=True)
 
 
-@breaks("P7", "takes the first option of a question to allow, and the second to deny, whatever they are")
+@breaks(
+    "permission-by-position",
+    "P7",
+    "takes the first option of a question to allow, and the second to deny, whatever they are",
+)
 class ChoosesOptionByPositionDefect(OpenTurns):
     def answer_question(self, name: str, now: int, *, allowed: bool) -> bytes:
         protocol: Any = self._protocol
@@ -163,13 +170,15 @@ class ChoosesOptionByPositionDefect(OpenTurns):
         return bytes(protocol.encode_answer(question, allowed=allowed))
 
 
-@breaks("P7", "writes the caller's answer twice")
+@breaks("answers-twice", "P7", "writes the caller's answer twice")
 class AnswersQuestionTwiceDefect(OpenTurns):
     def answer_question(self, name: str, now: int, *, allowed: bool) -> bytes:
         return super().answer_question(name, now, allowed=allowed) * 2
 
 
-@breaks("P7", "reads nothing of its agent, not even its end, while the caller owes it an answer")
+@breaks(
+    "reader-awaits-the-answer", "P7", "reads nothing of its agent, not even its end, while the caller owes it an answer"
+)
 class ReaderAwaitsAnswerDefect(OpenTurns):
     """Holds back what the agent says and that it has ended, in their order, while a question is open."""
 
@@ -225,7 +234,7 @@ class _QuestionsWithoutDeadline(OpenQuestions):
         return None
 
 
-@breaks("P7", "waits without limit for the caller's answer")
+@breaks("questions-wait-for-ever", "P7", "waits without limit for the caller's answer")
 class QuestionWaitsForeverDefect(OpenTurns):
     def __init__(
         self, policy: Policy, watchdog: TurnWatchdog, report_event: Callable[..., None], *, has_handler: bool
@@ -234,7 +243,7 @@ class QuestionWaitsForeverDefect(OpenTurns):
         self.questions = _QuestionsWithoutDeadline(policy, report_event)
 
 
-@breaks("P7", "allows a question that got no answer in time")
+@breaks("silence-allows", "P7", "allows a question that got no answer in time")
 class AllowsLateQuestionDefect(OpenTurns):
     def deny_late_questions(self, now: int) -> bytes:
         late = self.questions.withdraw_late(now)
@@ -242,7 +251,7 @@ class AllowsLateQuestionDefect(OpenTurns):
         return b"".join(self._protocol.encode_answer(question, allowed=True) for question in late)
 
 
-@breaks("P7", "does not answer the open question of a cancelled turn")
+@breaks("cancel-leaves-the-question", "P7", "does not answer the open question of a cancelled turn")
 class CancelledQuestionUnansweredDefect(OpenTurns):
     def _cancel_with_outcome(self, turn: TurnRecord, cause: Outcome, now: int) -> bytes:
         self.questions.withdraw_of_turn(turn.number)
@@ -267,7 +276,7 @@ class _QuestionsKeptAfterDenial(OpenQuestions):
         return [open_question.question for open_question in late]
 
 
-@breaks("P7", "answers a second time when the caller decides late")
+@breaks("late-word-answers-again", "P7", "answers a second time when the caller decides late")
 class AnswersLateQuestionTwiceDefect(OpenTurns):
     def __init__(
         self, policy: Policy, watchdog: TurnWatchdog, report_event: Callable[..., None], *, has_handler: bool
@@ -277,6 +286,7 @@ class AnswersLateQuestionTwiceDefect(OpenTurns):
 
 
 @breaks(
+    "result-drops-the-question",
     "P7",
     "does not answer a question whose turn is over",
     harmless="The turn is over, so its agent does not wait for the answer.",
@@ -288,6 +298,7 @@ class EndedTurnQuestionUnansweredDefect(OpenTurns):
 
 
 @breaks(
+    "question-cannot-be-taken-back",
     "P2",
     "waits for an answer that the agent has withdrawn",
     harmless="The turn is cancelled later, when the limit on questions is over.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.defects._defect import breaks_in_sessions
 from pytest_agentproc.supervisor import OpenTurns, Outcome
 from pytest_agentproc.supervisor.dialects import PromptNamed, TurnEnded
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import TurnMeaning, TurnProgress
 
 
+@breaks_in_sessions("any-result-is-good")
 class ErrorResultCompletesTurnDefect(OpenTurns):
     """Takes an error result for a good one (C1)."""
 
@@ -19,6 +21,7 @@ class ErrorResultCompletesTurnDefect(OpenTurns):
         super()._handle_end(replace(ended, ok=True, error=""), number, now)
 
 
+@breaks_in_sessions("exit-overrules-result")
 class ExitOverridesTurnResultDefect(OpenTurns):
     """Believes a good result once the agent has said a word more, and throws it away if it exits first (C1)."""
 
@@ -45,6 +48,7 @@ class ExitOverridesTurnResultDefect(OpenTurns):
             super()._handle_end(ended, number, now)
 
 
+@breaks_in_sessions("never-withdraws")
 class FirstStopEndsTurnDefect(OpenTurns):
     """Takes the first message that stops for the turn's last, and its stop for the turn's end (C1)."""
 
@@ -56,6 +60,7 @@ class FirstStopEndsTurnDefect(OpenTurns):
             )
 
 
+@breaks_in_sessions("exit-0-is-success")
 class ExitZeroCompletesTurnDefect(OpenTurns):
     """Takes exit 0 for a good result (C2)."""
 
@@ -64,6 +69,7 @@ class ExitZeroCompletesTurnDefect(OpenTurns):
         super().lose_agent(Outcome.COMPLETED if is_good else outcome, now, "" if is_good else error)
 
 
+@breaks_in_sessions("signal-is-exit-0")
 class TurnTreatsSignalAsExitZeroDefect(OpenTurns):
     """Takes a death by signal for exit 0 (C4)."""
 
@@ -73,6 +79,7 @@ class TurnTreatsSignalAsExitZeroDefect(OpenTurns):
         super().lose_agent(outcome, now, error)
 
 
+@breaks_in_sessions("run-exit-unexplained")
 class TurnExitUnexplainedDefect(OpenTurns):
     """Says nothing of the exit that a turn is lost with (C4)."""
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.defects._defect import breaks
+from pytest_agentproc.defects._defect import breaks, breaks_in_sessions
 from pytest_agentproc.supervisor import Artifacts, LineSplitter, Outbox, StdinFeeder
 from pytest_agentproc.vocabulary import Outcome
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor import MachineCommand, Result
 
 
-@breaks("C3", "fails a run because an artifact could not be written")
+@breaks("artifacts-fatal", "C3", "fails a run because an artifact could not be written")
 class ArtifactErrorFailsRunDefect(Artifacts):
     def warn_of_unwritten(self, result: Result) -> Result:
         amended = super().warn_of_unwritten(result)
@@ -25,6 +25,7 @@ class ArtifactErrorFailsRunDefect(Artifacts):
 
 
 @breaks(
+    "artifacts-unmentioned",
     "C3",
     "does not report an artifact that it could not write",
     harmless="The answer is whole; only the hint at a missing file is missing.",
@@ -35,6 +36,7 @@ class ArtifactErrorUnreportedDefect(Artifacts):
 
 
 @breaks(
+    "result-lost",
     "C3",
     "leaves out of result.json what a forced agent had reported",
     harmless="The report of the run is whole; only its copy in a file is not.",
@@ -46,6 +48,7 @@ class ResultOmitsForcedReportDefect(Artifacts):
 
 
 @breaks(
+    "no-result-unless-started",
     "C3",
     "writes no result.json if the agent never started",
     harmless="The report of the run is whole; only its copy in a file is missing.",
@@ -57,6 +60,7 @@ class UnstartedAgentHasNoResultDefect(Artifacts):
 
 
 @breaks(
+    "log-is-text",
     "C3",
     "decodes the bytes that it writes to the logs",
     harmless="A log is for people, who cannot read the bytes that are lost.",
@@ -66,20 +70,20 @@ class LogsDecodedBytesDefect(Artifacts):
         super().write(name, data.decode(errors="replace").encode())
 
 
-@breaks("F1", "decodes each chunk by itself")
+@breaks("per-chunk-utf8", "F1", "decodes each chunk by itself")
 class DecodesChunksSeparatelyDefect(LineSplitter):
     def feed(self, data: bytes) -> list[bytes]:
         return super().feed(data.decode(errors="replace").encode())
 
 
-@breaks("F1", "drops a last line without an end")
+@breaks("drops-unfinished-line", "F1", "drops a last line without an end")
 class DropsUnfinishedLineDefect(LineSplitter):
     def flush(self) -> list[bytes]:
         super().flush()
         return []
 
 
-@breaks("F1", "reads only the first object of a line")
+@breaks("first-object-only", "F1", "reads only the first object of a line")
 class ReadsOnlyFirstObjectDefect(LineSplitter):
     def feed(self, data: bytes) -> list[bytes]:
         return [self._cut_first_object(line) for line in super().feed(data)]
@@ -95,7 +99,12 @@ class ReadsOnlyFirstObjectDefect(LineSplitter):
             return line
 
 
-@breaks("F1", "drops a line that is equal to the one before it")
+@breaks(
+    "repeated-line-is-dropped",
+    "F1",
+    "drops a line that is equal to the one before it",
+    sessions_only="In a run a last message has the whole text of the pieces.",
+)
 class DropsRepeatedLineDefect(LineSplitter):
     last = b""
 
@@ -109,6 +118,7 @@ class DropsRepeatedLineDefect(LineSplitter):
 
 
 @breaks(
+    "escape-costs-the-frame",
     "F1",
     "drops an event that follows a terminal escape sequence",
     harmless="The agent breaks its own format; a supervisor that counts the line as noise keeps the rule.",
@@ -127,7 +137,12 @@ def _read_json(line: bytes) -> Any:
     return [value] if value is None else value
 
 
-@breaks("C1", "fails a run of codex at an item of the type error, which is a warning")
+@breaks(
+    "error-item-is-fatal",
+    "C1",
+    "fails a run of codex at an item of the type error, which is a warning",
+    runs_only="codex app-server writes an item of the type error in another event.",
+)
 class ErrorItemIsFatalDefect(LineSplitter):
     def feed(self, data: bytes) -> list[bytes]:
         return [self._make_fatal(line) for line in super().feed(data)]
@@ -161,32 +176,32 @@ class _StopsReading(LineSplitter, ABC):
         """Say whether a line ends the reading."""
 
 
-@breaks("F2", "stops reading at an event of a new type")
+@breaks("unknown-type-ends-the-reading", "F2", "stops reading at an event of a new type")
 class UnknownEventStopsReadingDefect(_StopsReading):
     def is_fatal(self, line: bytes) -> bool:
         return bool(_UNKNOWN_EVENT_TYPE_PATTERN.search(line))
 
 
-@breaks("F2", "stops reading at a line that is no JSON")
+@breaks("noise-ends-the-reading", "F2", "stops reading at a line that is no JSON")
 class NoiseStopsReadingDefect(_StopsReading):
     def is_fatal(self, line: bytes) -> bool:
         return _read_json(line) is None
 
 
-@breaks("F2", "stops reading at a line that is JSON but no object")
+@breaks("other-json-ends-the-reading", "F2", "stops reading at a line that is JSON but no object")
 class OtherJsonStopsReadingDefect(_StopsReading):
     def is_fatal(self, line: bytes) -> bool:
         return not isinstance(_read_json(line), dict | None)
 
 
-@breaks("F2", "drops every line that it read together with a line that is no object")
+@breaks("noise-costs-the-read", "F2", "drops every line that it read together with a line that is no object")
 class NoiseCostsReadDefect(LineSplitter):
     def feed(self, data: bytes) -> list[bytes]:
         lines = super().feed(data)
         return lines if all(isinstance(_read_json(line), dict) for line in lines if line) else []
 
 
-@breaks("F1", "treats a byte order mark as text")
+@breaks("bom-is-data", "F1", "treats a byte order mark as text")
 class KeepsByteOrderMarkDefect(LineSplitter):
     def __init__(self) -> None:
         super().__init__()
@@ -194,9 +209,11 @@ class KeepsByteOrderMarkDefect(LineSplitter):
 
 
 @breaks(
+    "carriage-return-is-text",
     "F1",
     "treats the carriage return at a line's end as text",
     harmless="The text has an invisible character at its end.",
+    runs_only="The agent of a session prints JSON, where a carriage return is blank.",
 )
 class KeepsCarriageReturnDefect(LineSplitter):
     def _strip_line(self, line: bytes) -> bytes:
@@ -204,16 +221,18 @@ class KeepsCarriageReturnDefect(LineSplitter):
 
 
 @breaks(
+    "line-end-counts",
     "F3",
     "counts a CRLF as part of the line before it",
     harmless="It refuses only a line that has the longest length to the byte.",
+    runs_only="A session reads its lines in the same way, so one run shows it.",
 )
 class CarriageReturnCountsInLimitDefect(LineSplitter):
     def _is_short_enough(self, line: bytes | bytearray) -> bool:
         return not self.is_too_long(len(line))
 
 
-@breaks("F1", "ends a line at every character that may break a line")
+@breaks("any-break-ends-a-line", "F1", "ends a line at every character that may break a line")
 class SplitsAtAnyLineBreakDefect(LineSplitter):
     def feed(self, data: bytes) -> list[bytes]:
         lines = [line.decode(errors="surrogateescape").splitlines() or [""] for line in super().feed(data)]
@@ -221,6 +240,7 @@ class SplitsAtAnyLineBreakDefect(LineSplitter):
 
 
 @breaks(
+    "endless-line",
     "F3",
     "waits for the end of a line however long it grows",
     harmless="The line fills memory only if it has gigabytes, and no scenario can show that.",
@@ -230,25 +250,26 @@ class LineLengthHasNoLimitDefect(LineSplitter):
         return False
 
 
-@breaks("F3", "refuses a line of more than 64 KiB")
+@breaks("lines-are-short", "F3", "refuses a line of more than 64 KiB")
 class LineLimitTooSmallDefect(LineSplitter):
     def is_too_long(self, size: int) -> bool:
         return size > 64 * 1024 or super().is_too_long(size)
 
 
-@breaks("A5", "keeps watching a stream that has ended")
+@breaks("closed-output-spins", "A5", "keeps watching a stream that has ended")
 class WatchesEndedStreamDefect(StdinFeeder):
     def note_stream_end(self, stream: str) -> None:
         """Take note of nothing."""
 
 
-@breaks("F4", "never reads stderr")
+@breaks("stderr-unread", "F4", "never reads stderr")
 class NeverReadsStderrDefect(StdinFeeder):
     @property
     def streams(self) -> list[str]:
         return [stream for stream in super().streams if stream == "stdout"]
 
 
+@breaks_in_sessions("stderr-unread")
 class SessionNeverReadsStderrDefect(Outbox):
     """Never reads stderr of a session's agent (F4)."""
 
@@ -257,33 +278,33 @@ class SessionNeverReadsStderrDefect(Outbox):
         return [stream for stream in super().streams if stream == "stdout"]
 
 
-@breaks("F5", "writes bytes of its own on the agent's stdin, between two requests")
+@breaks("other-bytes-on-stdin", "F5", "writes bytes of its own on the agent's stdin, between two requests")
 class WritesForeignBytesDefect(Outbox):
     def put(self, data: bytes) -> list[MachineCommand]:
         return super().put(b"Welcome back\n" + data if data else data)
 
 
-@breaks("F5", "reads no output until the whole prompt is written")
+@breaks("writes-before-reading", "F5", "reads no output until the whole prompt is written")
 class WritesPromptBeforeReadingDefect(StdinFeeder):
     @property
     def streams(self) -> list[str]:
         return super().streams if self.is_delivered or self.is_broken else []
 
 
-@breaks("F5", "removes white space at the end of a prompt")
+@breaks("prompt-is-stripped", "F5", "removes white space at the end of a prompt")
 class StripsPromptDefect(StdinFeeder):
     def __init__(self, prompt: bytes) -> None:
         super().__init__(prompt.rstrip())
 
 
-@breaks("C1", "never closes stdin")
+@breaks("stdin-left-open", "C1", "never closes stdin")
 class NeverClosesStdinDefect(StdinFeeder):
     def end_input(self) -> list[MachineCommand]:
         super().end_input()
         return []
 
 
-@breaks("C1", "lets an agent inherit stdin if its prompt is an argument")
+@breaks("stdin-inherited", "C1", "lets an agent inherit stdin if its prompt is an argument")
 class InheritsStdinDefect(StdinFeeder):
     # The agent sees the same: an open pipe without data.
 

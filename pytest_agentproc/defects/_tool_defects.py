@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.defects._defect import breaks
+from pytest_agentproc.defects._defect import breaks, breaks_in_sessions
 from pytest_agentproc.supervisor import ToolTracker, TurnWatchdog, Watchdog
 from pytest_agentproc.supervisor.dialects import Asked, Compaction, Nested, ToolEnded, ToolStarted
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Policy
 
 
-@breaks("A6", "keeps the short limit while the agent runs a tool")
+@breaks("internal-tools-ignored", "A6", "keeps the short limit while the agent runs a tool")
 class ToolsKeepShortLimitDefect(ToolTracker):
     def feed(self, meaning: Meaning) -> None:
         """Take note of nothing."""
 
 
-@breaks("A6", "restores the short limit when a sub-agent speaks")
+@breaks("subagent-restores-limit", "A6", "restores the short limit when a sub-agent speaks")
 class SubagentRestoresShortLimitDefect(ToolTracker):
     def feed(self, meaning: Meaning) -> None:
         super().feed(meaning)
@@ -27,13 +27,18 @@ class SubagentRestoresShortLimitDefect(ToolTracker):
             self.running.clear()
 
 
-@breaks("A6", "counts a sub-agent's tools as the agent's own", harmless="The agent is ended after the longer limit.")
+@breaks(
+    "subagent-tools-count",
+    "A6",
+    "counts a sub-agent's tools as the agent's own",
+    harmless="The agent is ended after the longer limit.",
+)
 class CountsSubagentToolsDefect(ToolTracker):
     def feed(self, meaning: Meaning) -> None:
         super().feed(meaning.meaning if isinstance(meaning, Nested) else meaning)
 
 
-@breaks("A6", "restores the short limit when the first tool ends")
+@breaks("first-end-restores-limit", "A6", "restores the short limit when the first tool ends")
 class FirstToolEndRestoresLimitDefect(ToolTracker):
     def feed(self, meaning: Meaning) -> None:
         super().feed(meaning)
@@ -41,28 +46,38 @@ class FirstToolEndRestoresLimitDefect(ToolTracker):
             self.running.clear()
 
 
-@breaks("A6", "treats a launched background agent as a tool that has ended")
+@breaks("background-agent-forgotten", "A6", "treats a launched background agent as a tool that has ended")
 class LaunchEndsBackgroundAgentDefect(ToolTracker):
     def feed(self, meaning: Meaning) -> None:
         if not isinstance(meaning, ToolStarted) or meaning.name != "local_agent":
             super().feed(meaning)
 
 
-@breaks("A6", "keeps the long limit when the tool has ended", harmless="The agent is ended after the longer limit.")
+@breaks(
+    "long-limit-stays",
+    "A6",
+    "keeps the long limit when the tool has ended",
+    harmless="The agent is ended after the longer limit.",
+)
 class LongLimitOutlivesToolDefect(ToolTracker):
     def feed(self, meaning: Meaning) -> None:
         if not isinstance(meaning, ToolEnded):
             super().feed(meaning)
 
 
-@breaks("A6", "keeps the short limit while the agent compacts")
+@breaks("compaction-is-silence", "A6", "keeps the short limit while the agent compacts")
 class CompactionKeepsShortLimitDefect(ToolTracker):
     def feed(self, meaning: Meaning) -> None:
         if not isinstance(meaning, Compaction):
             super().feed(meaning)
 
 
-@breaks("A6", "keeps the long limit after a compaction", harmless="The agent is ended after the longer limit.")
+@breaks(
+    "compaction-never-ends",
+    "A6",
+    "keeps the long limit after a compaction",
+    harmless="The agent is ended after the longer limit.",
+)
 class LimitStaysLongAfterCompactionDefect(ToolTracker):
     def feed(self, meaning: Meaning) -> None:
         if not isinstance(meaning, Compaction) or not meaning.is_over:
@@ -70,23 +85,25 @@ class LimitStaysLongAfterCompactionDefect(ToolTracker):
 
 
 @breaks(
+    "tool-outlives-its-turn",
     "A6",
     "keeps the long limit for a tool whose turn is over",
     harmless="The next turn is ended after the longer limit.",
+    sessions_only="A run has one turn.",
 )
 class LimitStaysLongAfterTurnDefect(ToolTracker):
     def note_turn_end(self) -> None:
         """Forget nothing."""
 
 
-@breaks("A6", "waits without limit while a tool runs")
+@breaks("tools-run-for-ever", "A6", "waits without limit while a tool runs")
 class ToolsHaveNoLimitInRunDefect(Watchdog):
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
         self.limits["internal_tool_timeout"] = None
 
 
-@breaks("A6", "applies the limit on a tool's silence to the tool's whole time")
+@breaks("tool-limit-is-duration", "A6", "applies the limit on a tool's silence to the tool's whole time")
 class ToolLimitIsDurationDefect(Watchdog):
     def note_activity(self, now: int, stream: str, size: int) -> None:
         kept = self.deadlines.get("internal_tool_timeout")
@@ -95,6 +112,7 @@ class ToolLimitIsDurationDefect(Watchdog):
             self.deadlines["internal_tool_timeout"] = kept
 
 
+@breaks_in_sessions("tools-run-for-ever")
 class ToolsHaveNoLimitInTurnDefect(TurnWatchdog):
     """Waits without limit while a tool runs, in a session (A6)."""
 
@@ -103,25 +121,26 @@ class ToolsHaveNoLimitInTurnDefect(TurnWatchdog):
         self.limits["internal_tool_timeout"] = None
 
 
-@breaks("A7", "ends at every tool, also at the agent's own")
+@breaks("any-tool-is-hosts", "A7", "ends at every tool, also at the agent's own")
 class AnyToolGoesToHostDefect(ToolTracker):
     def is_handed_over(self, meaning: Meaning) -> bool:
         return isinstance(meaning, Asked)
 
 
-@breaks("A7", "waits on when the agent has asked for a host tool")
+@breaks("host-tool-waits", "A7", "waits on when the agent has asked for a host tool")
 class HostToolNeverEndsRunDefect(ToolTracker):
     def is_handed_over(self, meaning: Meaning) -> bool:
         return False
 
 
-@breaks("A7", "treats a sub-agent's tool as a host tool")
+@breaks("subagent-asks-host", "A7", "treats a sub-agent's tool as a host tool")
 class SubagentToolGoesToHostDefect(ToolTracker):
     def is_handed_over(self, meaning: Meaning) -> bool:
         return super().is_handed_over(meaning.meaning if isinstance(meaning, Nested) else meaning)
 
 
 @breaks(
+    "host-tool-cuts-message",
     "A7",
     "ends inside the message that asks for the tool",
     harmless="The host gets the request; only words after it in its message are missing.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.defects._defect import breaks
+from pytest_agentproc.defects._defect import breaks, breaks_in_sessions
 from pytest_agentproc.supervisor import OpenTurns, Outcome, StatusRules, Transcript
 from pytest_agentproc.supervisor.dialects import BACKGROUND_TURN_MARK
 from pytest_agentproc.vocabulary import add_limit
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import PromptDeclined, TurnEnded, TurnMeaning, TurnProgress
 
 
-@breaks("P1", "kills the agent whose turn takes too long")
+@breaks("timeout-kills-the-agent", "P1", "kills the agent whose turn takes too long")
 class TimeoutKillsAgentDefect(OpenTurns):
     def cancel_expired(self, now: int) -> bytes:
         super().cancel_expired(now)
@@ -22,7 +22,7 @@ class TimeoutKillsAgentDefect(OpenTurns):
         return b""
 
 
-@breaks("P1", "gives a turn up and sends the agent no cancel")
+@breaks("timeout-cancels-nothing", "P1", "gives a turn up and sends the agent no cancel")
 class TimeoutSendsNoCancelDefect(OpenTurns):
     def cancel_expired(self, now: int) -> bytes:
         super().cancel_expired(now)
@@ -30,7 +30,7 @@ class TimeoutSendsNoCancelDefect(OpenTurns):
         return b""
 
 
-@breaks("P1", "says ready after a timeout, and drops every prompt without a word")
+@breaks("drops-prompts-after-timeout", "P1", "says ready after a timeout, and drops every prompt without a word")
 class DropsPromptsAfterTimeoutDefect(OpenTurns):
     is_dead = False
 
@@ -42,20 +42,21 @@ class DropsPromptsAfterTimeoutDefect(OpenTurns):
         return b"" if self.is_dead else super().deliver_next_prompt(now)
 
 
-@breaks("P1", "drops the prompts that wait when a turn times out")
+@breaks("timeout-drops-the-queue", "P1", "drops the prompts that wait when a turn times out")
 class TimeoutDropsQueueDefect(OpenTurns):
     def cancel_expired(self, now: int) -> bytes:
         self.refuse_queued(Outcome.CANCELLED, "the session was reset", now)
         return super().cancel_expired(now)
 
 
-@breaks("P3", "reports the prompts that wait as completed at a close")
+@breaks("close-completes-the-queue", "P3", "reports the prompts that wait as completed at a close")
 class CloseCompletesQueueDefect(OpenTurns):
     def refuse_queued(self, outcome: Outcome, error: str, now: int) -> None:
         super().refuse_queued(Outcome.COMPLETED if outcome is Outcome.STOPPED else outcome, error, now)
 
 
 @breaks(
+    "timeout-reaches-no-viewer",
     "P1",
     "reports a timeout to no viewer",
     harmless="The viewer sees the status of the session; only the reason is missing.",
@@ -75,6 +76,7 @@ class TimeoutReachesNoViewerDefect(OpenTurns):
 
 
 @breaks(
+    "outcome-before-words",
     "P4",
     "shows viewers the outcome of a turn before the words that came in pieces",
     harmless="The viewer gets every word. One that reads on after the outcome shows the same text.",
@@ -95,7 +97,7 @@ class OutcomeBeforeWordsDefect(OpenTurns):
             super()._show_message(number, pieces)
 
 
-@breaks("P1", "ends the agent when the caller cancels a turn")
+@breaks("cancel-stops-the-agent", "P1", "ends the agent when the caller cancels a turn")
 class CancelEndsAgentDefect(OpenTurns):
     def cancel_turn(self, number: int | None, now: int) -> bytes:
         data = super().cancel_turn(number, now)
@@ -103,7 +105,7 @@ class CancelEndsAgentDefect(OpenTurns):
         return data
 
 
-@breaks("P3", "waits without limit for the acknowledgement of any cancel")
+@breaks("cancel-waits-for-ever", "P3", "waits without limit for the acknowledgement of any cancel")
 class CancelWaitsForeverDefect(OpenTurns):
     def cancel_expired(self, now: int) -> bytes:
         data = super().cancel_expired(now)
@@ -111,7 +113,7 @@ class CancelWaitsForeverDefect(OpenTurns):
         return data
 
 
-@breaks("P3", "waits without limit for the acknowledgement of the caller's cancel")
+@breaks("callers-cancel-waits-for-ever", "P3", "waits without limit for the acknowledgement of the caller's cancel")
 class CallerCancelWaitsForeverDefect(OpenTurns):
     def cancel_turn(self, number: int | None, now: int) -> bytes:
         data = super().cancel_turn(number, now)
@@ -119,7 +121,7 @@ class CallerCancelWaitsForeverDefect(OpenTurns):
         return data
 
 
-@breaks("P3", "waits kill_grace instead of cancel_grace for an acknowledgement")
+@breaks("cancel-grace-is-short", "P3", "waits kill_grace instead of cancel_grace for an acknowledgement")
 class CancelUsesKillGraceDefect(OpenTurns):
     def cancel_expired(self, now: int) -> bytes:
         data = super().cancel_expired(now)
@@ -128,27 +130,27 @@ class CancelUsesKillGraceDefect(OpenTurns):
         return data
 
 
-@breaks("P3", "ends a turn that is cancelled, and never sends the cancel")
+@breaks("cancel-is-not-sent", "P3", "ends a turn that is cancelled, and never sends the cancel")
 class SendsNoCancelDefect(OpenTurns):
     def _send_cancel(self, turn: TurnRecord) -> bytes:
         super()._send_cancel(turn)
         return b""
 
 
-@breaks("P3", "ends the agent, and starts another one, when the caller switches the mode")
+@breaks("mode-switch-ends-agent", "P3", "ends the agent, and starts another one, when the caller switches the mode")
 class ModeSwitchEndsAgentDefect(OpenTurns):
     def set_mode(self, name: str, now: int) -> bytes:
         self.cancel_deadline = now
         return super().set_mode(name, now)
 
 
-@breaks("P3", "notes a switch of the mode, and never sends it to the agent")
+@breaks("mode-is-not-sent", "P3", "notes a switch of the mode, and never sends it to the agent")
 class SendsNoModeDefect(OpenTurns):
     def encode_mode(self) -> bytes:
         return b""
 
 
-@breaks("P1", "sends a prompt again after its timeout")
+@breaks("timeout-repeats-the-prompt", "P1", "sends a prompt again after its timeout")
 class TimeoutRepeatsPromptDefect(OpenTurns):
     expired: TurnRecord | None = None
 
@@ -163,28 +165,28 @@ class TimeoutRepeatsPromptDefect(OpenTurns):
         return self._protocol.encode_prompt(turn.number, turn.prompt) + super().deliver_next_prompt(now)
 
 
-@breaks("P5", "writes every cancel twice")
+@breaks("cancels-twice", "P5", "writes every cancel twice")
 class WritesCancelTwiceDefect(OpenTurns):
     def _send_cancel(self, turn: TurnRecord) -> bytes:
         """Make sure that the agent gets it."""
         return super()._send_cancel(turn) * 2
 
 
-@breaks("P3", "does not repeat a cancel that came before its turn began")
+@breaks("early-cancel-is-lost", "P3", "does not repeat a cancel that came before its turn began")
 class EarlyCancelIsLostDefect(OpenTurns):
     def _handle_begin(self, owners: tuple[int, ...]) -> bytes:
         super()._handle_begin(owners)
         return b""
 
 
-@breaks("P9", "loses the cancel of a prompt that was not sent yet")
+@breaks("queued-cancel-is-lost", "P9", "loses the cancel of a prompt that was not sent yet")
 class QueuedCancelIsLostDefect(OpenTurns):
     def cancel_turn(self, number: int | None, now: int) -> bytes:
         is_sent = self.flight is not None and number in (None, self.flight.number)
         return super().cancel_turn(number, now) if is_sent else b""
 
 
-@breaks("P9", "waits on after a turn has failed, until its time is up")
+@breaks("failure-ends-no-turn", "P9", "waits on after a turn has failed, until its time is up")
 class FailureEndsNoTurnDefect(OpenTurns):
     def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
         turn = self._find_live_turn(number)
@@ -192,7 +194,11 @@ class FailureEndsNoTurnDefect(OpenTurns):
             super()._handle_end(ended, number, now)
 
 
-@breaks("P3", "waits for another acknowledgement after the cancelled turn ended with a good result")
+@breaks(
+    "good-result-does-not-acknowledge",
+    "P3",
+    "waits for another acknowledgement after the cancelled turn ended with a good result",
+)
 class GoodResultAcknowledgesNothingDefect(OpenTurns):
     def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
         """Wait on after a good result."""
@@ -202,7 +208,7 @@ class GoodResultAcknowledgesNothingDefect(OpenTurns):
             self.unacknowledged, self.cancel_deadline = waiting, deadline
 
 
-@breaks("P3", "delivers while a cancel is unacknowledged")
+@breaks("delivers-before-acknowledgement", "P3", "delivers while a cancel is unacknowledged")
 class DeliversBeforeAcknowledgementDefect(OpenTurns):
     def deliver_next_prompt(self, now: int) -> bytes:
         waiting, self.unacknowledged = self.unacknowledged, None
@@ -211,7 +217,7 @@ class DeliversBeforeAcknowledgementDefect(OpenTurns):
         return data
 
 
-@breaks("P3", "accepts any word after a cancel as its acknowledgement")
+@breaks("first-word-acknowledges", "P3", "accepts any word after a cancel as its acknowledgement")
 class AnyWordAcknowledgesCancelDefect(OpenTurns):
     def handle_turn_meaning(self, meaning: TurnMeaning, now: int) -> bytes:
         data = super().handle_turn_meaning(meaning, now)
@@ -219,7 +225,7 @@ class AnyWordAcknowledgesCancelDefect(OpenTurns):
         return data
 
 
-@breaks("P3", "ends agents that have acknowledged the cancel")
+@breaks("cancel-grace-outlives-its-cancel", "P3", "ends agents that have acknowledged the cancel")
 class EndsAcknowledgedAgentDefect(OpenTurns):
     def _note_acknowledged(self, turn: TurnRecord) -> None:
         kept = self.cancel_deadline
@@ -227,7 +233,7 @@ class EndsAcknowledgedAgentDefect(OpenTurns):
         self.cancel_deadline = kept
 
 
-@breaks("P3", "counts a waiting prompt's time from the timeout before it")
+@breaks("age-counts-from-the-cancel", "P3", "counts a waiting prompt's time from the timeout before it")
 class PromptTimeCountsFromTimeoutDefect(OpenTurns):
     expired_at: int | None = None
 
@@ -242,13 +248,13 @@ class PromptTimeCountsFromTimeoutDefect(OpenTurns):
         return data
 
 
-@breaks("P9", "cancels the turn in flight instead of the prompt that waits")
+@breaks("cancel-hits-the-turn-in-flight", "P9", "cancels the turn in flight instead of the prompt that waits")
 class CancelHitsTurnInFlightDefect(OpenTurns):
     def cancel_turn(self, number: int | None, now: int) -> bytes:
         return super().cancel_turn(None, now)
 
 
-@breaks("P9", "delivers the newest prompt first")
+@breaks("last-prompt-first", "P9", "delivers the newest prompt first")
 class DeliversNewestPromptFirstDefect(OpenTurns):
     def deliver_next_prompt(self, now: int) -> bytes:
         if self.flight is None and self.unacknowledged is None:
@@ -256,7 +262,7 @@ class DeliversNewestPromptFirstDefect(OpenTurns):
         return super().deliver_next_prompt(now)
 
 
-@breaks("P9", "writes every prompt although one is in flight")
+@breaks("prompts-go-out-at-once", "P9", "writes every prompt although one is in flight")
 class DeliversWhileTurnRunsDefect(OpenTurns):
     def deliver_next_prompt(self, now: int) -> bytes:
         sent = vars(self).setdefault("sent", set())
@@ -269,6 +275,7 @@ class DeliversWhileTurnRunsDefect(OpenTurns):
         return data + b"".join(self._protocol.encode_prompt(turn.number, turn.prompt) for turn in more)
 
 
+@breaks_in_sessions("prompt-is-stripped")
 class StripsPromptOfTurnDefect(OpenTurns):
     """Removes white space at the end of a prompt (F5)."""
 
@@ -276,7 +283,7 @@ class StripsPromptOfTurnDefect(OpenTurns):
         super().queue_prompt(number, text.rstrip())
 
 
-@breaks("P9", "reports the prompts that wait as completed when a turn completes")
+@breaks("result-completes-the-queue", "P9", "reports the prompts that wait as completed when a turn completes")
 class ResultCompletesQueueDefect(OpenTurns):
     def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
         super()._handle_end(ended, number, now)
@@ -284,7 +291,7 @@ class ResultCompletesQueueDefect(OpenTurns):
             self.refuse_queued(Outcome.COMPLETED, "", now)
 
 
-@breaks("P9", "drops the prompts that wait when a turn fails")
+@breaks("error-drops-the-queue", "P9", "drops the prompts that wait when a turn fails")
 class FailedTurnDropsQueueDefect(OpenTurns):
     def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
         super()._handle_end(ended, number, now)
@@ -297,7 +304,7 @@ class FailedTurnDropsQueueDefect(OpenTurns):
         return super()._handle_declined(declined, now)
 
 
-@breaks("P2", "does not count tool events as progress")
+@breaks("words-alone-are-progress", "P2", "does not count tool events as progress")
 class ToolsAreNoProgressDefect(OpenTurns):
     _no_progress = "tool"
 
@@ -308,12 +315,13 @@ class ToolsAreNoProgressDefect(OpenTurns):
             self.watchdog.deadlines = before
 
 
-@breaks("P2", "does not count the pieces of a message as progress")
+@breaks("pieces-are-no-progress", "P2", "does not count the pieces of a message as progress")
 class DeltasAreNoProgressDefect(ToolsAreNoProgressDefect):
     _no_progress = "delta"
 
 
 @breaks(
+    "ready-without-agent",
     "P1",
     "calls a session ready after its agent has ended",
     harmless="A prompt waits for the next agent all the same; only the shown status is wrong.",
@@ -331,7 +339,7 @@ class ReadyAfterAgentEndDefect(StatusRules):
         )
 
 
-@breaks("P4", "shows a viewer nothing from before it attached")
+@breaks("viewer-misses-the-past", "P4", "shows a viewer nothing from before it attached")
 class LateViewerMissesPastDefect(Transcript):
     def find_first_place(self) -> int:
         return self.total

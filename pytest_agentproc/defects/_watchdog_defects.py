@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.defects._defect import breaks
+from pytest_agentproc.defects._defect import breaks, breaks_in_sessions
 from pytest_agentproc.supervisor import TurnWatchdog, Watchdog
 from pytest_agentproc.supervisor.dialects import Message, Noise
 from pytest_agentproc.vocabulary import Outcome
@@ -17,21 +17,24 @@ if TYPE_CHECKING:
 _SECOND_NS = 1_000_000_000
 
 
-@breaks("A1", "applies the inactivity limit to the whole duration")
+@breaks("duration-timeout", "A1", "applies the inactivity limit to the whole duration")
 class InactivityLimitIsDurationDefect(Watchdog):
     def note_activity(self, now: int, stream: str, size: int) -> None:
         self.count += size
         self.last_activity = now
 
 
-@breaks("A4", "ends an agent whose output waits to be read")
+@breaks("timer-beats-output", "A4", "ends an agent whose output waits to be read")
 class TimerIgnoresUnreadOutputDefect(Watchdog):
     def _move_deadlines(self, now: int, *names: str) -> None:
         super()._move_deadlines(now, *(name for name in names if self.deadlines.get(name, now + 1) > now))
 
 
 @breaks(
-    "A1", "counts its own writes as activity", harmless="The limit begins a moment later, and the agent is still ended."
+    "own-writes-are-activity",
+    "A1",
+    "counts its own writes as activity",
+    harmless="The limit begins a moment later, and the agent is still ended.",
 )
 class OwnWritesAreActivityDefect(Watchdog):
     def note_own_write(self, now: int) -> None:
@@ -39,13 +42,13 @@ class OwnWritesAreActivityDefect(Watchdog):
             self.note_activity(now, "stdin", 0)
 
 
-@breaks("A1", "does not count bytes on stderr as activity")
+@breaks("stderr-blind", "A1", "does not count bytes on stderr as activity")
 class StderrIsNoActivityDefect(Watchdog):
     def is_activity(self, stream: str, data: bytes) -> bool:
         return stream == "stdout"
 
 
-@breaks("A1", "waits without limit for the first output")
+@breaks("first-output-starts-the-clock", "A1", "waits without limit for the first output")
 class FirstOutputHasNoLimitDefect(Watchdog):
     def arm(self, now: int) -> None:
         super().arm(now)
@@ -59,14 +62,17 @@ class FirstOutputHasNoLimitDefect(Watchdog):
             self.arm(now)
 
 
-@breaks("A1", "counts bytes as activity only when their line ends")
+@breaks("line-only-activity", "A1", "counts bytes as activity only when their line ends")
 class OnlyWholeLinesAreActivityDefect(Watchdog):
     def is_activity(self, stream: str, data: bytes) -> bool:
         return b"\n" in data
 
 
 @breaks(
-    "A1", "checks only once a second whether the limit is over", harmless="The agent is ended at most a second later."
+    "polls-once-a-second",
+    "A1",
+    "checks only once a second whether the limit is over",
+    harmless="The agent is ended at most a second later.",
 )
 class ChecksLimitOncePerSecondDefect(Watchdog):
     def __init__(self, policy: Policy) -> None:
@@ -76,21 +82,21 @@ class ChecksLimitOncePerSecondDefect(Watchdog):
             self.limits["inactivity_timeout"] = (limit // _SECOND_NS + 1) * _SECOND_NS
 
 
-@breaks("A1", "has no limit on silence at all")
+@breaks("silence-has-no-limit", "A1", "has no limit on silence at all")
 class SilenceHasNoLimitDefect(Watchdog):
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
         self.limits["inactivity_timeout"] = None
 
 
-@breaks("A2", "lets an agent that prints run for ever")
+@breaks("no-hard-cap", "A2", "lets an agent that prints run for ever")
 class RunHasNoMaxRuntimeDefect(Watchdog):
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
         self.limits["max_runtime"] = None
 
 
-@breaks("A3", "has a second timer that no activity restarts")
+@breaks("double-timer", "A3", "has a second timer that no activity restarts")
 class SecondTimerNeverRestartsDefect(Watchdog):
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
@@ -99,6 +105,7 @@ class SecondTimerNeverRestartsDefect(Watchdog):
 
 
 @breaks(
+    "harsher-limit-first",
     "A3",
     "prefers the harsher of two limits at one instant",
     harmless="Both limits are over at that instant, so both names are true.",
@@ -109,7 +116,7 @@ class PrefersHarsherLimitDefect(Watchdog):
         return super().find_expired_limit(now)
 
 
-@breaks("A5", "stops its timers when stdout ends")
+@breaks("closed-output-is-exit", "A5", "stops its timers when stdout ends")
 class StdoutEndStopsTimersDefect(Watchdog):
     def note_stream_end(self, now: int, stream: str) -> None:
         super().note_stream_end(now, stream)
@@ -118,6 +125,7 @@ class StdoutEndStopsTimersDefect(Watchdog):
 
 
 @breaks(
+    "closed-output-is-activity",
     "A5",
     "counts the end of a stream as output",
     harmless="A stream ends once, so the agent is ended one limit later at most.",
@@ -129,25 +137,25 @@ class StreamEndIsActivityDefect(Watchdog):
             self.note_activity(now, stream, 0)
 
 
-@breaks("A8", "counts a line that is no event as progress")
+@breaks("noise-is-progress", "A8", "counts a line that is no event as progress")
 class NoiseIsProgressDefect(Watchdog):
     def is_progress(self, meaning: Meaning) -> bool:
         return True
 
 
-@breaks("A8", "does not count pieces, tools and sub-agents as progress")
+@breaks("only-messages-are-progress", "A8", "does not count pieces, tools and sub-agents as progress")
 class OnlyMessagesAreProgressDefect(Watchdog):
     def is_progress(self, meaning: Meaning) -> bool:
         return isinstance(meaning, Message)
 
 
-@breaks("A8", "counts a status line as progress")
+@breaks("any-event-is-progress", "A8", "counts a status line as progress")
 class StatusLineIsProgressDefect(Watchdog):
     def is_progress(self, meaning: Meaning) -> bool:
         return not isinstance(meaning, Noise)
 
 
-@breaks("A1", "applies the silence limit to an agent that has completed")
+@breaks("watches-in-the-grace", "A1", "applies the silence limit to an agent that has completed")
 class SilenceLimitAfterCompletionDefect(Watchdog):
     def disarm(self) -> None:
         """Disarm nothing."""
@@ -159,21 +167,21 @@ class SilenceLimitAfterCompletionDefect(Watchdog):
         return due
 
 
-@breaks("A8", "counts every byte as progress")
+@breaks("bytes-are-progress", "A8", "counts every byte as progress")
 class BytesAreProgressInRunDefect(Watchdog):
     def note_activity(self, now: int, stream: str, size: int) -> None:
         super().note_activity(now, stream, size)
         self.note_progress(now)
 
 
-@breaks("P1", "has no limit on the time of a prompt")
+@breaks("prompts-never-time-out", "P1", "has no limit on the time of a prompt")
 class PromptTimeHasNoLimitDefect(TurnWatchdog):
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
         self.limits["prompt_timeout"] = None
 
 
-@breaks("P2", "moves the deadline at no progress")
+@breaks("prompt-timeout-is-duration", "P2", "moves the deadline at no progress")
 class ProgressMovesNoDeadlineDefect(TurnWatchdog):
     def note_progress(self, now: int) -> None:
         kept = self.deadlines.get("prompt_timeout")
@@ -182,19 +190,20 @@ class ProgressMovesNoDeadlineDefect(TurnWatchdog):
             self.deadlines["prompt_timeout"] = kept
 
 
-@breaks("A4", "times out though progress waits to be read")
+@breaks("timer-beats-progress", "A4", "times out though progress waits to be read")
 class TimerIgnoresUnreadProgressDefect(TurnWatchdog):
     def _move_deadlines(self, now: int, *names: str) -> None:
         super()._move_deadlines(now, *(name for name in names if self.deadlines.get(name, now + 1) > now))
 
 
-@breaks("P2", "counts every byte of a turn as progress")
+@breaks("bytes-move-the-deadline", "P2", "counts every byte of a turn as progress")
 class BytesAreProgressInTurnDefect(TurnWatchdog):
     def note_activity(self, now: int, stream: str, size: int) -> None:
         super().note_activity(now, stream, size)
         self.note_progress(now)
 
 
+@breaks_in_sessions("closed-output-is-activity")
 class StreamEndIsProgressDefect(TurnWatchdog):
     """Takes the end of a stream for a sign of life (A5)."""
 
@@ -205,6 +214,7 @@ class StreamEndIsProgressDefect(TurnWatchdog):
 
 
 @breaks(
+    "closed-output-loses-the-turn",
     "A5",
     "treats the end of stdout as the exit",
     harmless="No answer can come on a closed stdout, and the turn is not reported as completed.",
@@ -222,7 +232,7 @@ class StdoutEndIsAgentExitDefect(TurnWatchdog):
         return "it has gone" if name == "stdout" else super().explain_expiry(name, now)
 
 
-@breaks("P2", "times out while the caller owes an answer")
+@breaks("deadline-runs-while-asked", "P2", "times out while the caller owes an answer")
 class TimeRunsDuringQuestionDefect(TurnWatchdog):
     def pause_progress_limits(self) -> None:
         """Change nothing."""
@@ -231,20 +241,20 @@ class TimeRunsDuringQuestionDefect(TurnWatchdog):
         """Change nothing."""
 
 
-@breaks("P2", "has no deadline after a question was asked")
+@breaks("deadline-rests-for-ever", "P2", "has no deadline after a question was asked")
 class QuestionRemovesDeadlineDefect(TurnWatchdog):
     def resume_progress_limits(self, now: int) -> None:
         """Change nothing."""
 
 
-@breaks("P2", "restarts a resting deadline when the agent says something")
+@breaks("words-end-the-rest", "P2", "restarts a resting deadline when the agent says something")
 class WordsRestartPausedDeadlineDefect(TurnWatchdog):
     def note_progress(self, now: int) -> None:
         super().note_progress(now)
         self.resume_progress_limits(now)
 
 
-@breaks("A1", "counts bytes that are no event as silence")
+@breaks("words-alone-are-activity", "A1", "counts bytes that are no event as silence")
 class NoiseIsNoActivityDefect(TurnWatchdog):
     def note_activity(self, now: int, stream: str, size: int) -> None:
         """Change nothing."""
@@ -254,14 +264,14 @@ class NoiseIsNoActivityDefect(TurnWatchdog):
         super().note_activity(now, "", 0)
 
 
-@breaks("A1", "keeps a run's limit on silence in sessions")
+@breaks("session-uses-run-silence-limit", "A1", "keeps a run's limit on silence in sessions")
 class SessionUsesRunSilenceLimitDefect(TurnWatchdog):
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
         self.limits["inactivity_timeout"] = self.limits["inactivity_timeout"] or 120 * _SECOND_NS
 
 
-@breaks("A1", "counts the silence before a turn")
+@breaks("idle-time-counts", "A1", "counts the silence before a turn")
 class SilenceCountsBeforeTurnDefect(TurnWatchdog):
     def start(self, now: int) -> None:
         last = self.last_activity
@@ -270,21 +280,21 @@ class SilenceCountsBeforeTurnDefect(TurnWatchdog):
             self.deadlines[self.silence] += last - now
 
 
-@breaks("A1", "has no limit on the silence of a turn")
+@breaks_in_sessions("silence-has-no-limit")
 class TurnSilenceHasNoLimitDefect(TurnWatchdog):
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
         self.limits["inactivity_timeout"] = None
 
 
-@breaks("A2", "lets a turn that prints run for ever")
+@breaks("turns-have-no-cap", "A2", "lets a turn that prints run for ever")
 class TurnHasNoMaxRuntimeDefect(TurnWatchdog):
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
         self.limits["max_runtime"] = None
 
 
-@breaks("A2", "counts a turn's runtime from the first prompt")
+@breaks("cap-is-of-the-session", "A2", "counts a turn's runtime from the first prompt")
 class TurnRuntimeSpansSessionDefect(TurnWatchdog):
     first: int | None = None
 
@@ -296,6 +306,7 @@ class TurnRuntimeSpansSessionDefect(TurnWatchdog):
 
 
 @breaks(
+    "turns-never-stall",
     "A8",
     "has no limit on a turn without progress except prompt_timeout",
     harmless="The turn is cancelled later, by prompt_timeout.",
