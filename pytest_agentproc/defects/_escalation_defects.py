@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Policy
 
 
+_NO_GRACE = "A session gives its agent no grace after a turn, as the agent lives on."
+
+
 @breaks("direct-child-only", "T1", "signals the agent itself and never its descendants")
 class SignalsOnlyAgentProcessDefect(Escalation):
     reach = "agent"
@@ -59,12 +62,7 @@ class IgnoresRequestedContainmentDefect(Escalation):
         self.containment = "group"
 
 
-@breaks(
-    "waits-for-exit",
-    "C1",
-    "waits for the exit however long an agent lingers",
-    runs_only="A session gives its agent no grace after a turn, as the agent lives on.",
-)
+@breaks("waits-for-exit", "C1", "waits for the exit however long an agent lingers", runs_only=_NO_GRACE)
 class LingerHasNoLimitDefect(Escalation):
     def start_linger_grace(self, now: int, *, is_working: bool = False) -> None:
         """Start no timer."""
@@ -74,7 +72,7 @@ class LingerHasNoLimitDefect(Escalation):
     "output-prolongs-the-grace",
     "C1",
     "restarts the grace when the agent prints after its result",
-    runs_only="A session gives its agent no grace after a turn, as the agent lives on.",
+    runs_only=_NO_GRACE,
 )
 class OutputProlongsLingerDefect(Escalation):
     def note_output(self, now: int) -> None:
@@ -82,35 +80,20 @@ class OutputProlongsLingerDefect(Escalation):
             self._start_timer(self.escalation_step, self.timer, now)
 
 
-@breaks(
-    "tasks-hold-the-run",
-    "C1",
-    "waits for the exit while the agent's background commands run",
-    runs_only="A session gives its agent no grace after a turn, as the agent lives on.",
-)
+@breaks("tasks-hold-the-run", "C1", "waits for the exit while the agent's background commands run", runs_only=_NO_GRACE)
 class TasksProlongLingerDefect(Escalation):
     def start_linger_grace(self, now: int, *, is_working: bool = False) -> None:
         if not is_working:
             super().start_linger_grace(now)
 
 
-@breaks(
-    "tasks-have-no-grace",
-    "C1",
-    "gives an agent no time for its background commands",
-    runs_only="A session gives its agent no grace after a turn, as the agent lives on.",
-)
+@breaks("tasks-have-no-grace", "C1", "gives an agent no time for its background commands", runs_only=_NO_GRACE)
 class TasksGetNoGraceDefect(Escalation):
     def start_linger_grace(self, now: int, *, is_working: bool = False) -> None:
         super().start_linger_grace(now)
 
 
-@breaks(
-    "no-grace",
-    "C1",
-    "terminates at the instant of the completion",
-    runs_only="A session gives its agent no grace after a turn, as the agent lives on.",
-)
+@breaks("no-grace", "C1", "terminates at the instant of the completion", runs_only=_NO_GRACE)
 class TerminatesAtCompletionDefect(Escalation):
     def start_linger_grace(self, now: int, *, is_working: bool = False) -> None:
         super().start_linger_grace(now)

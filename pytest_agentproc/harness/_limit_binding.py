@@ -18,7 +18,7 @@ from pytest_agentproc.clock import JumpRule, NextMove
 from pytest_agentproc.errors import Spin
 from pytest_agentproc.events import TimerEvent
 from pytest_agentproc.harness._agent_launch import build_command_line
-from pytest_agentproc.harness._supervise import explain_real_time_only, needs_keeper
+from pytest_agentproc.harness._supervise import explain_real_time_only
 from pytest_agentproc.harness.model._in_memory_model import DEFAULT_REFERENCE_SUBJECT, InMemoryModel
 from pytest_agentproc.harness.model._play import play_bound_scenario
 from pytest_agentproc.scenario import NotApplicable
@@ -29,13 +29,15 @@ from pytest_agentproc.vocabulary import (
     SIGNALS_THAT_BEGIN_ENDING,
     TIMEOUTS_THAT_ARE_NEVER_0,
     WAYS_TO_END_A_PROGRAM,
+    Abilities,
     Policy,
     choose_reported_outcomes,
     find_needed_capabilities,
+    read_abilities,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from pytest_agentproc.clock import HostState
     from pytest_agentproc.plays import PlayResult
@@ -116,7 +118,7 @@ class ReferenceResults:
         return play_bound_scenario(self._here, DEFAULT_REFERENCE_SUBJECT, model=StepLimitedModel)
 
 
-_DEFAULT_FIRST_SIGNAL = "TERM"
+_DEFAULT_FIRST_SIGNAL = Abilities().first_signal
 _CHECKS_BY_CANNOT_WORD = {
     "argv": (("received.argv", "received.stdin"), "command line of the order: it makes its own"),
     "env": (("received.env", "received.cwd"), "environment and folder of the order: it has its own"),
@@ -126,11 +128,10 @@ _CHECKS_BY_CANNOT_WORD = {
 
 def restrict_to_abilities(bound: BoundScenario, subject: Subject) -> BoundScenario:
     """Limit the expectations to the abilities that a supervisor states."""
-    cannot: tuple[str, ...] = tuple(getattr(subject, "cannot", ()))
-    outcomes: tuple[str, ...] = tuple(getattr(subject, "outcomes", ()))
-    first: str = getattr(subject, "first_signal", _DEFAULT_FIRST_SIGNAL)
+    abilities = read_abilities(subject)
+    outcomes, first = tuple(abilities.outcomes), abilities.first_signal
     expect: Iterable[Expectation] = bound.expect
-    for word in set(cannot) & _CHECKS_BY_CANNOT_WORD.keys():
+    for word in set(abilities.cannot) & _CHECKS_BY_CANNOT_WORD.keys():
         expect = [
             _mark_not_applicable(expectation, *_CHECKS_BY_CANNOT_WORD[word], is_session=bound.scenario.is_session)
             for expectation in expect
@@ -222,11 +223,12 @@ def bind_to_subject(scenario: Scenario, subject: Subject) -> BoundScenario:
     """
     if scenario.is_session and not subject.holds_sessions:
         raise NotApplicable("sessions", 1)
-    if not (scenario.is_session or scenario.parts or getattr(subject, "takes_runs", True)):
+    abilities = read_abilities(subject)
+    if not (scenario.is_session or scenario.parts or abilities.takes_runs):
         raise NotApplicable("agents that get one prompt and end", 1)
     for part in scenario.parts.values() or (scenario,):
         variant = f"{part.dialect} {part.mode}"
-        if not {part.dialect, variant} & set(getattr(subject, "dialects", None) or (variant,)):
+        if not {part.dialect, variant} & set(abilities.dialects or (variant,)):
             raise NotApplicable(f"agents of {variant}", 1)
     bound = scenario.bind(scenario.request_limits(subject))
     for bound_part in list_agent_scenarios(bound):
@@ -234,15 +236,15 @@ def bind_to_subject(scenario: Scenario, subject: Subject) -> BoundScenario:
             bound_part.policy
         ):
             raise NotApplicable("host_tools", bound_part.scenario.told_lines["host_tools"])
-        is_outside = needs_keeper(subject) or bound_part.policy.containment == "keeper"
+        is_outside = abilities.needs_keeper or bound_part.policy.containment == "keeper"
         if bound_part.scenario.simulates_failed_spawn and is_outside:
             raise NotApplicable("an agent that the process of pytest starts", 1)
     bound = restrict_to_abilities(bound, subject)
     if bound.abandoned is not None:
         bound = _require_cancellation_support(bound, subject, bound.abandoned.line)
-    _require_abilities(bound, getattr(subject, "cannot", ()))
+    _require_abilities(bound, abilities.cannot)
     if scenario.is_session or scenario.parts:
-        _require_capabilities(bound, getattr(subject, "actions", None))
+        _require_capabilities(bound, abilities.actions)
     return bound
 
 
@@ -255,11 +257,11 @@ def _require_cancellation_support(bound: BoundScenario, subject: Subject, line: 
     """Have a cancelled run count for a subject that says it can be cancelled so, and inform where it says nothing."""
     left = bound.abandoned
     if left is not None and left.value in WAYS_TO_END_A_PROGRAM:
-        if not needs_keeper(subject):
+        if not read_abilities(subject).needs_keeper:
             raise NotApplicable(WAYS_TO_END_A_PROGRAM[left.value][1], line)
         return bound
-    can = getattr(subject, "cancellable", None)
-    if can is False or needs_keeper(subject) or explain_real_time_only(subject):
+    can = read_abilities(subject).cancellable
+    if can is False or explain_real_time_only(subject):
         raise NotApplicable("a supervisor that is async, and can be cancelled", line)
     if can == "task" and left is not None and left.value == "scope":
         raise NotApplicable("a supervisor that a cancel scope of anyio's may cancel", line)
@@ -269,7 +271,7 @@ def _require_cancellation_support(bound: BoundScenario, subject: Subject, line: 
     return replace(bound, expect=expect, scenario=replace(bound.scenario, level="info"))
 
 
-def _require_capabilities(bound: BoundScenario, actions: tuple[str, ...] | None) -> None:
+def _require_capabilities(bound: BoundScenario, actions: Collection[str] | None) -> None:
     needed = find_needed_capabilities(bound.drive)
     for part in (bound, *bound.parts.values()):
         needed |= ({"permission": 1} if part.handler else {}) | ({"hook": 1} if part.hooks else {})
@@ -285,7 +287,7 @@ def _is_session_in_argv(bound: BoundScenario) -> bool:
     return bound.continues is not None and bound.continues.id in build_command_line(bound.scenario)
 
 
-def _require_abilities(bound: BoundScenario, cannot: Sequence[str]) -> None:
+def _require_abilities(bound: BoundScenario, cannot: Collection[str]) -> None:
     needed = dict(_find_needed_abilities(bound)) if cannot else {}
     for ability in cannot:
         if ability in needed:

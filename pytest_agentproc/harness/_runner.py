@@ -64,7 +64,7 @@ from pytest_agentproc.plays import PlayResult, PollingPace, RealTimePace
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.tree import exclude_from_tracking, find_interpreter
-from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND, Policy
+from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND, Policy, read_abilities
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -276,7 +276,7 @@ class ScenarioRunner:
             KitError: the harness or a fake failed, so there is no verdict on the supervisor.
         """
         bound, foreseen = _bind_and_forecast(scenario, subject)
-        pace = choose_pace(foreseen, scale, FAKE_LIFETIME_SECONDS, is_scaled=getattr(subject, "is_scaled", True))
+        pace = choose_pace(foreseen, scale, FAKE_LIFETIME_SECONDS, is_scaled=read_abilities(subject).is_scaled)
         played, _ = self._play_in_real_time(bound, subject, backend, pace)
         return replace(
             played,
@@ -516,7 +516,7 @@ def predict_real_seconds(scenario: Scenario, subject: Subject, scale: float | No
     """Foresee how many real seconds a play takes; None: it is not played there, for whatever reason."""
     try:
         _, foreseen = _bind_and_forecast(scenario, subject)
-        pace = choose_pace(foreseen, scale, FAKE_LIFETIME_SECONDS, is_scaled=getattr(subject, "is_scaled", True))
+        pace = choose_pace(foreseen, scale, FAKE_LIFETIME_SECONDS, is_scaled=read_abilities(subject).is_scaled)
     except (NotForRealTime, AgentprocError):
         return None
     return foreseen.duration / NANOSECONDS_PER_SECOND / pace.scale

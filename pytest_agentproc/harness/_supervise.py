@@ -56,6 +56,7 @@ from pytest_agentproc.vocabulary import (
     WAYS_TO_END_A_PROGRAM,
     RunReport,
     RunRequest,
+    read_abilities,
 )
 
 if TYPE_CHECKING:
@@ -298,16 +299,10 @@ async def _run_and_cancel_scope(seconds: float, ask: AskSubject, leave: Callable
     return EMPTY_REPORT if has_left and isinstance(subject_result, SubjectError | Declined) else subject_result
 
 
-def needs_keeper(subject: Subject) -> bool:
-    """Say whether a subject starts programs of its own, which a keeper holds, and which virtual time cannot see."""
-    return getattr(subject, "needs_keeper", False)
-
-
 def explain_real_time_only(subject: Subject) -> str:
     """Say why a subject cannot be played in lockstep, so that it needs a process of its own; nothing if it can."""
-    if needs_keeper(subject):
-        return f"{subject.name} is a program"
-    return str(getattr(subject, "real_time_only", ""))
+    abilities = read_abilities(subject)
+    return f"{subject.name} is a program" if abilities.needs_keeper else abilities.real_time_only
 
 
 def explain_no_virtual_time(subject: Subject) -> str:
@@ -443,7 +438,7 @@ def supervise_in_real_time(
 
     with (
         SideProcesses(fakes, adopts=True) as others,
-        KeeperScope(fakes, wanted=needs_keeper(subject)) as kept,
+        KeeperScope(fakes, wanted=read_abilities(subject).needs_keeper) as kept,
         simulate_spawn_failures(fake.refusal for fake in fakes),
     ):
         order = replace(order, keeper=kept.keeper)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_agentproc.events import (
     OutputWritten,
@@ -25,12 +25,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from pytest_agentproc.events import Event
-    from pytest_agentproc.record._record import Record
 
 NormalFormEntry = tuple[int, str, str, str, tuple[tuple[str, Any], ...]]
 """One event of the normal form: at, code, process, by (or ""), and the rest of its data, sorted."""
 
 _KEYS_NOT_COMPARED = frozenset({"process", "by", "pid", "message", "given", "argv", "facts", "place", "stderr"})
+
+
+class _HasEvents(Protocol):
+    """Any holder of a run's events."""
+
+    @property
+    def events(self) -> Iterable[Event]: ...
 
 
 def is_armed_again(event: TimerEvent, armed: dict[tuple[str, ...], int | None]) -> bool:
@@ -82,7 +88,7 @@ def _join_parts(event: Event, parts: list[Any]) -> Event:
     return replace(event, size=sum(parts))
 
 
-def compute_normal_form(record: Record) -> list[NormalFormEntry]:
+def compute_normal_form(record: _HasEvents) -> list[NormalFormEntry]:
     """Reduce a record to what must be equal in every run of one scenario, model and real processes alike.
 
     Within one instant bytes are joined per process, stream, side and line, and identical re-arms collapse. These are

@@ -23,7 +23,7 @@ from pytest_agentproc.files import shorten_path
 from pytest_agentproc.foreign import find_exit_of_pytest, find_module_name, is_exit_of_pytest, unwrap_function
 from pytest_agentproc.subjects._limit_statements import make_policy
 from pytest_agentproc.subjects._report_reading import describe_type, read_answer
-from pytest_agentproc.vocabulary import Policy
+from pytest_agentproc.vocabulary import Policy, read_abilities
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -47,16 +47,7 @@ class CheckedSubject:
         self.name = subject.name
         self.keeps_artifacts = subject.keeps_artifacts
         self.holds_sessions = subject.holds_sessions
-        self.needs_keeper = getattr(subject, "needs_keeper", False)
-        self.takes_runs = getattr(subject, "takes_runs", True)
-        self.dialects = getattr(subject, "dialects", None)
-        self.actions = getattr(subject, "actions", None)
-        self.cannot = getattr(subject, "cannot", ())
-        self.outcomes = getattr(subject, "outcomes", ())
-        self.first_signal = getattr(subject, "first_signal", "TERM")
-        self.cancellable = getattr(subject, "cancellable", None)
-        self.real_time_only = getattr(subject, "real_time_only", "")
-        self.is_scaled = getattr(subject, "is_scaled", True)
+        self.abilities = read_abilities(subject)
         self.require_files: Callable[[], None] = getattr(subject, "require_files", lambda: None)
 
     def policy(self, request: LimitsRequest) -> Policy:

@@ -60,7 +60,16 @@ from pytest_agentproc.vocabulary._signals import (
     split_exit_status,
 )
 from pytest_agentproc.vocabulary._stated_limits import PartlyStatedPolicy, mark_unstated_limits
-from pytest_agentproc.vocabulary._subject import VIEWED_KINDS, LimitsRequest, RunReport, RunRequest, Subject, View
+from pytest_agentproc.vocabulary._subject import (
+    VIEWED_KINDS,
+    Abilities,
+    LimitsRequest,
+    RunReport,
+    RunRequest,
+    Subject,
+    View,
+    read_abilities,
+)
 from pytest_agentproc.vocabulary._synonyms import REMEDY_BY_KIND_AND_WORD, find_remedy, list_remedies
 
 __all__ = [
@@ -97,6 +106,7 @@ __all__ = [
     "UNKNOWN_EXIT_WARNING",
     "VIEWED_KINDS",
     "WAYS_TO_END_A_PROGRAM",
+    "Abilities",
     "CallbackError",
     "Caller",
     "CallerAction",
@@ -128,6 +138,7 @@ __all__ = [
     "list_time_names",
     "mark_unstated_limits",
     "parse_signal_name",
+    "read_abilities",
     "split_exit_status",
     "to_nanoseconds",
 ]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from pytest_agentproc.events import Trace
     from pytest_agentproc.vocabulary._caller_actions import CallerAction, ContinuedSession, Handler, HookReaction
@@ -161,6 +161,44 @@ class LimitsRequest:
     is_session: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """What a supervisor under test can do; a subject may have an attribute of each of these names.
+
+    Args:
+        takes_runs: False if it takes only drives.
+        dialects: the dialects of the agents that it can run, or modes such as `gemini stream`. None: all.
+        actions: the `CAPABILITIES` that it can have done to its sessions. None: all.
+        cannot: the `TEXTS_OF_OTHER_NEEDS` that it lacks.
+        outcomes: the outcomes that it can distinguish. Empty: all.
+        first_signal: the signal with which it begins to end an agent.
+        needs_keeper: whether it starts programs of its own, which a keeper holds, and virtual time cannot see.
+        real_time_only: why its virtual time needs a process of its own, below a coordinator. "": it does not.
+        is_scaled: False if its limits do not follow the scale of real time, so that it is right at scale 1 only.
+        cancellable: whether it may be cancelled without a left process. None: unknown. "task": by `Task.cancel` only.
+    """
+
+    takes_runs: bool = True
+    dialects: Collection[str] | None = None
+    actions: Collection[str] | None = None
+    cannot: Collection[str] = ()
+    outcomes: Collection[str] = ()
+    first_signal: str = "TERM"
+    needs_keeper: bool = False
+    real_time_only: str = ""
+    is_scaled: bool = True
+    cancellable: bool | str | None = None
+
+
+def read_abilities(subject: object) -> Abilities:
+    """Give what a subject says that it can do: its `abilities`, or its attributes of their names."""
+    found = getattr(subject, "abilities", None)
+    if isinstance(found, Abilities):
+        return found
+    own: dict[str, Any] = {part.name: getattr(subject, part.name, part.default) for part in fields(Abilities)}
+    return Abilities(**own)
+
+
 class Subject(Protocol):
     """A supervisor under test.
 
@@ -169,18 +207,7 @@ class Subject(Protocol):
 
     `policy` and `run` may raise `subjects.Declined` for what it cannot take: the scenario is then not applicable.
 
-    It may have ten more attributes:
-
-    - `takes_runs`: False if it takes only drives.
-    - `dialects`: the dialects of the agents that it can run, or modes such as `gemini stream`. None: all.
-    - `actions`: the `CAPABILITIES` that it can have done to its sessions. None: all.
-    - `cannot`: the `TEXTS_OF_OTHER_NEEDS` that it lacks.
-    - `outcomes`: the outcomes that it can distinguish. Empty: all.
-    - `first_signal`: the signal with which it begins to end an agent. Default: TERM.
-    - `needs_keeper`: True if it starts programs of its own. A keeper holds them.
-    - `real_time_only`: why its virtual time needs a process of its own, below a coordinator. "": it does not.
-    - `is_scaled`: False if its limits do not follow the scale of real time, so that it is right at scale 1 only.
-    - `cancellable`: whether it may be cancelled without a left process. None: unknown. "task": by `Task.cancel` only.
+    It may have an attribute for each of the `Abilities`.
     """
 
     name: str

@@ -36,7 +36,8 @@ def test_no_text_for_users_is_read_from_a_docstring() -> None:
         (file, node, node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", ""))
         for file, node in _find_nodes(ast.Attribute, ast.Name)
     )
-    assert [_describe(file, node) for file, node, name in names if name in READERS_OF_DOCSTRINGS] == []
+    read = [(file, node) for file, node, name in names if name in READERS_OF_DOCSTRINGS]
+    assert [_describe(*one) for one in read if not isinstance(getattr(one[1], "ctx", None), ast.Store)] == []
 
 
 def test_an_assertion_only_looks() -> None:
