@@ -56,7 +56,7 @@ supervisor reference, virtual time, asyncio
            timer kill_grace off
            RETURNS
 
-passed, record 83b04f54829de1603b85aa7abd6d387740ff0c7a9b770ac428ec2ce2fcd4f891
+passed, record 03131c842f25272ab019bec6e36e21b4ad2b475cb2b8f188c0f0a9440a172ef6
 """
 CLOSES_A_PIPE = """
 import subprocess
