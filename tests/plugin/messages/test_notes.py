@@ -239,6 +239,7 @@ def test_a_start_that_a_fake_refused_is_explained(pytester: pytest.Pytester) -> 
 
 UNOBEYED = """
     import subprocess
+    import anyio
     import pytest
 
     def run():
@@ -258,6 +259,11 @@ UNOBEYED = """
     def test_virtual(fake_agents):
         assert run().stdout == b"{}"
 
+    def test_in_an_event_loop(fake_agents, virtual_clock):
+        command = ["codex", "exec", "--skip-git-repo-check", "--cd", ".", "--output-schema", "s.json", "hi"]
+        done = virtual_clock.run(anyio.run_process, command)
+        assert done.stdout == b"{}"
+
     def test_passes(fake_agents):
         assert run().stdout == b"done\\n"
 """
@@ -268,7 +274,7 @@ def test_an_option_that_a_fake_does_not_obey_is_named(pytester: pytest.Pytester)
     """It may be the reason for a red that is none with the real CLI."""
     pytester.makepyfile(test_it=UNOBEYED)
     result = pytester.runpytest_subprocess("-p", "no:anyio", timeout=60)
-    result.assert_outcomes(failed=2, passed=1)
+    result.assert_outcomes(failed=3, passed=1)
     table = DIALECTS["codex"].command_line
     assert table is not None
     real = {each.option: each.real for each in table.unobeyed}
@@ -278,7 +284,7 @@ def test_an_option_that_a_fake_does_not_obey_is_named(pytester: pytest.Pytester)
             f"agentproc: the fake codex does not obey {option}: the real CLI {real[option]}"
             for option in ("--output-schema", "--cd")
         ]
-        * 2
+        * 3
     )
 
 

@@ -129,6 +129,15 @@ def test_no_planted_secret_reaches_the_disk(place: str, tmp_path: Path) -> None:
     assert scan_with_detect_secrets(tmp_path) == set()
 
 
+def test_the_name_of_a_parent_is_redacted_as_that_of_its_process(tmp_path: Path) -> None:
+    """A process is named after its command, which a caller may name after a secret, and its children name it."""
+    secret = next(iter(KINDS.values()))
+    record = build_record({})
+    for name, parent in ((secret, "agent"), ("child", secret)):
+        add_line(record, 0, "p", {"process": name, "seen": True, "pid": 7, "parent": parent, "since": 0, "argv": name})
+    assert secret not in write_and_read_all(tmp_path, record, ["agent"], {})
+
+
 @pytest.mark.slow
 def test_the_other_detector_sees_what_is_not_redacted(tmp_path: Path) -> None:
     """A tripwire that never fires guards nothing."""

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_agentproc.errors import Deadlock
-from pytest_agentproc.events import TimerArmed, decode_event
+from pytest_agentproc.events import OutputWritten, TimerArmed, decode_event
 from pytest_agentproc.record import (
     Record,
     add_session_to_trace,
@@ -137,6 +137,17 @@ def test_one_session_of_a_record_reads_as_if_there_were_no_other() -> None:
     assert {event.data["process"] for event in list_lines(left)} == {"agent", "agent 2"}
     assert {event.data["process"] for event in list_lines(right)} == {"agent", "helper", "supervisor"}
     assert len(left.events) + len(right.events) == len(record_two_sessions().events)
+
+
+def test_a_flood_of_one_session_is_given_as_it_was_joined() -> None:
+    """Its bytes are not kept whole, so they cannot be joined again; that was an error of the kit once."""
+    told = Record()
+    add_line(told, 0, "p", {"process": "left", "seen": True, "parent": "supervisor"})
+    for _ in range(30):
+        add_line(told, 5, "o", {"process": "left", "bytes": b"x" * 4096})
+    written = select_session_events(told, "left").events[-1]
+    assert isinstance(written, OutputWritten)
+    assert (written.process, len(written.bytes)) == ("agent", 30 * 4096)
 
 
 def test_timers_of_two_sessions_are_two_timers() -> None:
