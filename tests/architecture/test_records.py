@@ -1,4 +1,4 @@
-"""What passes from room to room in a record has a type: nothing there is a mapping whose keys say what it is."""
+"""Each value that passes from room to room in a record has a type. No mapping says by its keys what it is."""
 
 from __future__ import annotations
 
