@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 from pytest_agentproc.cli import main
 from pytest_agentproc.cli._commands import MODULE_AND_PURPOSE_BY_COMMAND
 from pytest_agentproc.defects import DEFECTS
+from pytest_agentproc.scenario import load_for_each_agent
 from pytest_agentproc.vocabulary import DIALECTS
 from tests.architecture.sources import ROOT
 
@@ -25,11 +27,15 @@ bad.scenario.yaml:4:5: unknown step "sya": did you mean "say"?
 bad.scenario.yaml:5:16: unknown unit "week": the units are ns, us, ms, s, m, h
 """
 
+_load_once = functools.cache(load_for_each_agent)
+"""To read all bundled scenarios takes more than a second, and the calls of `list` here are forty."""
+
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Stand in a folder with a good and a bad scenario."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("pytest_agentproc.cli._list_command.load_for_each_agent", _load_once)
     tmp_path.joinpath("good.scenario.yaml").write_text(GOOD, "utf-8")
     tmp_path.joinpath("bad.scenario.yaml").write_text(BAD, "utf-8")
     return tmp_path
