@@ -10,9 +10,16 @@ from pytest_agentproc.scenario import Scenario, load, load_for_each_agent
 from pytest_agentproc.vocabulary import WAYS_TO_END_A_PROGRAM
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
-__all__ = ["find_bundled_path", "load_all_bundled", "load_all_for_functions", "load_bundled"]
+__all__ = [
+    "find_bundled_path",
+    "load_all_bundled",
+    "load_all_for_functions",
+    "load_bundled",
+    "load_first_of_each_file",
+]
 
 
 @cache
@@ -39,3 +46,8 @@ def load_all_for_functions() -> tuple[Scenario, ...]:
         for scenario in load_all_bundled()
         if not any(item.kind == "abandon" and item.value in WAYS_TO_END_A_PROGRAM for item in scenario.drive)
     )
+
+
+def load_first_of_each_file(scenarios: Iterable[Scenario]) -> list[Scenario]:
+    """Keep one scenario of each file: its agents differ in what they print, and in nothing that they start."""
+    return [*{split_agent(scenario.id)[0]: scenario for scenario in reversed([*scenarios])}.values()][::-1]

@@ -9,14 +9,16 @@ import pytest
 
 from pytest_agentproc.subjects import ReferenceSupervisor
 from pytest_agentproc.verdict import Verdict, choose_overall_verdict, explain_play, judge_all_expectations
-from tests.bundled import load_all_bundled
+from tests.bundled import load_all_bundled, load_first_of_each_file
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import ScenarioRunner
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import LimitsRequest, Policy
 
-OF_TREES = [scenario for scenario in load_all_bundled() if {"T1", "T3", "T6", "C1", "P8"} & set(scenario.covers)]
+OF_TREES = load_first_of_each_file(
+    scenario for scenario in load_all_bundled() if {"T1", "T3", "T6", "C1", "P8"} & set(scenario.covers)
+)
 
 
 class ContainingSupervisor(ReferenceSupervisor):
