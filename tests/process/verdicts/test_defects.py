@@ -77,7 +77,9 @@ def test_a_defect_is_caught_in_runs_and_in_sessions_or_it_says_why_it_is_in_one_
 def test_a_defect_is_caught_as_each_scenario_claims(runner: ScenarioRunner, defect: str) -> None:
     """`catches` names the key on which a reader looks for the defect; what shows in the model shows with processes.
 
-    A fault that harms a user fails a must, or a supervisor is conformant with it. Both ways, so that its text is true.
+    One run and one session for each key is played with processes, too: the rest of the way is that of the reference
+    supervisor, whose every play equals the model's. A fault that harms a user fails a must, or a supervisor is
+    conformant with it. Both ways, so that its text is true.
     """
     subject = _build_defective_supervisor(defect)
     claims = [(scenario, key) for scenario, name, key in CLAIMS if name == defect]
@@ -89,13 +91,16 @@ def test_a_defect_is_caught_as_each_scenario_claims(runner: ScenarioRunner, defe
         if key not in [row.key for row in rows]
     ]
     assert missed == []
+    shown = {
+        (scenario.is_session, key): (scenario, model) for (scenario, key), model in zip(claims, models, strict=True)
+    }
     is_harmful = any(row.level == "must" for rows in failed for row in rows)
     assert is_harmful is not bool(defects.DEFECTS[defect].harmless)
     gc.disable()  # a forgotten child is reaped with its object, and that must not be between the run and the look
     try:
         differ = [
             (scenario.id, _describe_difference(played, expected))
-            for (scenario, _), model in zip(claims, models, strict=True)
+            for scenario, model in shown.values()
             if (played := _select_compared_values(runner.play(scenario, subject)))
             != (expected := _select_compared_values(model))
         ]
