@@ -2,32 +2,11 @@
 
 from __future__ import annotations
 
+from textwrap import dedent
+
 import pytest
 
 TESTS = {
-    "a mock of subprocess.Popen": """
-        import asyncio, subprocess
-        from unittest import mock
-
-        def test_it(virtual_clock, fake_agent, process_tree):
-            with mock.patch("subprocess.Popen"):
-                virtual_clock.run(asyncio.sleep, 3600)
-            assert virtual_clock.now == 3600
-
-        def test_mocked_first(process_tree_after_mock):
-            pass
-
-        import pytest
-
-        @pytest.fixture
-        def mocked():
-            with mock.patch("subprocess.Popen"):
-                yield
-
-        @pytest.fixture
-        def process_tree_after_mock(mocked, request):
-            return request.getfixturevalue("process_tree")
-    """,
     "mocks of clocks and of Popen, from before the kit is loaded": """
         import asyncio, subprocess
         from unittest import mock
@@ -59,6 +38,29 @@ TESTS = {
 
         def test_a_fake(late):
             assert late("fake_agent")("- answer: done").starts == ()
+    """,
+    "a mock of subprocess.Popen": """
+        import asyncio, subprocess
+        from unittest import mock
+
+        def test_it(virtual_clock, fake_agent, process_tree):
+            with mock.patch("subprocess.Popen"):
+                virtual_clock.run(asyncio.sleep, 3600)
+            assert virtual_clock.now == 3600
+
+        def test_mocked_first(process_tree_after_mock):
+            pass
+
+        import pytest
+
+        @pytest.fixture
+        def mocked():
+            with mock.patch("subprocess.Popen"):
+                yield
+
+        @pytest.fixture
+        def process_tree_after_mock(mocked, request):
+            return request.getfixturevalue("process_tree")
     """,
     "words that are there once": """
         import subprocess
@@ -114,12 +116,16 @@ TESTS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", TESTS)
-def test_the_test_runs_as_without_the_kit(pytester: pytest.Pytester, name: str) -> None:
-    """Nothing that a test, or its environment, does to these objects is a failure of the kit."""
-    pytester.makepyfile(TESTS[name])
+def test_the_tests_run_as_without_the_kit(pytester: pytest.Pytester) -> None:
+    """Nothing that a test, or its environment, does to these objects is a failure of the kit.
+
+    Each text is a file of one session; the first one mocks before anything of the kit is loaded.
+    """
+    pytester.makepyfile(
+        **{f"test_{place}": f"# {name}\n{dedent(text)}" for place, (name, text) in enumerate(TESTS.items())}
+    )
     result = pytester.runpytest_subprocess("-p", "no:anyio", timeout=120)
-    result.assert_outcomes(passed=TESTS[name].count("def test_"))
+    result.assert_outcomes(passed="".join(TESTS.values()).count("def test_"))
 
 
 LEAVES_A_PROCESS = """
