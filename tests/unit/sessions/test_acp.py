@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 
 from pytest_agentproc.supervisor import ContinuedSession, Policy
-from pytest_agentproc.supervisor import _events as machine_events
-from tests.unit.session_stage import SECOND, Stage
+from tests.unit.session_stage import Stage
 
-POLICY = Policy(prompt_timeout=60.0, permission_timeout=40.0)
-OPTIONS = [{"optionId": "y", "kind": "allow_once"}, {"optionId": "n", "kind": "reject_once"}]
+POLICY = Policy(prompt_timeout=60.0)
 
 
 def build_reply(number: int, result: dict[str, Any]) -> dict[str, Any]:
@@ -30,15 +28,9 @@ def build_chunk(text: str) -> dict[str, Any]:
     return build_update("agent_message_chunk", content={"type": "text", "text": text})
 
 
-def build_question(number: int = 7, options: list[dict[str, str]] = OPTIONS) -> dict[str, Any]:
-    """Make a permission request."""
-    params = {"sessionId": "s", "toolCall": {"toolCallId": "c", "title": "rm -rf"}, "options": options}
-    return {"jsonrpc": "2.0", "id": number, "method": "session/request_permission", "params": params}
-
-
-def begin_first_prompt(*, handler: bool = False) -> Stage:
+def begin_first_prompt() -> Stage:
     """Make a session whose first prompt is in flight since zero: its request has the id 2."""
-    stage = Stage("acp", policy=POLICY, handler=handler)
+    stage = Stage("acp", policy=POLICY)
     [hello] = stage.take_sent()
     assert (hello["id"], hello["method"], hello["params"]["protocolVersion"]) == (0, "initialize", 1)
     stage.print_lines(build_reply(0, {"protocolVersion": 1}))
@@ -52,16 +44,6 @@ def begin_first_prompt(*, handler: bool = False) -> Stage:
     assert prompt["params"] == {"sessionId": "s", "prompt": [{"type": "text", "text": "one"}]}
     assert (prompt["id"], prompt["method"]) == (2, "session/prompt")
     return stage
-
-
-def test_the_text_of_a_turn_is_its_last_message_in_pieces() -> None:
-    """A tool ends a message; the pieces after it are the answer."""
-    stage = begin_first_prompt()
-    stage.print_lines(
-        build_chunk("let me "), build_chunk("look"), build_update("tool_call", toolCallId="c", title="ls")
-    )
-    stage.print_lines(build_chunk("it is "), build_chunk("empty"), build_reply(2, {"stopReason": "end_turn"}))
-    assert stage.describe_end(1) == ("completed", 0.0, "it is empty")
 
 
 def list_shown(stage: Stage) -> list[tuple[int | None, str]]:
@@ -95,16 +77,6 @@ def test_viewers_read_the_words_of_a_turn_before_the_error_that_ended_it() -> No
     assert words == ["half", "no progress for 60 s: the turn was cancelled, the agent lives on", "cut", "?"]
 
 
-def test_a_message_of_another_session_is_none_of_the_turns() -> None:
-    """One agent may hold several, as one that was loaded before; an update without a name is the only session's."""
-    stage = begin_first_prompt()
-    other, nobodys = build_chunk("not mine"), build_chunk("mine")
-    other["params"]["sessionId"] = "t"
-    del nobodys["params"]["sessionId"]
-    stage.print_lines(other, nobodys, build_chunk(", too"), build_reply(2, {"stopReason": "end_turn"}))
-    assert stage.describe_end(1) == ("completed", 0.0, "mine, too")
-
-
 @pytest.mark.parametrize(
     ("response", "outcome", "error"),
     [
@@ -124,21 +96,6 @@ def test_every_end_of_a_turn_has_its_outcome(response: dict[str, Any], outcome: 
     assert (event.text, event.result.error) == (outcome, error)
 
 
-@pytest.mark.parametrize("stop", ["cancelled", "end_turn"])
-def test_what_comes_before_the_acknowledgement_belongs_to_the_cancelled_turn(stop: str) -> None:
-    """Updates name no turn; the response does, whatever it says (P5)."""
-    stage = begin_first_prompt()
-    stage.advance_to(60)
-    assert [line["method"] for line in stage.take_sent()] == ["session/cancel"]
-    stage.prompt("two")
-    stage.print_lines(build_chunk("late"))
-    assert (stage.unacknowledged, stage.take_sent()) == (True, [])
-    stage.print_lines(build_chunk("later"), build_reply(2, {"stopReason": stop}))
-    assert [line["id"] for line in stage.take_sent()] == [3]
-    stage.print_lines(build_chunk("two's"), build_reply(3, {"stopReason": "end_turn"}))
-    assert (stage.describe_end(1), stage.describe_end(2)) == (("timed_out", 60.0, None), ("completed", 60.0, "two's"))
-
-
 @pytest.mark.parametrize("number", [2, 99, "3", None, True])
 def test_a_response_that_answers_nothing_ends_nothing(number: Any) -> None:
     """A duplicate, a wrong id, a wrong type: the turn in flight continues."""
@@ -149,57 +106,6 @@ def test_a_response_that_answers_nothing_ends_nothing(number: Any) -> None:
     assert stage.describe_end(2) is None
     stage.print_lines(build_reply(3, {"stopReason": "end_turn"}))
     assert stage.describe_end(2) == ("completed", 0.0, None)
-
-
-def test_a_question_without_a_handler_is_denied_at_once() -> None:
-    """Also when no turn runs: an agent that waits for an answer would wait for ever (P7)."""
-    stage = begin_first_prompt()
-    stage.print_lines(build_question())
-    chosen = {"outcome": {"outcome": "selected", "optionId": "n"}}
-    assert stage.take_sent() == [build_reply(7, chosen)]
-    stage.print_lines(build_reply(2, {"stopReason": "end_turn"}), build_question(8, []))
-    assert stage.take_sent() == [build_reply(8, {"outcome": {"outcome": "cancelled"}})]
-
-
-def test_the_deadline_rests_while_the_caller_owes_an_answer() -> None:
-    """The agent can do nothing meanwhile; after the answer it has its whole time again (P2)."""
-    stage = begin_first_prompt(handler=True)
-    stage.advance_to(30)
-    stage.print_lines(build_question())
-    assert list(stage.machine.deadlines) == ["permission_timeout"]
-    stage.advance_to(65)
-    stage.send_intents(
-        machine_events.AnswerQuestion("7", allowed=True), machine_events.AnswerQuestion("7", allowed=False)
-    )
-    assert stage.take_sent() == [build_reply(7, {"outcome": {"outcome": "selected", "optionId": "y"}})]
-    stage.advance_to(124)
-    assert stage.describe_end(1) is None
-    stage.advance_to(125)
-    assert stage.describe_end(1) == ("timed_out", 125.0, None)
-
-
-def test_a_question_that_nobody_answers_in_time_is_denied() -> None:
-    """permission_timeout, from the question (P7)."""
-    stage = begin_first_prompt(handler=True)
-    stage.advance_to(10)
-    stage.print_lines(build_question())
-    stage.advance_to(49)
-    assert stage.take_sent() == []
-    stage.advance_to(50)
-    assert stage.take_sent() == [build_reply(7, {"outcome": {"outcome": "selected", "optionId": "n"}})]
-    assert stage.machine.deadlines == {"prompt_timeout": 110 * SECOND}
-
-
-def test_a_cancel_answers_every_open_question_first() -> None:
-    """The protocol wants it: an agent that waits for an answer does not hear the cancel."""
-    stage = begin_first_prompt(handler=True)
-    stage.print_lines(build_question())
-    stage.send_intents(machine_events.CancelTurn())
-    answer, cancel = stage.take_sent()
-    assert answer == build_reply(7, {"outcome": {"outcome": "cancelled"}})
-    assert cancel["method"] == "session/cancel"
-    stage.print_lines(build_question(8))
-    assert stage.take_sent() == [build_reply(8, {"outcome": {"outcome": "cancelled"}})]
 
 
 def test_what_the_client_cannot_do_is_refused_at_once() -> None:
@@ -236,21 +142,6 @@ def test_a_refused_handshake_fails_in_the_agents_words(number: int, error: dict[
 
 
 ABLE = {"agentCapabilities": {"loadSession": True, "sessionCapabilities": {"resume": {}}}}
-
-
-@pytest.mark.parametrize("how", ["load", "resume"])
-@pytest.mark.parametrize("result", [None, {}, {"modes": None}])
-def test_a_known_session_is_opened_by_its_name(how: str, result: Any) -> None:
-    """The agent need not repeat the name, and its result may be null."""
-    stage = Stage("acp", continues=ContinuedSession(how, "s"))
-    stage.print_lines(build_reply(0, ABLE))
-    wanted = {"sessionId": "s", "cwd": "/work", "mcpServers": []}
-    assert [(message["method"], message["params"]) for message in stage.take_sent()[1:]] == [(f"session/{how}", wanted)]
-    stage.print_lines({"jsonrpc": "2.0", "id": 1, "result": result})
-    assert (stage.status, stage.machine.session_id) == ("ready", "s")
-    stage.prompt("one")
-    stage.print_lines(build_chunk("hello"), build_reply(2, {"stopReason": "end_turn"}))
-    assert stage.describe_end(1) == ("completed", 0.0, "hello")
 
 
 @pytest.mark.parametrize("able", [{}, {"loadSession": False, "sessionCapabilities": {"resume": None}}])

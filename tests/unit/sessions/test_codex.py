@@ -8,7 +8,7 @@ import pytest
 
 from pytest_agentproc.supervisor import Policy
 from pytest_agentproc.supervisor import _events as machine_events
-from pytest_agentproc.vocabulary import DIALECTS, ContinuedSession
+from pytest_agentproc.vocabulary import DIALECTS
 from tests.unit.session_stage import Stage
 
 POLICY = Policy(prompt_timeout=60.0, permission_timeout=40.0)
@@ -135,55 +135,6 @@ def test_a_refused_prompt_has_failed_in_the_words_of_the_refusal() -> None:
     assert [line["id"] for line in stage.take_sent()] == [3, 5]
 
 
-def test_an_interrupt_names_its_turn_and_the_end_of_the_turn_acknowledges_it() -> None:
-    """The response to the interrupt says nothing: codex gives it at the end of the next turn if it comes too late."""
-    stage = begin_first_prompt()
-    stage.send_intents(machine_events.CancelTurn())
-    [interrupt] = stage.take_sent()
-    assert (interrupt["method"], interrupt["params"]) == ("turn/interrupt", {"threadId": "t", "turnId": "a"})
-    stage.print_lines(build_reply(interrupt["id"]))
-    assert stage.unacknowledged
-    stage.print_lines(build_turn_end("interrupted"))
-    assert (stage.unacknowledged, get_last_result(stage).outcome.value) == (False, "cancelled")
-
-
-def test_a_cancel_before_the_turn_has_a_name_goes_out_with_the_name() -> None:
-    """There is nothing to interrupt before."""
-    stage = greet_session()
-    stage.prompt("one")
-    stage.take_sent()
-    stage.send_intents(machine_events.CancelTurn())
-    assert stage.take_sent() == []
-    stage.print_lines(build_reply(3, turn={"id": "a"}))
-    assert [line["method"] for line in stage.take_sent()] == ["turn/interrupt"]
-
-
-def test_lines_of_other_threads_and_unknown_turns_belong_to_no_turn() -> None:
-    """A sub-agent's end, a late end, a turn whose beginning was not seen."""
-    stage = begin_first_prompt()
-    stage.print_lines(
-        build_message_end("not yours", thread="other"),
-        build_notification("turn/completed", thread="other", status="completed"),
-    )
-    stage.print_lines(
-        build_message_end("old", turn="z"), build_turn_end(turn="z"), build_message_end("mine"), build_turn_end()
-    )
-    assert (get_last_result(stage).text, get_last_result(stage).transcript) == ("mine", "mine")
-
-
-def test_a_turn_that_no_prompt_began_is_a_background_turn() -> None:
-    """Its words are not the next prompt's (B1)."""
-    stage = greet_session()
-    stage.print_lines(
-        build_notification("turn/started", turn="own"),
-        build_message_end("by myself", turn="own"),
-        build_turn_end(turn="own"),
-    )
-    [background] = [event.result for event in stage.events if event.kind == "background"]
-    assert background is not None
-    assert background.text == "by myself"
-
-
 @pytest.mark.parametrize("kind", ["commandExecution", "fileChange"])
 def test_an_approval_gets_its_decision(kind: str) -> None:
     """Without a handler it is declined; with one it is the caller's; a cancelled turn cancels it."""
@@ -203,45 +154,6 @@ def test_an_approval_gets_its_decision(kind: str) -> None:
         {"decision": "cancel"},
         "turn/interrupt",
     ]
-
-
-@pytest.mark.parametrize("thread", ["t", "other"])
-def test_a_question_that_is_resolved_elsewhere_is_withdrawn(thread: str) -> None:
-    """The user answered it in another client; a sub-agent's question names the sub-agent's thread."""
-    stage = begin_first_prompt(handler=True)
-    stage.print_lines(
-        build_notification("item/commandExecution/requestApproval", command="ls", thread=thread) | {"id": 0}
-    )
-    stage.print_lines(build_notification("serverRequest/resolved", requestId=0, thread=thread))
-    assert [event.kind for event in stage.events][-1] == "withdrawn"
-
-
-@pytest.mark.parametrize("is_resumed", [True, False])
-def test_the_next_agent_resumes_the_thread_or_starts_a_new_one(*, is_resumed: bool) -> None:
-    """A thread that ran no turn is not kept by codex: it cannot be resumed."""
-    stage = begin_first_prompt()
-    stage.exit_agent(1)
-    stage.advance_to(1)
-    stage.print_lines(build_reply(0, userAgent="x"))
-    assert [line["method"] for line in stage.take_sent()] == ["initialize", "initialized", "thread/resume"]
-    if is_resumed:
-        stage.print_lines(build_reply(1, thread={"id": "t"}))
-    else:
-        stage.print_lines({"id": 1, "error": {"code": -32600, "message": "no rollout found for thread id t"}})
-        assert [line["method"] for line in stage.take_sent()] == ["thread/start"]
-        stage.print_lines(build_reply(2, thread={"id": "u"}))
-    assert (stage.status, stage.machine.session_id) == ("ready", "t" if is_resumed else "u")
-
-
-@pytest.mark.parametrize("is_missing", [True, False])
-def test_a_thread_that_the_caller_continues_is_resumed_or_the_handshake_fails(*, is_missing: bool) -> None:
-    """A new thread in its place would lose the conversation."""
-    stage = Stage(CODEX, continues=ContinuedSession("resume", "t"))  # type: ignore[arg-type]
-    stage.print_lines(build_reply(0, userAgent="x"))
-    assert [line["method"] for line in stage.take_sent()] == ["initialize", "initialized", "thread/resume"]
-    error = {"id": 1, "error": {"code": -32600, "message": "no rollout found for thread id t"}}
-    stage.print_lines(error if is_missing else build_reply(1, thread={"id": "t"}))
-    assert (stage.status, stage.take_sent()) == ("failed" if is_missing else "ready", [])
 
 
 @pytest.mark.parametrize(

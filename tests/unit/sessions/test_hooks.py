@@ -27,14 +27,6 @@ from tests.unit.session_stage import Stage
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-DENIED = {
-    "hookSpecificOutput": {
-        "hookEventName": "PreToolUse",
-        "permissionDecision": "deny",
-        "permissionDecisionReason": "denied by the supervising program",
-    }
-}
-
 
 class Claude(Stage):
     """A claude that has greeted, and its hooks."""
@@ -62,37 +54,6 @@ class Claude(Stage):
     def list_calls(self) -> list[tuple[str, float]]:
         """Give the hooks whose callback was called, and when."""
         return [(event.hook.id, event.at / 10**9) for event in self.events if event.kind == "hook" and event.hook]
-
-
-def test_a_hook_after_the_fact_is_answered_at_once_and_kept() -> None:
-    """Registering its callback calls that, once."""
-    stage = Claude()
-    stage.fire_hook("r")
-    assert (stage.take_answers(), stage.list_calls()) == ([("r", {})], [])
-    stage.advance_to(42)
-    stage.send_intents(machine_events.RegisterHook("mine"))
-    stage.send_intents(machine_events.RegisterHook("mine"))
-    assert (stage.take_answers(), stage.list_calls()) == ([], [("r", 42.0)])
-
-
-def test_a_registered_hook_is_called_at_once() -> None:
-    """And answered without waiting for what the callback does."""
-    stage = Claude()
-    stage.send_intents(machine_events.RegisterHook("mine"))
-    stage.fire_hook("r")
-    stage.fire_hook("s", callback="other")
-    assert (stage.take_answers(), stage.list_calls()) == ([("r", {}), ("s", {})], [("r", 0.0)])
-
-
-def test_several_hooks_are_kept_in_order_and_each_for_its_own_callback() -> None:
-    """A sub-agent's come in a heap."""
-    stage = Claude()
-    for name, callback in (("a", "mine"), ("b", "other"), ("c", "mine")):
-        stage.fire_hook(name, callback=callback)
-    stage.send_intents(machine_events.RegisterHook("mine"))
-    assert [name for name, _ in stage.list_calls()] == ["a", "c"]
-    stage.send_intents(machine_events.RegisterHook("other"))
-    assert [name for name, _ in stage.list_calls()] == ["a", "c", "b"]
 
 
 @pytest.mark.parametrize(("seconds", "called"), [(300, [("r", 300.0)]), (301, []), (1000, [])])
@@ -152,21 +113,6 @@ def test_a_hook_that_is_nested_too_deeply_is_kept_as_a_big_one() -> None:
     assert [hook.id for hook in calls] == ["deep"]
 
 
-@pytest.mark.parametrize(("allowed", "answer"), [(True, {}), (False, DENIED)])
-def test_a_tool_waits_for_its_callback_to_be_registered(allowed: bool, answer: Any) -> None:
-    """And for its word: nothing runs that it would have refused."""
-    stage = Claude()
-    stage.fire_hook("r", "PreToolUse")
-    stage.advance_to(59)
-    assert (stage.take_answers(), stage.list_calls()) == ([], [])
-    stage.send_intents(machine_events.RegisterHook("mine"))
-    assert (stage.take_answers(), stage.list_calls()) == ([], [("r", 59.0)])
-    stage.send_intents(machine_events.DecideTool("r", allowed=allowed))
-    assert stage.take_answers() == [("r", answer)]
-    stage.advance_to(100)
-    assert stage.take_answers() == []
-
-
 @pytest.mark.parametrize("registered", [True, False])
 def test_a_tool_is_denied_when_nobody_answers_in_time(*, registered: bool) -> None:
     """hook_timeout, whether no callback came or it does not end; its later word is not heard."""
@@ -183,16 +129,6 @@ def test_a_tool_is_denied_when_nobody_answers_in_time(*, registered: bool) -> No
     assert stage.take_answers() == []
     assert len(stage.list_calls()) == registered
     assert [event.hook.id for event in stage.events if event.kind == "withdrawn" and event.hook] == ["r"]
-
-
-def test_a_hook_that_the_agent_withdraws_gets_no_answer() -> None:
-    """An interrupt does that."""
-    stage = Claude()
-    stage.fire_hook("r", "PreToolUse")
-    stage.print_lines({"type": "control_cancel_request", "request_id": "r"})
-    stage.send_intents(machine_events.RegisterHook("mine"), machine_events.DecideTool("r", allowed=True))
-    stage.advance_to(100)
-    assert (stage.take_answers(), stage.list_calls()) == ([], [])
 
 
 def test_a_tool_that_waits_dies_with_its_agent_and_what_happened_does_not() -> None:

@@ -37,16 +37,6 @@ class Claude(Stage):
         self.mark = self.take_sent()[-1]["uuid"]
         self.print_lines({"type": "system", "subtype": "init", "user_message_uuids": [self.mark]})
 
-    def begin_background_turn(self) -> None:
-        """Begin a background turn."""
-        self.print_lines({"type": "system", "subtype": "init"})
-
-    def end_prompt(self, **words: Any) -> None:
-        """End the prompt's turn."""
-        self.print_lines(
-            {"type": "result", "subtype": "success", "result": "x", "user_message_uuids": [self.mark], **words}
-        )
-
     def ask_permission(self, name: str) -> None:
         """Ask for a permission."""
         request = {"subtype": "can_use_tool", "tool_name": name, "input": {}}
@@ -55,24 +45,6 @@ class Claude(Stage):
     def list_withdrawn(self) -> list[tuple[int | None, str]]:
         """Give the questions that need no answer any more, each with its turn."""
         return [(event.turn, event.text) for event in self.events if event.kind == "withdrawn"]
-
-
-def test_a_cancel_leaves_a_background_turns_questions_open() -> None:
-    """Only its own turn's are denied: the background turn continues, and its question with it (B1)."""
-    stage = Claude()
-    stage.prompt()
-    stage.begin_last_prompt()
-    stage.end_prompt()
-    stage.begin_background_turn()
-    stage.ask_permission("own")
-    stage.prompt()
-    stage.send_intents(machine_events.CancelTurn(2))
-    [_, interrupt] = stage.take_sent()
-    assert interrupt["request"] == {"subtype": "interrupt"}
-    stage.send_intents(machine_events.AnswerQuestion("own", allowed=True))
-    [answer] = stage.take_sent()
-    assert answer["response"]["response"]["behavior"] == "allow"
-    assert stage.list_withdrawn() == []
 
 
 def test_a_cancel_withdraws_its_own_turns_questions() -> None:
@@ -86,24 +58,6 @@ def test_a_cancel_withdraws_its_own_turns_questions() -> None:
     assert denied["response"]["response"]["behavior"] == "deny"
     assert interrupt["type"] == "control_request"
     assert stage.list_withdrawn() == [(1, "a")]
-
-
-def test_a_background_question_does_not_hold_the_prompts_deadline() -> None:
-    """It runs again once the turn's own question is answered, whatever else is open (P2)."""
-    stage = Claude(prompt_timeout=10, permission_timeout=100)
-    stage.prompt()
-    stage.begin_last_prompt()
-    stage.end_prompt()
-    stage.begin_background_turn()
-    stage.ask_permission("own")
-    stage.prompt()
-    stage.begin_last_prompt()
-    stage.ask_permission("a")
-    stage.advance_to(50)
-    assert stage.describe_end(2) is None
-    stage.send_intents(machine_events.AnswerQuestion("a", allowed=True))
-    stage.advance_to(70)
-    assert stage.describe_end(2) == ("timed_out", 60.0, None)
 
 
 @pytest.mark.parametrize("how", ["late", "withdrawn", "gone"])

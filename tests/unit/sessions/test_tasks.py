@@ -114,26 +114,6 @@ def test_what_is_no_call_of_a_tool_stops_nothing() -> None:
     assert stage.session.warnings == ("background tasks were stopped: b",)
 
 
-def test_an_agent_in_the_foreground_is_its_tool_alone() -> None:
-    """Its end is the tool's."""
-    stage = Claude()
-    fields = {"task_id": "a", "task_type": "local_agent", "is_backgrounded": False}
-    stage.print_lines({"type": "system", "subtype": "task_started", **fields})
-    stage.exit_agent(0)
-    assert stage.session.warnings == ()
-
-
-def test_a_prompt_does_not_wait_for_a_task() -> None:
-    """It goes out and ends as if there were none."""
-    stage = Claude()
-    stage.begin_task("b")
-    stage.take_sent()
-    stage.prompt()
-    [line] = stage.take_sent()
-    stage.print_lines({"type": "result", "subtype": "success", "result": "x", "user_message_uuids": [line["uuid"]]})
-    assert stage.describe_end(1) == ("completed", 0.0, "x")
-
-
 def test_many_tasks_are_named_in_short() -> None:
     """A warning is one sentence, however many there are."""
     tasks = BackgroundTaskTracker()

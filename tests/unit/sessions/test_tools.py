@@ -69,17 +69,6 @@ class Answering(Stage):
             stop = {"type": "stream_event", "parent_tool_use_id": parent, "event": {"type": "message_stop"}}
             self.print_lines(line, stop)
 
-    def end_tool(self, name: str, parent: str | None = None) -> None:
-        """End a tool."""
-        dialect = self.machine.task.dialect
-        if dialect == "pi":
-            self.print_lines({"type": "tool_execution_end", "toolCallId": name, "toolName": name})
-        elif dialect == "acp":
-            self.send_update(sessionUpdate="tool_call_update", toolCallId=name, status="completed")
-        else:
-            content = [{"type": "tool_result", "tool_use_id": name}]
-            self.print_lines({"type": "user", "parent_tool_use_id": parent, "message": {"content": content}})
-
     def send_update(self, **update: str) -> None:
         """Have an ACP agent tell something."""
         self.print_lines({"jsonrpc": "2.0", "method": "session/update", "params": {"update": update}})
@@ -102,23 +91,6 @@ DIALECTS = pytest.mark.parametrize("dialect", ["pi", "acp", "claude"])
 
 
 @DIALECTS
-def test_silence_may_last_longer_while_a_tool_of_the_agents_runs(dialect: str) -> None:
-    """Then the longer limit holds, and after the tool the shorter one again; both cancel (A6, A1)."""
-    stage = Answering(dialect)
-    stage.prompt()
-    stage.begin_turn()
-    stage.ask_for_tools("Bash")
-    stage.advance_to(39)
-    assert stage.describe_end(1) is None
-    stage.end_tool("Bash")
-    stage.advance_to(60)
-    told = stage.describe_end(1)
-    assert told is not None
-    assert told[:2] == ("inactive", 49.0)
-    assert (len(stage.take_sent()), stage.agent.signals) == (1, [])
-
-
-@DIALECTS
 def test_a_tool_without_end_ends_the_turn_at_the_longer_limit(dialect: str) -> None:
     """And the viewers see that a tool ran."""
     stage = Answering(dialect)
@@ -129,21 +101,6 @@ def test_a_tool_without_end_ends_the_turn_at_the_longer_limit(dialect: str) -> N
     assert stage.describe_end(1) == ("inactive", 40.0, None)
     [error] = [event.text for event in stage.events if event.kind == "error"]
     assert error == "no output for 40 s while a tool ran: the turn was cancelled, the agent lives on"
-
-
-@DIALECTS
-def test_a_tool_of_a_turn_that_is_over_runs_no_more(dialect: str) -> None:
-    """One whose end was never told lengthens no later turn's limit."""
-    stage = Answering(dialect)
-    stage.prompt()
-    stage.begin_turn()
-    stage.ask_for_tools("Bash")
-    stage.end_turn(1, good=True)
-    stage.prompt()
-    stage.advance_to(60)
-    told = stage.describe_end(2)
-    assert told is not None
-    assert told[:2] == ("inactive", 10.0)
 
 
 @DIALECTS
@@ -170,29 +127,6 @@ def test_a_turn_ends_at_a_tool_of_the_hosts(dialect: str) -> None:
     assert told[0] == "completed"
 
 
-@DIALECTS
-def test_what_comes_after_a_tool_of_the_hosts_is_late(dialect: str) -> None:
-    """It is the rest of a turn that is over (P5)."""
-    stage = Answering(dialect)
-    stage.prompt()
-    stage.begin_turn()
-    stage.ask_for_tools("Read")
-    count = len(stage.events)
-    stage.end_tool("Read")
-    assert {event.kind for event in stage.events[count:]} == {"late"}
-
-
-def test_an_agent_that_goes_on_after_a_tool_of_the_hosts_is_forced_to_stop() -> None:
-    """If it does not acknowledge the cancel within `cancel_grace` (P3)."""
-    stage = Answering("claude", cancel_grace=5)
-    stage.prompt()
-    stage.begin_turn()
-    stage.ask_for_tools("Read")
-    stage.advance_to(6)
-    assert stage.agent.signals == []
-    assert len(stage.agents) == 2
-
-
 def test_a_message_without_partial_ones_ends_at_the_next() -> None:
     """Nothing else marks its end, in a session as in a run."""
     stage = Answering("claude")
@@ -203,57 +137,6 @@ def test_a_message_without_partial_ones_ends_at_the_next() -> None:
     assert stage.describe_end(1) is None
     stage.print_lines({"type": "assistant", "message": {"id": "n", "content": [{"type": "text", "text": "on"}]}})
     assert stage.describe_end(1) == ("tool_use", 0.0, None)
-
-
-def test_a_sub_agents_tools_end_nothing_and_lengthen_nothing() -> None:
-    """Only a message of the agent itself does (A6, A7)."""
-    stage = Answering("claude")
-    stage.prompt()
-    stage.begin_turn()
-    stage.ask_for_tools("Read", parent="t")
-    stage.advance_to(20)
-    assert stage.describe_end(1) == ("inactive", 10.0, None)
-
-
-def test_a_background_turns_tools_end_no_prompts_turn() -> None:
-    """They are not the prompt's, which waits after it (B1)."""
-    stage = Answering("claude")
-    stage.prompt()
-    stage.begin_turn()
-    stage.end_turn(1, good=True)
-    stage.print_lines({"type": "system", "subtype": "init"})
-    stage.prompt()
-    stage.ask_for_tools("Read")
-    assert stage.describe_end(2) is None
-
-
-def test_an_agent_in_the_background_keeps_the_longer_limit() -> None:
-    """Until its end is reported, also across turns (A6)."""
-    stage = Answering("claude")
-    stage.prompt()
-    stage.begin_turn()
-    stage.print_lines({"type": "system", "subtype": "task_started", "task_id": "a", "task_type": "local_agent"})
-    stage.end_turn(1, good=True)
-    stage.prompt()
-    stage.advance_to(30)
-    assert stage.describe_end(2) is None
-    stage.print_lines({"type": "system", "subtype": "task_notification", "task_id": "a", "status": "completed"})
-    stage.advance_to(60)
-    assert stage.describe_end(2) == ("inactive", 40.0, None)
-
-
-def test_a_new_agent_runs_no_tool_of_the_old_one() -> None:
-    """The prompt in flight died with it."""
-    stage = Answering("pi")
-    stage.prompt()
-    stage.begin_turn()
-    stage.ask_for_tools("Bash")
-    stage.exit_agent(1)
-    stage.advance_to(2)
-    stage.greet_as_pi()
-    stage.prompt()
-    stage.advance_to(20)
-    assert stage.describe_end(2) == ("inactive", 12.0, None)
 
 
 def test_the_judgement_about_tools_is_replaceable() -> None:
