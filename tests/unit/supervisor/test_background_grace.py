@@ -37,37 +37,6 @@ def build_finished_run(
     return machine
 
 
-@pytest.mark.parametrize(
-    ("lines", "grace", "seconds"),
-    [
-        ([STARTED], 60.0, 61.25),
-        ([STARTED], 0.0, 1.25),
-        ([STARTED, ENDED], 60.0, 1.25),
-        ([{**STARTED, "task_type": "local_agent"}], 60.0, 1.25),
-        ([], 60.0, 1.25),
-    ],
-    ids=["announced", "no grace", "told to have ended", "an agent", "none"],
-)
-def test_the_linger_begins_after_the_grace(lines: list[dict[str, Any]], grace: float, seconds: float) -> None:
-    """But only for an agent that has something to wait for."""
-    machine = build_finished_run(*lines, grace=grace)
-    assert machine.deadlines == {"linger_grace": seconds * SECOND}
-
-
-def test_a_grace_that_is_off_never_ends() -> None:
-    """The agent waits for its commands as long as they run, and for nothing once none does."""
-    assert build_finished_run(STARTED, grace=None).deadlines == {}
-    assert build_finished_run(grace=None).deadlines == {"linger_grace": 1.25 * SECOND}
-
-
-def test_the_outcome_is_that_of_the_result() -> None:
-    """Its instant too: the grace is the agent's, and the caller has what it asked for."""
-    machine = build_finished_run(STARTED)
-    machine.feed(machine_events.AgentExited(0), 50 * SECOND)
-    machine.feed(machine_events.TreeSwept(alone=True), 50 * SECOND)
-    assert (machine.outcome, machine.outcome_at) == (Outcome.COMPLETED, SECOND)
-
-
 def exit_agent(machine: RunMachine, status: int = 0) -> Result:
     """Have the agent exit, alone, and sum its run up."""
     machine.feed(machine_events.AgentExited(status), 70 * SECOND)
@@ -87,11 +56,6 @@ def test_a_task_whose_end_is_never_reported_is_named(kind: str) -> None:
     """The run is good, and the work of the task is lost."""
     result = exit_agent(build_finished_run({**STARTED, "task_type": kind, "description": "serve"}))
     assert (result.outcome, result.warnings) == (Outcome.COMPLETED, ("background tasks never ended: b (serve)",))
-
-
-def test_a_task_that_ends_after_the_result_is_not_lost() -> None:
-    """Claude waits for it, and reports its end."""
-    assert exit_agent(print_after_result(build_finished_run(STARTED), ENDED)).warnings == ()
 
 
 def test_a_task_that_is_stopped_after_the_result_is_named() -> None:

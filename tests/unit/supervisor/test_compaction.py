@@ -65,18 +65,6 @@ def test_pi_announces_a_compaction_and_its_end(prefix: str) -> None:
     assert conversation.decode(encode_line(ends)) == [TurnProgress("tool", "compaction"), OVER]
 
 
-@pytest.mark.parametrize(
-    ("dialect", "begins", "ends"),
-    [("claude", BEGINS, ENDS), ("pi", {"type": "compaction_start"}, {"type": "compaction_end"})],
-)
-def test_a_run_that_compacts_has_the_longer_limit(dialect: str, begins: dict[str, Any], ends: dict[str, Any]) -> None:
-    """And the shorter one again after the end."""
-    machine = build_running_machine(dialect, begins)
-    assert machine.deadlines == {"internal_tool_timeout": 60 * SECOND}
-    machine = build_running_machine(dialect, begins, ends)
-    assert machine.deadlines == {"inactivity_timeout": 11 * SECOND}
-
-
 def test_a_compaction_without_an_end_ends_the_run_at_the_longer_limit() -> None:
     """The error says what the agent was at."""
     machine = build_running_machine("claude", BEGINS)
@@ -94,13 +82,6 @@ def test_a_tool_that_runs_too_is_named_instead() -> None:
     assert "while a tool ran" in machine.error
 
 
-def test_the_beginning_and_the_end_are_progress() -> None:
-    """A status that is repeated is not: an agent that hangs in a compaction is found to be stalled (A8)."""
-    limits = Policy(inactivity_timeout=None, progress_timeout=10.0)
-    assert build_running_machine("claude", BEGINS, BEGINS, policy=limits).deadlines == {"progress_timeout": 10 * SECOND}
-    assert build_running_machine("claude", BEGINS, ENDS, policy=limits).deadlines == {"progress_timeout": 11 * SECOND}
-
-
 class Claude(Stage):
     """A claude that has greeted, in a session with limits on silence."""
 
@@ -116,30 +97,6 @@ class Claude(Stage):
         mark: str = self.take_sent()[-1]["uuid"]
         self.print_lines({"type": "system", "subtype": "init", "user_message_uuid": mark})
         return mark
-
-
-def test_a_turn_that_compacts_has_the_longer_limit() -> None:
-    """Both limits cancel the turn, and the agent lives on."""
-    stage = Claude()
-    stage.begin_prompt()
-    stage.print_lines(BEGINS)
-    stage.advance_to(40)
-    assert stage.describe_end(1) is None
-    stage.print_lines(ENDS)
-    stage.advance_to(60)
-    assert stage.describe_end(1) == ("inactive", 50.0, None)
-
-
-def test_a_compaction_without_an_end_is_over_with_its_turn() -> None:
-    """It lengthens no later turn's limit."""
-    stage = Claude()
-    mark = stage.begin_prompt()
-    stage.print_lines(BEGINS)
-    stage.print_lines({"type": "result", "subtype": "success", "result": "x", "user_message_uuids": [mark]})
-    assert stage.describe_end(1) == ("completed", 0.0, "x")
-    stage.begin_prompt()
-    stage.advance_to(30)
-    assert stage.describe_end(2) == ("inactive", 10.0, None)
 
 
 def test_viewers_see_that_it_compacts() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,7 +21,6 @@ POLICY = Policy(
 TERM, KILL = SendSignal("TERM"), SendSignal("KILL")
 WATCHES: list[MachineCommand] = [machine_events.WatchStream("stdout", True), machine_events.WatchStream("stderr", True)]
 FINISH: list[MachineCommand] = [machine_events.ReapAgent(), machine_events.FinishRun()]
-STOP = {"type": "message_end", "message": {"role": "assistant", "content": "done", "stopReason": "stop"}}
 
 
 def build_running_machine(dialect: str = "raw", prompt: bytes = b"") -> RunMachine:
@@ -39,67 +37,6 @@ def build_running_machine(dialect: str = "raw", prompt: bytes = b"") -> RunMachi
 def build_output_event(data: bytes, stream: str = "stdout") -> machine_events.OutputRead:
     """Make the event of bytes with no more bytes waiting."""
     return machine_events.OutputRead(stream, data, drained=True)
-
-
-def build_line_event(value: dict[str, Any]) -> machine_events.OutputRead:
-    """Make the event of one JSON line."""
-    return build_output_event(json.dumps(value).encode() + b"\n")
-
-
-def test_a_run_that_ends_by_itself_is_swept_and_reaped() -> None:
-    """The shortest life: output, exit, no process left."""
-    machine = build_running_machine()
-    assert machine.feed(build_output_event(b"hello\n"), SECOND) == []
-    assert machine.feed(machine_events.AgentExited(0), 2 * SECOND) == [machine_events.FindSurvivors()]
-    assert machine.feed(machine_events.TreeSwept(alone=True), 2 * SECOND) == FINISH
-    assert (machine.state, machine.deadline) == (RunState.DONE, None)
-    result = machine.build_result(0)
-    assert (result.outcome, result.exit_code, result.text) == (Outcome.COMPLETED, 0, "hello")
-    assert (result.elapsed, result.forced) == (2 * SECOND, False)
-
-
-def test_leftovers_are_terminated_and_killed_before_the_run_is_over() -> None:
-    """The outcome is that of the exit, and the agent stays unreaped as long as anyone is signalled (T2, T6)."""
-    machine = build_running_machine()
-    machine.feed(machine_events.AgentExited(0), SECOND)
-    assert machine.feed(machine_events.TreeSwept(alone=False), SECOND) == [TERM]
-    assert machine.feed(machine_events.TreeSwept(alone=False), 2 * SECOND) == []
-    assert machine.deadlines == {"leftover_kill_grace": 4 * SECOND}
-    assert machine.feed(machine_events.DeadlineReached(), 4 * SECOND) == [KILL]
-    assert machine.feed(machine_events.TreeSwept(alone=True), 3 * SECOND) == FINISH
-    assert (machine.outcome, machine.outcome_at, machine.forced) == (Outcome.COMPLETED, SECOND, False)
-
-
-def test_a_completion_is_lingered_and_terminated() -> None:
-    """The agent's work was over at its last message, whenever its process ended (C1)."""
-    machine = build_running_machine("pi")
-    machine.feed(build_line_event(STOP), SECOND)
-    assert (machine.state, machine.deadlines) == (RunState.ENDING, {"linger_grace": 2 * SECOND})
-    assert machine.feed(machine_events.DeadlineReached(), 2 * SECOND) == [TERM]
-    assert machine.feed(machine_events.AgentExited(-15), 3 * SECOND) == [machine_events.FindSurvivors()]
-    assert machine.feed(machine_events.TreeSwept(alone=True), 3 * SECOND) == FINISH
-    result = machine.build_result(0)
-    assert (result.outcome, result.elapsed, result.forced, result.exit_code) == (Outcome.COMPLETED, SECOND, True, 0)
-
-
-def test_a_completion_that_is_taken_back_brings_the_limits_back() -> None:
-    """A retry after a message that looked like the last one is work like any other."""
-    machine = build_running_machine("pi")
-    machine.feed(build_line_event(STOP), SECOND)
-    machine.feed(build_line_event({"type": "auto_retry_start"}), 2 * SECOND)
-    assert (machine.state, machine.deadlines) == (RunState.RUNNING, {"inactivity_timeout": 12 * SECOND})
-    assert machine.feed(machine_events.AgentExited(0), 3 * SECOND) == [machine_events.FindSurvivors()]
-    assert (machine.outcome, machine.outcome_at) == (Outcome.INCOMPLETE, 3 * SECOND)
-
-
-def test_a_completion_stands_once_the_agent_is_signalled() -> None:
-    """The last output of a dying agent cannot take anything back."""
-    machine = build_running_machine("pi")
-    machine.feed(build_line_event(STOP), SECOND)
-    machine.feed(machine_events.DeadlineReached(), 2 * SECOND)
-    machine.feed(build_line_event({"type": "turn_start"}), 3 * SECOND)
-    machine.feed(machine_events.AgentExited(0), 3 * SECOND)
-    assert (machine.outcome, machine.outcome_at) == (Outcome.COMPLETED, SECOND)
 
 
 def test_a_silent_agent_is_terminated_and_killed() -> None:
@@ -135,48 +72,6 @@ def test_the_error_of_a_silent_agent_quotes_what_it_may_wait_for(prints: list[tu
     machine.feed(machine_events.DeadlineReached(), 10 * SECOND)
     size = sum(len(data) for _, data in prints)
     assert machine.error == f"no output for 10 s, after {size} bytes{quoted}"
-
-
-def test_output_at_the_instant_of_the_limit_is_in_time() -> None:
-    """It is fed first, and then nothing is due."""
-    machine = build_running_machine()
-    machine.feed(build_output_event(b"."), 10 * SECOND)
-    assert machine.feed(machine_events.DeadlineReached(), 10 * SECOND) == []
-    assert (machine.outcome, machine.deadline) == (None, 20 * SECOND)
-
-
-def test_an_exit_at_the_instant_of_the_limit_beats_the_timer() -> None:
-    """An agent that made it in time is not told that it was too slow (A4)."""
-    machine = build_running_machine()
-    machine.feed(machine_events.AgentExited(0), 10 * SECOND)
-    assert machine.feed(machine_events.DeadlineReached(), 10 * SECOND) == []
-    assert (machine.outcome, machine.forced) == (Outcome.COMPLETED, False)
-
-
-def test_the_end_of_a_stream_is_not_the_exit() -> None:
-    """Both pipes may close long before; the limits stand, and no sweep begins (A5, C4)."""
-    machine = build_running_machine()
-    assert machine.feed(machine_events.StreamEnded("stdout"), SECOND) == [machine_events.WatchStream("stdout", False)]
-    assert machine.feed(machine_events.StreamEnded("stderr"), SECOND) == [machine_events.WatchStream("stderr", False)]
-    assert (machine.state, machine.outcome, machine.deadline) == (RunState.RUNNING, None, 10 * SECOND)
-    assert machine.feed(machine_events.AgentExited(3), 2 * SECOND) == [machine_events.FindSurvivors()]
-    assert (machine.outcome, machine.status) == (Outcome.FAILED, 3)
-
-
-def test_an_exit_before_the_end_of_the_streams_is_the_exit() -> None:
-    """A descendant may hold them for ever; their end sweeps no second time (C4)."""
-    machine = build_running_machine()
-    assert machine.feed(machine_events.AgentExited(0), SECOND) == [machine_events.FindSurvivors()]
-    assert machine.feed(machine_events.StreamEnded("stdout"), SECOND) == [machine_events.WatchStream("stdout", False)]
-
-
-def test_a_last_line_without_its_end_counts() -> None:
-    """The exit ends it."""
-    machine = build_running_machine()
-    machine.feed(build_output_event(b"one\ntw"), SECOND)
-    machine.feed(build_output_event(b"o"), SECOND)
-    machine.feed(machine_events.AgentExited(0), SECOND)
-    assert machine.completion.text == "one\ntwo"
 
 
 def test_a_stream_is_read_until_it_would_block() -> None:
@@ -215,14 +110,6 @@ def test_a_prompt_that_nobody_reads_fails_the_run_once_it_is_silent() -> None:
     assert (machine.outcome, machine.deadline) == (None, 10 * SECOND)
     assert machine.feed(machine_events.DeadlineReached(), 10 * SECOND) == [TERM]
     assert (machine.outcome, machine.error) == (Outcome.INPUT_FAILED, "stdin was closed with 4 bytes to write")
-
-
-def test_an_agent_that_needs_no_prompt_may_leave_it() -> None:
-    """`head -1` and its kind close their input and succeed (F5)."""
-    machine = build_running_machine(prompt=b"prompt")
-    machine.feed(machine_events.StdinBroken(), SECOND)
-    machine.feed(machine_events.AgentExited(0), 2 * SECOND)
-    assert machine.outcome is Outcome.COMPLETED
 
 
 @pytest.mark.parametrize(("errno", "code"), [(2, 127), (13, 126), (7, 126)])

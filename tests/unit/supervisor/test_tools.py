@@ -12,7 +12,6 @@ from pytest_agentproc.supervisor import (
     OutcomeRules,
     RunMachine,
     RunSettings,
-    SendSignal,
     ToolTracker,
     Watchdog,
 )
@@ -66,13 +65,6 @@ def build_tool_line(number: str, name: str, parent: str | None = None) -> dict[s
     return {"type": "assistant", "message": {"id": f"m{number}", "content": [block]}, "parent_tool_use_id": parent}
 
 
-def build_tool_result_line(number: str) -> dict[str, Any]:
-    """Give the line of a tool's result."""
-    block = {"type": "tool_result", "tool_use_id": number}
-    return {"type": "user", "message": {"content": [block]}, "parent_tool_use_id": None}
-
-
-NEXT = {"type": "assistant", "message": {"id": "next", "content": [{"type": "text", "text": "on"}]}}
 DONE = {"type": "result", "subtype": "success", "result": "on"}
 
 
@@ -106,35 +98,6 @@ def test_a_complete_message_of_the_agents_own_hands_over(meaning: Meaning, expec
     assert track_tools().is_handed_over(meaning) is expected
 
 
-@pytest.mark.parametrize(
-    ("short", "long", "deadlines"),
-    [
-        (10, 60, {"internal_tool_timeout": 60}),
-        (60, 10, {"inactivity_timeout": 60}),
-        (10, 10, {"inactivity_timeout": 10}),
-        (10, None, {}),
-        (None, 60, {}),
-    ],
-)
-def test_a_tool_makes_the_limit_longer_and_never_shorter(short: Any, long: Any, deadlines: dict[str, int]) -> None:
-    """One number for silence also holds in a tool (A9); a caller that switched it off gets no other."""
-    watchdog = build_watchdog(short, long)
-    before = dict(watchdog.deadlines)
-    watchdog.note_work(busy=True)
-    assert watchdog.deadlines == {"max_runtime": 90 * SECOND, **{name: at * SECOND for name, at in deadlines.items()}}
-    watchdog.note_work(busy=False)
-    assert watchdog.deadlines == before
-
-
-def test_the_ordinary_limit_counts_from_the_last_byte_again() -> None:
-    """Also after a time in which no limit on silence held."""
-    watchdog = build_watchdog(10, None)
-    watchdog.note_work(busy=True)
-    watchdog.note_activity(70 * SECOND, "stdout", 1)
-    watchdog.note_work(busy=False)
-    assert watchdog.deadlines["inactivity_timeout"] == 80 * SECOND
-
-
 def test_a_watchdog_at_rest_is_not_armed_by_a_tool() -> None:
     """The agent's words in its grace must not start a limit."""
     watchdog = build_watchdog(10, 60)
@@ -152,30 +115,6 @@ def test_a_silent_tool_is_explained() -> None:
         watchdog.explain_expiry("internal_tool_timeout", 60 * SECOND)
         == "no output for 60 s while a tool ran, after 0 bytes"
     )
-
-
-def test_the_machine_follows_a_tool_from_its_line_to_its_result() -> None:
-    """The bytes of the line itself are activity under the limit that it brings."""
-    machine = build_running_machine()
-    machine.feed(build_output_event(build_tool_line("a", "Agent")), SECOND)
-    assert machine.deadlines == {"internal_tool_timeout": 61 * SECOND}
-    machine.feed(build_output_event(build_tool_line("r", "Read", parent="a")), 2 * SECOND)
-    assert machine.deadlines == {"internal_tool_timeout": 62 * SECOND}
-    machine.feed(build_output_event(build_tool_result_line("a")), 3 * SECOND)
-    assert machine.deadlines == {"inactivity_timeout": 13 * SECOND}
-
-
-def test_a_run_that_is_handed_over_is_terminated_and_reads_no_more() -> None:
-    """The agent's own result for a tool of the host's is in the same chunk already."""
-    machine = build_running_machine(host_tools=("Read",), kill_grace=5.0)
-    told = build_output_event(build_tool_line("a", "Read"), NEXT, DONE, {"no": "event"})
-    assert machine.feed(told, SECOND) == [SendSignal("TERM")]
-    assert machine.deadlines == {"kill_grace": 6 * SECOND}
-    assert machine.feed(machine_events.AgentExited(143), 2 * SECOND) == [machine_events.FindSurvivors()]
-    machine.feed(machine_events.TreeSwept(alone=True), 2 * SECOND)
-    result = machine.build_result(0)
-    assert (result.outcome, result.exit_code, result.elapsed) == (Outcome.TOOL_USE, 0, SECOND)
-    assert (result.text, result.noise, result.forced, result.warnings) == (None, 0, True, ())
 
 
 def test_a_last_message_that_asks_the_host_is_read_when_the_agent_is_gone() -> None:
