@@ -1,4 +1,4 @@
-"""Hooks and host tools with real children on both event loops: B4 and A7 in exact virtual time."""
+"""Hooks with real children on both event loops: B4 in exact virtual time."""
 
 from __future__ import annotations
 
@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from pytest_agentproc.supervisor import Hook, Policy, open_session
-from tests.process.pi_scripts import (
-    ENDS,
-    GREETS,
-    answer_abort_step,
-    await_intent_step,
-    end_message_step,
-    print_line_step,
-    take_prompt_steps,
-)
+from pytest_agentproc.supervisor import Hook, open_session
+from tests.process.pi_scripts import print_line_step
 from tests.process.stand import SECOND
 
 if TYPE_CHECKING:
@@ -78,32 +70,3 @@ def test_a_tool_waits_for_its_callback(
 
     assert stand.run(host, backend=backend) == ["completed", "done", seconds]
     assert called == (["PostToolUse", "PreToolUse"] if at < 60 else ["PostToolUse"])
-
-
-def test_a_host_tool_ends_the_turn_and_not_the_agent(stand: Stand, backend: str) -> None:
-    """The same agent takes the next prompt, once it has acknowledged the cancel (A7)."""
-    calls = [{"type": "toolCall", "id": "t", "name": "Read"}]
-    asks = print_line_step(
-        {"type": "message_end", "message": {"role": "assistant", "content": calls, "stopReason": "toolUse"}}
-    )
-    first = (
-        take_prompt_steps(1)
-        + "- silence: 2s\n"
-        + asks
-        + await_intent_step("abort-1")
-        + "- silence: 3s\n"
-        + ENDS
-        + answer_abort_step(1)
-    )
-    argv = stand.fake(GREETS + first + take_prompt_steps(2) + end_message_step("TWO") + ENDS + WAITS)
-
-    async def host() -> list[Any]:
-        async with open_session(argv, dialect="pi", policy=Policy(host_tools=("Read",))) as session:
-            results = [await session.prompt("one"), await session.prompt("two")]
-            agents = sum(event.kind == "exit" for event in session.transcript)
-            return [
-                agents,
-                *((result.outcome.value, result.exit_code, result.text, result.elapsed / SECOND) for result in results),
-            ]
-
-    assert stand.run(host, backend=backend) == [0, ("tool_use", 0, None, 2.0), ("completed", 0, "TWO", 0.0)]

@@ -1,4 +1,4 @@
-"""Sessions with real children on both event loops: the rules P1 to P9 in exact virtual time."""
+"""What no scenario says about sessions with real children: their holder, viewers, handlers, mistakes of callers."""
 
 from __future__ import annotations
 
@@ -9,12 +9,9 @@ import pytest
 
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.supervisor import Policy, Question, Session, SessionEvent, TurnResult, open_session
-from tests.event_lines import list_lines
 from tests.process.pi_scripts import (
     ENDS,
     GREETS,
-    answer_abort_step,
-    await_intent_step,
     end_message_step,
     print_line_step,
     take_prompt_steps,
@@ -46,86 +43,6 @@ def hold_session(
             return await talk(session)
 
     return stand.run(host, backend=backend)
-
-
-def test_two_turns_and_an_orderly_end(stand: Stand, backend: str) -> None:
-    """Each prompt its own text, the second after the first; the end of stdin is enough for a well-behaved agent."""
-    script = (
-        GREETS
-        + take_prompt_steps(1)
-        + "- silence: 5s\n"
-        + end_message_step("ONE")
-        + ENDS
-        + take_prompt_steps(2)
-        + end_message_step("TWO")
-        + ENDS
-        + WAITS
-    )
-
-    async def talk(session: Session) -> list[Any]:
-        first, second = session.prompt("one"), session.prompt("two")
-        assert session.status == "starting"
-        return [summarize_result(await first), summarize_result(await second), session.status, stand.seconds]
-
-    seen = hold_session(stand, backend, script, talk)
-    assert seen == [("completed", "ONE", 5.0), ("completed", "TWO", 0.0), "ready", 5.0]
-    assert [event.data for event in list_lines(stand.fakes[0].record) if event.code == "s"] == []
-
-
-def test_a_timeout_leaves_agent_and_session_as_they_are(stand: Stand, backend: str) -> None:
-    """The status is ready at once, the next prompt is accepted at once, and the same process answers it (P1, P3)."""
-    late = (
-        await_intent_step("abort-1")
-        + "- silence: 40s\n"
-        + end_message_step("late", "aborted")
-        + ENDS
-        + answer_abort_step(1)
-    )
-    script = GREETS + take_prompt_steps(1) + late + take_prompt_steps(2) + end_message_step("TWO") + ENDS + WAITS
-
-    async def talk(session: Session) -> list[Any]:
-        first = summarize_result(await session.prompt("one"))
-        at = (stand.seconds, session.status, session.unacknowledged_cancels)
-        second = summarize_result(await session.prompt("two"))
-        return [first, at, second, stand.seconds, session.unacknowledged_cancels]
-
-    seen = hold_session(stand, backend, script, talk)
-    assert seen == [("timed_out", None, 60.0), (60.0, "ready", 1), ("completed", "TWO", 0.0), 100.0, 0]
-    assert len(stand.pids()) == 1
-
-
-def test_an_agent_that_ignores_its_cancel_is_replaced_for_the_prompts_that_wait(stand: Stand, backend: str) -> None:
-    """TERM after cancel_grace, KILL after kill_grace, and a new agent gets the prompts that came meanwhile (P3)."""
-    deaf = "- when: {signal: TERM}\n  do: []\n"
-    argv = stand.fake(deaf + GREETS + "- wait_for: {stdin: '*\"prompt-*'}\n- silence: 400s\n" + WAITS)
-
-    async def host() -> list[Any]:
-        async with open_session(argv, dialect="pi", policy=MINUTE) as session:
-            first = summarize_result(await session.prompt("one"))
-            waiting = session.prompt("two")
-            with anyio.move_on_after(302.5):
-                await waiting
-            pids = stand.pids()
-            return [first, stand.seconds, session.status, len(pids), is_gone(pids[0])]
-
-    assert stand.run(host, backend=backend) == [("timed_out", None, 60.0), 362.5, "prompting", 2, True]
-
-
-def test_a_crash_is_answered_by_a_new_agent_after_the_backoff(stand: Stand, backend: str) -> None:
-    """The prompt in flight is agent_lost; it is not sent again."""
-    script = GREETS + "- wait_for: {stdin: '*\"prompt-*'}\n- exit: 3\n"
-
-    async def talk(session: Session) -> list[Any]:
-        results = [await session.prompt("one")]
-        at = (stand.seconds, session.status)
-        results.append(await session.prompt("two"))
-        return [[(result.outcome.value, result.exit_code) for result in results], at, stand.seconds]
-
-    assert hold_session(stand, backend, script, talk) == [
-        [("agent_lost", 3), ("agent_lost", 3)],
-        (0.0, "restarting"),
-        1.0,
-    ]
 
 
 def test_stop_returns_when_the_whole_tree_is_gone(stand: Stand, backend: str) -> None:
