@@ -32,10 +32,13 @@ NONE, PDB, EDITOR = ("pass", "pass"), ("pass", "breakpoint()"), ("sys.settrace(p
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("lifetime", "broker"), [(0.3, 60), (60, 0.3)])
-@pytest.mark.parametrize("place", [NONE, PDB, EDITOR], ids=["none", "pdb", "editor"])
+@pytest.mark.parametrize(
+    ("place", "lifetime", "broker"),
+    [(NONE, 0.3, 60), (NONE, 60, 0.3), (PDB, 0.3, 0.3), (EDITOR, 0.3, 0.3)],
+    ids=["none, its own limit", "none, that of the broker", "pdb", "editor"],
+)
 def test_a_fake_of_a_block_lives_on_while_somebody_debugs(
-    pytester: pytest.Pytester, lifetime: float, broker: float, place: tuple[str, str]
+    pytester: pytest.Pytester, place: tuple[str, str], lifetime: float, broker: float
 ) -> None:
     """Neither its own limit nor that of the broker ends it."""
     pytester.makeconftest(LIMITS.format(lifetime=lifetime, broker=broker))

@@ -63,24 +63,18 @@ NUMBERS = """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
-def test_each_case_of_a_test_has_its_own_fake(pytester: pytest.Pytester, workers: str) -> None:
-    """A parametrized test starts one fake in each case, in one process and in workers of xdist."""
-    pytester.makepyfile(NUMBERS.format(number="number"))
-    pytester.runpytest_subprocess(workers).assert_outcomes(passed=4)
+def test_each_case_of_a_test_has_its_own_fake(pytester: pytest.Pytester) -> None:
+    """A parametrized test starts one fake in each case, in workers of xdist; one case has a fault, and fails alone.
 
-
-@pytest.mark.slow
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
-def test_the_one_case_with_a_fault_fails(pytester: pytest.Pytester, workers: str) -> None:
-    """The twin: the code under test never gives a number above two."""
-    pytester.makepyfile(NUMBERS.format(number="min(number, 2)"))
-    result = pytester.runpytest_subprocess(workers)
-    result.assert_outcomes(passed=3, failed=1)
+    The twin of the right code never gives a number above two.
+    """
+    pytester.makepyfile(test_right=NUMBERS.format(number="number"), test_wrong=NUMBERS.format(number="min(number, 2)"))
+    result = pytester.runpytest_subprocess("-n2")
+    result.assert_outcomes(passed=4 + 3, failed=1)
     assert [line.strip() for line in list_error_lines(result)[:4]] == [
         "AssertionError: agent was called once, but with something else",
         "expected  agent ... 3",
         "seen      agent 2",
         "(different: argv)",
     ]
-    assert "test_hello[3]" in result.stdout.str()
+    assert "test_wrong.py::test_hello[3]" in result.stdout.str()
