@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import threading
 from typing import TYPE_CHECKING, Any
-from weakref import WeakMethod
+from weakref import ref
 
 from pytest_agentproc.foreign import find_module_name, list_classes, read_attribute
 from pytest_agentproc.originals import monotonic
@@ -22,21 +22,29 @@ _DEBUGGER_MODULE_PREFIXES = ("bdb", "pdb", "pydevd", "_pydevd")
 """Beginnings of the names of modules whose trace functions are debuggers, and not measures of coverage."""
 
 _debugger_was_seen = threading.Event()
-_debugger_listeners: list[WeakMethod[Callable[[], Any]]] = []
+_debugger_listeners: list[tuple[ref[Any], str]] = []
+"""Objects and the names of their methods. No `WeakMethod`: it runs Python code as its object dies, and a Ctrl-C that
+comes just then is printed as ignored, and is lost."""
 
 
 def record_debugger() -> None:
     """Take note that a debugger has begun."""
     _debugger_was_seen.set()
     while _debugger_listeners:
-        listener = _debugger_listeners.pop()()
-        if listener is not None:
-            listener()
+        find_owner, name = _debugger_listeners.pop()
+        if (owner := find_owner()) is not None:
+            getattr(owner, name)()
 
 
-def register_debugger_listener(method: Callable[[], Any]) -> None:
-    """Have a method called as soon as a debugger is noticed, if its object still lives then."""
-    _debugger_listeners.append(WeakMethod(method))
+def register_debugger_listener(owner: object, method: Callable[[], Any]) -> None:
+    """Have a method called as soon as a debugger is noticed, if its object still lives then.
+
+    Args:
+        owner: the object.
+        method: its method.
+    """
+    _debugger_listeners[:] = [listener for listener in _debugger_listeners if listener[0]() is not None]
+    _debugger_listeners.append((ref(owner), method.__name__))
 
 
 def is_debugged() -> bool:

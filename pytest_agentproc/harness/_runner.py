@@ -134,7 +134,7 @@ class ScenarioRunner:
         self._broker: Popen[bytes] | None = None
         self._lifeline = b""
         self._clock: VirtualClock | None = None
-        register_debugger_listener(self.disable_fake_lifetimes)
+        register_debugger_listener(self, self.disable_fake_lifetimes)
         self._preload = PreloadRunner(self._open_guarded_folder)
         self._out_of_reach: dict[str, str] = {}
         self._added_commands = frozenset(commands)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import ctypes
 import gc
 import json
 import os
@@ -199,6 +200,7 @@ def be_player(options: argparse.Namespace) -> None:
         faulty.KEPT.clear()
         gc.collect()
         subprocess._cleanup()  # type: ignore[attr-defined]  # noqa: SLF001  # agents that no supervisor waited for
+        ctypes.CDLL(None).malloc_trim(0)  # what malloc keeps for later is no growth: long lines move it in steps of MiB
         kib = int(Path("/proc/self/statm").read_text("ascii").split()[1]) * resource.getpagesize() // 1024
         _tell(kib=kib, descriptors=[os.path.realpath(link) for link in Path("/proc/self/fd").iterdir()])
 
