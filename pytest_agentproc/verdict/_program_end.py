@@ -26,6 +26,10 @@ _CHECKS_OF_RECORD_ONLY = ("leaks", "unrelated_processes")
 _HOW_TO_START_THE_AGENT = (
     "have it start {agent}; an order that it cannot take is stated by declines = {exit_code = ...}"
 )
+_TOO_LONG_COMMAND_PATTERN = re.compile(r"\bE2BIG\b|[Aa]rgument list too long|\(os error 7\)")
+"""What programs print as an `execve` fails so: Node and Go, then shells and Python, then Rust. It is a start that was
+tried, and no driver that starts none."""
+_HOW_TO_GIVE_A_LONG_PROMPT = "one argument holds 128 KiB at most: give a long prompt on stdin"
 _CRASH_SIGNAL_PATTERN = re.compile(r"dies of (ILL|TRAP|ABRT|BUS|FPE|SEGV|SYS)")
 _PYTHON_FRAME_START = '  File "'
 _PYTHON_ERROR_PATTERN = re.compile(
@@ -55,7 +59,15 @@ def explain_program_failure(played: PlayResult, rows: list[CheckRow]) -> list[Ch
     level = played.bound.scenario.level
     if end is None or not end.status or all(row.verdict not in _VERDICTS_TO_EXPLAIN for row in rows):
         return rows
-    if not was_any_agent_started(played) and played.bound.scenario.cannot_spawn is None:
+    is_unstarted = not was_any_agent_started(played) and played.bound.scenario.cannot_spawn is None
+    if is_unstarted and _TOO_LONG_COMMAND_PATTERN.search(end.stderr):
+        text = f"it {end.program}: the kernel refused its start, as the command line is too long"
+        text += f"{_find_error_line(end.stderr)}\n{_HOW_TO_GIVE_A_LONG_PROMPT}"
+        return [
+            CheckRow("answer", 0, "a started agent", text, Verdict.FAILED, level=level),
+            *_mark_not_exercised(rows, _VERDICTS_TO_EXPLAIN),
+        ]
+    if is_unstarted:
         text = f"it {end.program} before it starts an agent{_find_error_line(end.stderr)}\n{_HOW_TO_START_THE_AGENT}"
         return [
             CheckRow("answer", 0, "a started agent", text, Verdict.ADAPTER_ERROR, level=level),

@@ -366,8 +366,7 @@ CASES = (
         "The prompt goes to stdin, and is no longer too long for a command line.",
         "sees-a-large-prompt-on-stdin[codex]",
         "received.stdin",
-        "Before the fix, the start of codex fails with E2BIG. The kit cannot tell that from a driver that starts no "
-        "agent, so it reports an adapter error, and no failed check.",
+        "Before the fix, the start of codex fails with E2BIG. No agent ever runs, so the failed check is `answer`.",
     ),
 )
 

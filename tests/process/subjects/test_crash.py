@@ -187,6 +187,16 @@ READS = {"outcome": {"exit_code": {"0": "completed", "other": "failed"}}}
             "it exits with code 127 before it starts an agent: sh: 1: no-such-program: not found\nhave it start *",
         ),
         (
+            ["sh", "-c", "exec /bin/true $(head -c 200000 /dev/zero | tr '\\0' x) # {agent}"],
+            Verdict.FAILED,
+            "it exits with code 126: the kernel refused its start, as the command line is too long: *too long\none *",
+        ),
+        (
+            ["node", "-e", "require('child_process').execFileSync('true', ['x'.repeat(200000)])", "{agent}"],
+            Verdict.FAILED,
+            "it exits with code 1: the kernel refused its start, as the command line is too long: *E2BIG\none *",
+        ),
+        (
             ["python3", "-c", PYTHON, "{agent}"],
             Verdict.CRASHED,
             "it exits with code 1: UnicodeDecodeError: 'utf-8' codec can't decode byte 0xff in position 0: *",
@@ -195,7 +205,7 @@ READS = {"outcome": {"exit_code": {"0": "completed", "other": "failed"}}}
         (["sh", "-c", "{agent} >/dev/null; exit 1"], Verdict.FAILED, "failed"),
         (["true", "{agent}"], Verdict.NOT_EXERCISED, "no agent was started; completed"),
     ],
-    ids=["no start", "not found", "traceback", "signal", "exit code", "nothing done"],
+    ids=["no start", "not found", "too long", "too long in Node", "traceback", "signal", "exit code", "nothing done"],
 )
 def test_the_end_of_a_program_says_what_went_wrong(
     runner: ScenarioRunner, program: list[str], verdict: Verdict, said: str
