@@ -216,6 +216,14 @@ def test_a_value_too_short_to_be_looked_for_is_named() -> None:
     assert Redactor({"DEBUG_TOKEN": "1"}).too_short == ["DEBUG_TOKEN"]
 
 
+@pytest.mark.parametrize(("secret", "is_found"), [("qZ7vw", False), ("qZ7vwX", True)])
+def test_a_secret_of_six_bytes_is_found_and_a_shorter_one_is_not(secret: str, is_found: bool) -> None:
+    """SECURITY.md names this limit: a shorter value would be replaced in half of all words."""
+    redactor = Redactor({"MY_TOKEN": secret})
+    shown = redactor.redact_bytes(f"it is {secret} here\n".encode(), "stdout")
+    assert (secret.encode() not in shown, redactor.too_short) == (is_found, [] if is_found else ["MY_TOKEN"])
+
+
 def test_the_environment_is_an_allow_list(tmp_path: Path) -> None:
     """A value that is not known to be harmless is not written, whatever its name."""
     env = {"TERM": "xterm", "INNOCENT": "who-knows", "ANTHROPIC_API_KEY": "abcdefghijkl"}
