@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.errors import UsageError
+from pytest_agentproc.originals import which
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,7 +88,7 @@ def _require_compiler() -> None:
 
 def has_compiler() -> bool:
     """Say whether there is a compiler."""
-    return shutil.which("cc") is not None
+    return which("cc") is not None
 
 
 def build_coordinator(folder: Path, compiler: str = "cc") -> None:

@@ -63,7 +63,7 @@ static void note(const char *text) {
 }
 
 void say(const char *format, ...) {
-  char text[600];
+  char text[900];
   va_list list;
   va_start(list, format);
   int begin = snprintf(text, sizeof text, "agentproc time: ");
@@ -189,6 +189,11 @@ static int alarm_listener(void) {
   return is_for_all_to_signal(pid) && signal_below(pid, tid, atomic_load(&page->alarm), NULL);
 }
 
+/* Python runs handlers of signals in the main thread of its first interpreter alone. */
+#define NOT_HEARD                                                                                                      \
+  "\nthis is a deadlock, and the main thread does not hear of it, as it waits in another interpreter or in code in C:"  \
+  " end it by kill -KILL, or by pytest-timeout with --timeout-method=thread"
+
 static void tell_standstill(int64_t ns) {
   char all[400];
   if (standstill == SAID || ns < AT_REST) return;
@@ -198,9 +203,10 @@ static void tell_standstill(int64_t ns) {
   } else if (standstill == ALARMED && ns < LONGEST_ALARM) {
     return;
   }
+  const char *why = standstill == ALARMED ? NOT_HEARD : "";
   standstill = SAID;
   describe_all(all, sizeof all);
-  say("time stands still: nobody waits for an instant, only for something from outside: %s", all);
+  say("time stands still: nobody waits for an instant, only for something from outside: %s%s", all, why);
 }
 
 static void stand_still(void) {

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
+import threading
 from textwrap import dedent
 
 import pytest
+
+from tests.process.stand import CEILING
 
 pytestmark = [
     pytest.mark.slow,
@@ -119,3 +123,31 @@ def test_in_an_async_test_a_wait_in_one_is_reported(pytester: pytest.Pytester) -
             "E *their clocks are real here; in a plain function with @pytest.mark.virtual_time they are virtual",
         ]
     )
+
+
+def test_a_deadlock_of_the_main_thread_within_one_is_said(pytester: pytest.Pytester) -> None:
+    """Python hears of signals in its first interpreter alone, so nothing but another process can end this wait."""
+    pytester.makepyfile(
+        dedent(HELPERS)
+        + dedent(
+            """
+            @pytest.mark.virtual_time
+            def test_it(fake_agent):
+                run(ask(fake_agent("- silence: for ever")))
+            """
+        )
+    )
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:asyncio", "--agentproc-virtual-sync"]
+    with subprocess.Popen(words, cwd=pytester.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as run:
+        assert run.stdout is not None
+        limit = threading.Timer(CEILING, run.kill)
+        limit.start()
+        lines = []
+        for line in run.stdout:  # it ends with the process, which would wait for ever
+            lines.append(line)
+            if line.startswith("this is a deadlock, and the main thread does not hear of it"):
+                break
+        limit.cancel()
+        run.kill()
+    assert "time stands still" in lines[-2], lines
+    assert lines[-1].endswith("end it by kill -KILL, or by pytest-timeout with --timeout-method=thread\n"), lines
