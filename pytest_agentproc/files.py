@@ -7,6 +7,7 @@ memory. So a file is opened without waiting, the opened file is looked at, and n
 from __future__ import annotations
 
 import errno
+import io
 import os
 import stat
 from contextlib import suppress
@@ -91,6 +92,16 @@ def shorten_path(file: str | os.PathLike[str]) -> str:
             return f"{name}{os.sep}{rest}"
     relative = os.path.relpath(path)
     return path if relative.startswith(os.pardir) else relative
+
+
+def read_own_file(path: str | os.PathLike[str]) -> bytes:
+    """Read a file of the kit whole, also where a test has put mocks in the place of `open` and of methods of `Path`.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with io.open(path, "rb") as file:
+        return file.read()
 
 
 def write_file(path: Path, data: str | bytes, mode: int) -> None:

@@ -7,6 +7,7 @@ of the machine, and a birth in ticks are read here: that takes a quarter of psut
 
 from __future__ import annotations
 
+import io
 import os
 import time
 from contextlib import suppress
@@ -62,7 +63,7 @@ class ProcessStat(NamedTuple):
 
 def read_proc(file: str) -> bytes:
     """Read a file below /proc whole; empty if there is none, or not for us."""
-    with suppress(OSError), open(f"/proc/{file}", "rb", buffering=0) as opened:
+    with suppress(OSError), io.open(f"/proc/{file}", "rb", buffering=0) as opened:
         return opened.read()
     return b""
 

@@ -12,6 +12,7 @@ thread would cost each run milliseconds for its start and end.)
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import threading
@@ -71,7 +72,7 @@ _timed_calls_of_this_machine = _TIMED_CALLS_BY_MACHINE.get(os.uname().machine, {
 def has_timed_wait(pid: int) -> bool:
     """Say whether the first thread of a process waits for a time of its own."""
     try:
-        with open(f"/proc/{pid}/syscall", "rb", buffering=0) as file:
+        with io.open(f"/proc/{pid}/syscall", "rb", buffering=0) as file:
             words = file.read(512).split()
     # A guess here would be a wrong verdict, so an unreadable or unknown call counts as untimed.
     except OSError:

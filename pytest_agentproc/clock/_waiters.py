@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 import threading
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.foreign import read_attribute
 from pytest_agentproc.places import find_nearest_line, iterate_callers, list_thread_frames
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from types import FrameType
 
 
 def list_waiting_places(coroutines: Iterable[Any], *, has_threads: bool) -> list[str]:
@@ -42,8 +43,13 @@ def _split_place_for_sorting(place: str) -> tuple[str, int]:
 
 def _list_coroutine_frames(coroutine: Any) -> Iterator[FrameType]:
     """Give the frames of a coroutine that waits, the outermost first."""
-    while coroutine is not None:
-        frame = getattr(coroutine, "cr_frame", None) or getattr(coroutine, "gi_frame", None)
-        if frame is not None:
-            yield frame
-        coroutine = getattr(coroutine, "cr_await", None) or getattr(coroutine, "gi_yieldfrom", None)
+    # What is awaited may be any object, and a proxy has every attribute: only real frames lead on.
+    while True:
+        for frame_name, awaited_name in (("cr_frame", "cr_await"), ("gi_frame", "gi_yieldfrom")):
+            frame = read_attribute(coroutine, frame_name)
+            if type(frame) is FrameType:
+                yield frame
+                coroutine = read_attribute(coroutine, awaited_name)
+                break
+        else:
+            return

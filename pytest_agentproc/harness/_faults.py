@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.fake_agents.player import EndlessStep
+from pytest_agentproc.files import read_own_file
 from pytest_agentproc.originals import Popen
 from pytest_agentproc.plays import FakeFault
 from pytest_agentproc.procfs import iterate_pids, list_threads
@@ -153,7 +154,7 @@ def locate_fault_file(launcher: str) -> Path:
 def read_fault(launcher: str) -> FakeFault | None:
     """Read what broke first in a fake; None: nothing did."""
     try:
-        first = locate_fault_file(launcher).read_text("utf-8").partition("\n")[0]
+        first = read_own_file(locate_fault_file(launcher)).decode().partition("\n")[0]
     except FileNotFoundError:
         return None
     line, step, kind, words = first.split("\t", 3)
@@ -168,7 +169,7 @@ def read_expiry(launcher: str, since: int) -> FakeFault | None:
         since: the machine's monotonic instant, in nanoseconds, at which the fake was made.
     """
     try:
-        lines = Path(launcher).parents[1].joinpath("expired").read_text("ascii").splitlines()
+        lines = read_own_file(Path(launcher).parents[1] / "expired").decode("ascii").splitlines()
     except FileNotFoundError:
         return None
     for at, seconds in (line.split() for line in lines):

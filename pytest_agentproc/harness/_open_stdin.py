@@ -9,6 +9,7 @@ the machine. Code that reads `sys.stdin`, such as a debugger, reads what it woul
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import threading
@@ -68,7 +69,9 @@ class _OpenPipe:
         self._inode = _read_inode(STDIN_DESCRIPTOR)
         self._stream = sys.stdin
         if _is_stream_of_stdin():
-            sys.stdin = open(self._replaced, encoding=self._stream.encoding, closefd=False)  # noqa: SIM115  # see restore
+            sys.stdin = io.open(  # noqa: SIM115  # see restore
+                self._replaced, encoding=self._stream.encoding, closefd=False
+            )
         self._stand_in = sys.stdin
 
     def restore(self) -> None:

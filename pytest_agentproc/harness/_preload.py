@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pytest_agentproc.clock import is_debugged
 from pytest_agentproc.clock.preload import find_coordinator
 from pytest_agentproc.errors import AgentprocError, KitError
+from pytest_agentproc.foreign import find_module_name
 from pytest_agentproc.harness._endless_waits import SPIN_SIGNALS, make_spin_error
 from pytest_agentproc.harness._spins import SpinDetector, SpinFinding
 from pytest_agentproc.interrupts import hold_interrupts
@@ -255,7 +256,7 @@ def _exit_when_peer_closes(line: int) -> None:
 def _make_picklable(error: Exception) -> Exception:
     from traceback import format_exception
 
-    if isinstance(error, AgentprocError) or type(error).__module__.startswith("pytest_agentproc."):
+    if isinstance(error, AgentprocError) or find_module_name(type(error)).startswith("pytest_agentproc."):
         with contextlib.suppress(Exception):
             pickle.loads(pickle.dumps(error))  # noqa: S301  # it was made here
             return error

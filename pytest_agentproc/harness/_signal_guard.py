@@ -11,6 +11,7 @@ supervisor runs. Signals of C code or of another program are not seen here; the 
 
 from __future__ import annotations
 
+import io
 import os
 import select
 import signal
@@ -357,7 +358,7 @@ _VALID_SIGNALS = signal.valid_signals()
 
 def _is_signal_caught(signum: int) -> bool:
     """Say whether C code has a handler for a signal, which psutil does not tell."""
-    with open("/proc/self/status", "rb") as file:
+    with io.open("/proc/self/status", "rb") as file:
         mask = next(line for line in file if line.startswith(b"SigCgt:")).split()[1]
     return bool(int(mask, 16) >> (signum - 1) & 1)
 
@@ -365,7 +366,7 @@ def _is_signal_caught(signum: int) -> bool:
 def _read_pid_of_pidfd(pidfd: int) -> int:
     """Give the pid of a pidfd; -1 if its process is reaped, or it is no pidfd."""
     try:
-        with open(f"/proc/self/fdinfo/{pidfd}", "rb", buffering=0) as file:
+        with io.open(f"/proc/self/fdinfo/{pidfd}", "rb", buffering=0) as file:
             lines = file.read(4096).splitlines()
     except FileNotFoundError:
         return -1

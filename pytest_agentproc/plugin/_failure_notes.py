@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_agentproc import machine
+from pytest_agentproc.foreign import read_attribute
 from pytest_agentproc.harness import (
     NAMES_OF_REFUSED_CLIS,
     describe_idle_fakes,
@@ -23,7 +24,7 @@ from pytest_agentproc.harness import (
 from pytest_agentproc.plugin._virtual_time import explain_unused_clock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     import pytest
 
@@ -47,9 +48,21 @@ def add_failure_notes(
         causes: those that it came from.
         item: the test that it fails; None: it passes through a block of fakes inside of a test.
     """
+    try:
+        notes = _list_notes(error, causes, item)
+    except Exception as raised:  # noqa: BLE001  # mocks may still stand in the place of what the kit calls here
+        notes = [f"the cause could not be looked for, which raised {type(raised).__name__}: {raised}"]
+    known = read_attribute(error, "__notes__", [])
+    if isinstance(known, list):
+        for note in (f"agentproc: {note}" for note in notes):
+            if note not in known:
+                BaseException.add_note(error, note)
+
+
+def _list_notes(error: BaseException, causes: Iterable[BaseException], item: pytest.Item | None) -> list[str]:
     fakes = list_fake_paths()
     if not fakes:
-        return
+        return []
     notes = [note for each in (error, *causes) for note in _explain_missing_program(each, fakes)]
     notes += list_fake_faults()
     notes += describe_refused_arguments()
@@ -58,9 +71,7 @@ def add_failure_notes(
         notes += describe_idle_fakes(_LEAST_IDLE_SECONDS)
         if item is not None and has_fake_in_real_time():
             notes += explain_unused_clock(item)
-    for note in (f"agentproc: {note}" for note in notes):
-        if note not in getattr(error, "__notes__", ()):
-            error.add_note(note)
+    return notes
 
 
 class _FailedSearch(NamedTuple):
@@ -107,5 +118,11 @@ def _find_failed_search(error: BaseException) -> _FailedSearch | None:
     if not is_start or not isinstance(error.filename, str) or "/" in error.filename:
         return None
     given = start.get("env")
-    is_own_path = given is None or given.get("PATH") == path
-    return _FailedSearch(error.filename, path if given is None else given.get("PATH", ""), is_own_path)
+    own = path if given is None else _read_path_of(given)
+    return _FailedSearch(error.filename, own, is_own_path=own == path)
+
+
+def _read_path_of(env: Mapping[Any, Any]) -> str:
+    """Give PATH of the environment of a start: subprocess takes bytes and paths there."""
+    found = {os.fsdecode(name): value for name, value in env.items()}
+    return os.fsdecode(found.get("PATH", ""))

@@ -20,7 +20,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pytest_agentproc.errors import AdapterError, ClockError, Declined, KitError, SubjectError, SupervisorCrash
 from pytest_agentproc.files import shorten_path
-from pytest_agentproc.foreign import find_exit_of_pytest, find_module_name, is_exit_of_pytest, unwrap_function
+from pytest_agentproc.foreign import (
+    find_exit_of_pytest,
+    find_globals_name,
+    find_module_name,
+    is_exit_of_pytest,
+    unwrap_function,
+)
 from pytest_agentproc.subjects._limit_statements import make_policy
 from pytest_agentproc.subjects._report_reading import describe_type, read_answer
 from pytest_agentproc.vocabulary import Policy, read_abilities
@@ -153,7 +159,7 @@ def find_adapter_module(thing: Any) -> str:
 
 
 def _make_supervisor_crash(error: BaseException, adapter: str) -> SupervisorCrash:
-    modules = {frame.f_globals.get("__name__") for frame, _ in _list_adapter_frames(_unwrap_groups(error)[1])}
+    modules = {find_globals_name(frame.f_globals) for frame, _ in _list_adapter_frames(_unwrap_groups(error)[1])}
     is_in_adapter = modules <= {adapter} and not is_spawn_error(_unwrap_groups(error)[0])
     return SupervisorCrash(f"it {_describe_error(error)}", is_in_adapter=is_in_adapter)
 

@@ -6,7 +6,6 @@ import errno
 import os
 import re
 import shlex
-import shutil
 import signal
 import tempfile
 from collections.abc import Mapping
@@ -20,6 +19,7 @@ import anyio
 from pytest_agentproc.errors import AdapterError, Declined, UsageError
 from pytest_agentproc.events import FieldMissing, ProgramEnded, ScaleIgnored
 from pytest_agentproc.files import read_file
+from pytest_agentproc.originals import which
 from pytest_agentproc.subjects._limit_statements import (
     has_time_limit,
     require_cannot_words,
@@ -196,7 +196,7 @@ class Command:
         here, program = self._cwd or str(Path.cwd()), self.argv[0]
         if program == "{agent}":
             return  # the fake itself: a supervisor that adds nothing
-        is_there = Path(here, program).exists() if os.sep in program else shutil.which(program) is not None
+        is_there = Path(here, program).exists() if os.sep in program else which(program) is not None
         if not is_there:
             raise UsageError(f"{program} is not there", _HOW_TO_NAME_AN_EXECUTABLE)
         if _INTERPRETER_NAME_PATTERN.fullmatch(Path(program).name):
@@ -299,7 +299,7 @@ class Command:
     def require_no_real_agent(self, order: RunRequest) -> None:
         """Decline where a program that looks for its agent on PATH would find a real one in place of none."""
         agent = Path(order.argv[0]).name
-        if "argv" in self.cannot and shutil.which(agent, path=order.env["PATH"]) is None and shutil.which(agent):
+        if "argv" in self.cannot and which(agent, path=order.env["PATH"]) is None and which(agent):
             raise Declined(f"a real {agent} is on PATH, and the scenario is about one that cannot be started")
 
     def _make_command_line(self, order: RunRequest, values: Mapping[str, str]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import UsageError, join_lines, suggest_known_word
 from pytest_agentproc.files import shorten_path
-from pytest_agentproc.foreign import is_exit_of_pytest
+from pytest_agentproc.foreign import is_exit_of_pytest, read_attribute
 from pytest_agentproc.subjects._as_subject import as_subject
 from pytest_agentproc.subjects._checked_subject import is_kit_or_library_file
 from pytest_agentproc.subjects._program_file import load_command_file
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pytest_agentproc.vocabulary import Subject
+
+_MISSING = object()
 
 
 def get_bundled_subjects() -> dict[str, Any]:
@@ -53,11 +55,12 @@ def find_subject(name: str, place: str, root: str, known: Mapping[str, Any], rem
     module_name, _, path = name.partition(":")
     thing = _import_module(module_name, place, root, remedy)
     for attribute in path.split("."):
-        if not hasattr(thing, attribute):
-            public = [variable for variable in vars(thing) if not variable.startswith("_")]
+        found = read_attribute(thing, attribute, _MISSING)
+        if found is _MISSING:
+            public = [variable for variable in dir(thing) if not variable.startswith("_")]
             hint = suggest_known_word(attribute, public, "write the name of a function, a class or a subject there")
             raise UsageError(f"{place}: {module_name} has no {attribute or 'attribute without a name'}: {hint}")
-        thing = getattr(thing, attribute)
+        thing = found
     return _convert_to_subject(thing, place)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _socket
 import contextlib
+import io
 import marshal
 import os
 import resource
@@ -370,7 +371,7 @@ def _compile_keeper_program() -> bytes:
     codes = []
     for name in _KEEPER_MODULE_NAMES:
         path = os.path.join(folder, f"{name}.py")
-        with open(path, "rb") as file:
+        with io.open(path, "rb") as file:
             codes.append(compile(file.read(), path, "exec", dont_inherit=True, optimize=2))
     return marshal.dumps(codes)
 
@@ -383,7 +384,7 @@ def _write_to_memory_file(data: bytes) -> int:
     """Give a descriptor from which data can be read."""
     number = os.memfd_create("agentproc")
     try:
-        with open(number, "wb", closefd=False) as file:
+        with io.open(number, "wb", closefd=False) as file:
             file.write(data)
         os.lseek(number, 0, os.SEEK_SET)
     except BaseException:  # a limit on the size of files, or of memory, holds here too

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import shutil
 import signal
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ from pytest_agentproc.clock._wrappers import LONGEST_PROGRAM_SLEEP_SECONDS, Slee
 from pytest_agentproc.errors import ClockError, ForeignProgram, Stall
 from pytest_agentproc.foreign import read_attribute
 from pytest_agentproc.interrupts import whole_block
-from pytest_agentproc.originals import Popen, monotonic
+from pytest_agentproc.originals import Popen, monotonic, which
 from pytest_agentproc.procfs import read_command_words
 
 if TYPE_CHECKING:
@@ -184,7 +183,7 @@ def _find_program_path(word: str, options: Mapping[str, Any]) -> str:
     """Give the path of a program or a script that is about to be started; empty: there is none."""
     if os.sep in word:
         return os.path.join(os.fsdecode(options.get("cwd") or ""), word)
-    return shutil.which(word, path=(options.get("env") or os.environ).get("PATH", os.defpath)) or ""
+    return which(word, path=(options.get("env") or os.environ).get("PATH", os.defpath)) or ""
 
 
 def _describe_allow_remedy(name: str) -> str:

@@ -18,6 +18,7 @@ from pytest_agentproc.errors import KitError, UsageError
 from pytest_agentproc.events import EndSeen, Event, Leaked, ProcessEnded, ProcessGone, ProcessStarted
 from pytest_agentproc.fake_agents import process_log
 from pytest_agentproc.fake_agents.program import make_numbered_name
+from pytest_agentproc.files import read_own_file
 from pytest_agentproc.harness._unrelated_processes import (
     describe_left_processes,
     is_fake_command,
@@ -99,8 +100,11 @@ _open_logs: WeakSet[FakeLog] = WeakSet()
 
 
 def list_open_logs() -> list[FakeLog]:
-    """List the logs of all fakes of this process that have not been ended, in the order in which they were made."""
-    return sorted(_open_logs, key=lambda log: log.number)
+    """List the logs of all fakes of this process that have not been ended, in the order in which they were made.
+
+    A fake that could not be written has a log without a command. It never runs, and is left out.
+    """
+    return sorted((log for log in _open_logs if log.command), key=lambda log: log.number)
 
 
 _log_numbers = count()
@@ -346,7 +350,7 @@ class FakeLog:
             path for path in self.folder.iterdir() if path.name != process_log.SPARE_FILE_NAME
         ):  # that one is renamed
             log: _ProcessLog | None = None
-            for at, message in process_log.decode_log_entries(path.read_bytes()):
+            for at, message in process_log.decode_log_entries(read_own_file(path)):
                 if message[0] == "H":
                     parent, index, name, line = message[1:]
                     born = _ProcessLog(int(path.name), parent, index, name, line, at)
@@ -373,7 +377,8 @@ class FakeLog:
 
     def _note_reported_deaths(self, kept: Sequence[_ProcessLog]) -> None:
         """Note the deaths that the broker reported: those of one pid came in the order of the births."""
-        for line in self._deaths.read_text("ascii").rpartition("\n")[0].splitlines():  # the last may be half a line
+        whole, _, _half = read_own_file(self._deaths).decode("ascii").rpartition("\n")
+        for line in whole.splitlines():
             pid, at = (int(word) for word in line.split())
             dead = next((log for log in kept if log.pid == pid and log.died is None and at >= log.born), None)
             if dead is not None:

@@ -19,6 +19,7 @@ from weakref import finalize
 
 from pytest_agentproc import fake_agents
 from pytest_agentproc.fake_agents import process_log
+from pytest_agentproc.files import read_own_file
 from pytest_agentproc.harness._faults import locate_fault_file
 from pytest_agentproc.harness._unrelated_processes import FAKE_INTERPRETER_OPTION
 from pytest_agentproc.tree import find_interpreter
@@ -70,7 +71,7 @@ def compile_bundle(modules: Sequence[tuple[str, Path | None]]) -> bytes:
     """
     entries = []
     for name, path in modules:
-        source = "" if path is None else path.read_text("utf-8")
+        source = b"" if path is None else read_own_file(path)
         code = compile(source, str(path or name), "exec", dont_inherit=True, optimize=2)
         entries.append((name, path is None or path.name == "__init__.py", code))
     return marshal.dumps(entries)
@@ -166,17 +167,16 @@ class FakeBuilder:
     def _write_launcher(self, kind: _LauncherKind) -> str:
         self._count += 1
         folder = self.folder / str(self._count)
-        folder.mkdir()
+        os.mkdir(folder, 0o700)  # noqa: PTH102  # as in _find_module_source
         path = folder / kind.name
         boot = LAUNCHER_CODE_TEMPLATE.format(
             bundle=self._compile_bundle_once(kind), load=MODULE_LOADER_CODE, baked=str(folder.with_suffix(".baked"))
         )
         compiled = folder.with_suffix(".boot")
-        compiled.write_bytes(marshal.dumps(compile(boot, str(path), "exec", dont_inherit=True, optimize=2)))
+        _overwrite_file(str(compiled), marshal.dumps(compile(boot, str(path), "exec", dont_inherit=True, optimize=2)))
         if kind.spawn_error != "not_found":
-            path.write_text(
-                UNSTARTABLE_FILE_TEXTS.get(kind.spawn_error or "", _format_launcher(str(compiled))), encoding="utf-8"
-            )
+            text = UNSTARTABLE_FILE_TEXTS.get(kind.spawn_error or "", _format_launcher(str(compiled)))
+            _overwrite_file(str(path), text.encode())
             path.chmod(0o600 if kind.spawn_error == "not_executable" else 0o700)
         return str(path)
 
@@ -186,7 +186,7 @@ class FakeBuilder:
         name = (*kind.encoder, str(kind.hears), *more)
         if name not in self._bundles:
             file = self.folder / f"bundle-{len(self._bundles)}"
-            file.write_bytes(compile_bundle(list_fake_modules(kind.encoder, more, hears=kind.hears)))
+            _overwrite_file(str(file), compile_bundle(list_fake_modules(kind.encoder, more, hears=kind.hears)))
             self._bundles[name] = str(file)
         return self._bundles[name]
 
@@ -220,9 +220,8 @@ def list_fake_modules(encoder: Sequence[str], more: Sequence[str], *, hears: boo
     """
     shared = () if tuple(encoder) == _PLAIN_TEXT_ENCODER_MODULES else ("objects", "requests")
     names = (*_MODULES_OF_EVERY_FAKE, *shared, *(_SESSION_MODULES if hears else ()), *more)
-    root = _FAKE_AGENTS_PACKAGE.partition(".")[
-        0
-    ]  # empty in a fake: it does not pay for the package that its modules are named after
+    # Empty in a fake: it does not pay for the package that its modules are named after.
+    root = _FAKE_AGENTS_PACKAGE.partition(".")[0]
     return [
         (root, None),
         *map(_find_module_source, names),
@@ -251,7 +250,8 @@ def _list_encoder_sources(modules: Sequence[str]) -> list[tuple[str, Path | None
 def _find_module_source(name: str) -> tuple[str, Path | None]:
     base = Path(fake_agents.__file__).parent.joinpath(*name.split("."))
     full = f"{_FAKE_AGENTS_MODULE_PREFIX}{name}" if name else _FAKE_AGENTS_PACKAGE
-    return full, base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
+    is_package = os.path.isdir(base)  # noqa: PTH112  # a test may have put mocks into `Path`
+    return full, base / "__init__.py" if is_package else base.with_suffix(".py")
 
 
 UNSTARTABLE_FILE_TEXTS = {
@@ -264,9 +264,10 @@ UNSTARTABLE_FILE_TEXTS = {
 def _format_launcher(boot: str) -> str:
     """Give the text of a launcher: its first line holds the whole program, so that the file is not read.
 
-    The rest is for a start with another interpreter.
+    The rest is for a start with another interpreter. A fake whose files are gone exits with 70, without a traceback.
     """
-    program = f"import marshal;exec(marshal.loads(open({boot!r},'rb',0).read()))"
+    program = f"import marshal as m,posix as p;b={boot!r};p.access(b,4)or p._exit(70);"
+    program += "exec(m.loads(open(b,'rb',0).read()))"
     return f"{build_shebang_line(f'{FAKE_INTERPRETER_OPTION}{program}')}\n{program}\n"
 
 

@@ -365,7 +365,7 @@ class _ResultsCollector:
 @contextmanager
 def _treat_term_as_interrupt() -> Iterator[None]:
     """Take SIGTERM for SIGINT while the block runs, unless other code handles it."""
-    is_free = signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    is_free = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     if not is_free or threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,8 @@ def make_report(
 
         add_failure_notes(call.excinfo.value, [*_walk_causes(call.excinfo.value)][1:], item)
     if call.excinfo is not None and not item.config.option.fulltrace:
-        _cut_tracebacks([*_walk_causes(call.excinfo.value)])
+        with suppress(Exception):  # mocks may still stand in the place of what is called here: the stack stays whole
+            _cut_tracebacks([*_walk_causes(call.excinfo.value)])
         call.excinfo = pytest.ExceptionInfo.from_exception(call.excinfo.value)
     is_skipped = call.excinfo is None or isinstance(call.excinfo.value, pytest.skip.Exception)
     with nullcontext() if is_skipped else pause_garbage_collection():

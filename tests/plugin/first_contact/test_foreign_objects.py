@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from textwrap import dedent
+from typing import Any
 
 import pytest
+
+from pytest_agentproc.clock._waiters import list_waiting_places
 
 TESTS = {
     "mocks of clocks and of Popen, from before the kit is loaded": """
@@ -62,6 +65,39 @@ TESTS = {
         def process_tree_after_mock(mocked, request):
             return request.getfixturevalue("process_tree")
     """,
+    "mocks of files and of a search on PATH, from before the kit is loaded": """
+        import asyncio, subprocess
+        from unittest import mock
+
+        import pytest
+
+        @pytest.fixture(autouse=True)
+        def mocked():
+            names = ["builtins.open", "pathlib.Path.read_text", "pathlib.Path.write_text", "pathlib.Path.mkdir"]
+            mocks = [mock.patch(name) for name in [*names, "pathlib.Path.is_dir", "pathlib.Path.exists"]]
+            mocks.append(mock.patch("shutil.which", return_value="/usr/bin/claude"))
+            for each in mocks:
+                each.start()
+            yield
+            for each in mocks:
+                each.stop()
+
+        @pytest.fixture
+        def late(mocked, request):
+            return request.getfixturevalue
+
+        def test_a_fake(late):
+            assert subprocess.check_output(late("fake_agent")("- answer: done").argv) == b"done\\n"
+
+        @pytest.mark.virtual_time
+        async def test_a_fake_on_path(fake_agents):
+            fake_agents.on_path(claude="- silence: 1h\\n- answer: done")
+            process = await asyncio.create_subprocess_exec("claude", "-p", "hi", stdin=-3, stdout=-1)
+            assert (await process.communicate())[0] == b"done\\n"
+
+        def test_a_run(late):
+            assert late("agent_run")({"agent": "raw", "script": [{"say": "hi"}]}).text == "hi"
+    """,
     "words that are there once": """
         import subprocess
 
@@ -115,17 +151,96 @@ TESTS = {
 }
 
 
+_LOADED_LATE = [name for name in TESTS if name.endswith("from before the kit is loaded")]
+_SESSIONS = [
+    [_LOADED_LATE[0], *(name for name in TESTS if name not in _LOADED_LATE)],
+    *([name] for name in _LOADED_LATE[1:]),
+]
+
+
 @pytest.mark.slow
-def test_the_tests_run_as_without_the_kit(pytester: pytest.Pytester) -> None:
+@pytest.mark.parametrize("names", _SESSIONS, ids=_LOADED_LATE)
+def test_the_tests_run_as_without_the_kit(pytester: pytest.Pytester, names: list[str]) -> None:
     """Nothing that a test, or its environment, does to these objects is a failure of the kit.
 
     Each text is a file of one session; the first one mocks before anything of the kit is loaded.
     """
-    pytester.makepyfile(
-        **{f"test_{place}": f"# {name}\n{dedent(text)}" for place, (name, text) in enumerate(TESTS.items())}
-    )
+    texts = [f"# {name}\n{dedent(TESTS[name])}" for name in names]
+    pytester.makepyfile(**{f"test_{place}": text for place, text in enumerate(texts)})
     result = pytester.runpytest_subprocess("-p", "no:anyio", timeout=120)
-    result.assert_outcomes(passed="".join(TESTS.values()).count("def test_"))
+    result.assert_outcomes(passed="".join(texts).count("def test_"))
+
+
+FAILS = """
+    import os, subprocess
+    from unittest import mock
+
+    import pytest
+
+    @pytest.fixture(autouse=True)
+    def fakes(fake_agents):
+        fake_agents.on_path("claude", keep_path=False)
+
+    @pytest.fixture
+    def mocked():
+        with mock.patch("pathlib.Path.with_suffix", side_effect=RuntimeError("a mock")):
+            yield
+
+    def test_mocked(mocked):
+        assert False
+
+    @pytest.mark.parametrize("env", [{b"PATH": os.fsencode}, {"PATH": os.fsencode}, {"PATH": lambda path: path}])
+    def test_not_found(env):
+        subprocess.run(["git"], env={name: change(os.environ["PATH"]) for name, change in env.items()})
+
+    def test_no_notes():
+        error = ValueError()
+        error.__notes__ = "mine"
+        raise error
+
+    def test_afterwards():
+        pass
+"""
+
+
+@pytest.mark.slow
+def test_a_failure_among_foreign_objects_is_one_failure(pytester: pytest.Pytester) -> None:
+    """The kit looks for the cause while mocks still stand: what it meets there does not end the session."""
+    pytester.makepyfile(FAILS)
+    result = pytester.runpytest_subprocess("-p", "no:anyio", timeout=120)
+    result.assert_outcomes(failed=5, passed=1)
+    result.stdout.fnmatch_lines(["E *agentproc: the cause could not be looked for, which raised RuntimeError: a mock"])
+    assert len([line for line in result.outlines if "git was not found: its PATH leads to fakes alone" in line]) == 3
+
+
+def test_a_proxy_that_a_task_awaits_has_no_frames() -> None:
+    """It has every attribute, each of them another proxy, without an end."""
+
+    class Proxy:
+        def __getattr__(self, name: str) -> Proxy:
+            return Proxy()
+
+    class Awaited(Proxy):
+        def __await__(self) -> Any:
+            return self
+
+        def __iter__(self) -> Any:
+            return self
+
+        def __next__(self) -> None:
+            return None
+
+        def close(self) -> None:
+            pass
+
+    async def wait() -> None:
+        await Awaited()
+
+    waiting = wait()
+    waiting.send(None)
+    [place] = list_waiting_places([waiting, Proxy()], has_threads=False)
+    assert place.partition(":")[0].endswith("test_foreign_objects.py")
+    waiting.close()
 
 
 LEAVES_A_PROCESS = """

@@ -281,13 +281,15 @@ def test_a_fake_starts_from_whatever_folder_it_is_in(
         assert stand.run(host, [sys.executable, "-IS", *path]) == 3
 
 
-def test_a_fake_that_cannot_even_begin_is_seen_as_the_exit_that_it_is(stand: Stand) -> None:
+@pytest.mark.parametrize("missing", ["baked", "boot"])
+def test_a_fake_that_cannot_even_begin_is_seen_as_the_exit_that_it_is(stand: Stand, missing: str) -> None:
     """A launcher without its files dies before its hello: that is an exit, no stall and no foreign program."""
     fake = stand.fake("- silence: 1s")
     folder = fake[0].rpartition("/")[0]
-    Path(f"{folder}.baked").unlink()
+    Path(f"{folder}.{missing}").unlink()
 
-    async def host() -> int:
-        return int((await anyio.run_process(fake, check=False)).returncode)
+    async def host() -> tuple[int, bytes]:
+        done = await anyio.run_process(fake, check=False)
+        return int(done.returncode), done.stderr
 
-    assert stand.run(host) == 70
+    assert stand.run(host) == (70, b"")
