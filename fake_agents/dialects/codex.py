@@ -1,6 +1,6 @@
 """The wire format of `codex exec --json`, as the real CLI prints it. Knows no other dialect.
 
-The thread and the turn start with the first event, so that a silent agent is silent; a notice before it starts the
+The thread and the turn start with the first event, or with a step of their own; a notice before it starts the
 thread alone. A thread that is resumed keeps its id. A tool named `command_execution` runs a command, every other one is
 a tool of an MCP server. A plan is an item that lives as long as the turn. A failure is printed twice, and makes the
 exit code 1.
@@ -136,6 +136,8 @@ class Encoder:
 
     def encode_raw_event(self, value: dict[str, Any], now: int) -> bytes:
         """Give an event as it stands."""
+        self._has_turn = self._has_turn or value.get("type") == "turn.started"
+        self._has_thread = self._has_turn or self._has_thread or value.get("type") == "thread.started"
         self._note_last_message(value)
         return self._lines.join([encode_json_line(value)])
 

@@ -1,8 +1,8 @@
 """The wire formats of `gemini -o text`, `json` and `stream-json`, as the real CLI prints them. Knows no other dialect.
 
 Text is plain lines. Json is silent until its one object, which is printed over many lines; an error's goes to stderr,
-as in text. The stream begins with init and the user's message, which come with the first event, so that a silent agent
-is silent.
+as in text. The stream begins with init and the user's message, which come with the first event, or with
+a step of their own.
 """
 
 from __future__ import annotations
@@ -176,6 +176,7 @@ class _StreamJsonEncoder:
 
     def encode_raw_event(self, value: dict[str, Any], now: int) -> bytes:
         """Give an event as it stands."""
+        self._begun = self._begun or value.get("type") == "init"
         return self._lines.join([encode_json_line(value)])
 
     def _encode_opening_events(self, now: int) -> list[bytes]:

@@ -1,6 +1,6 @@
 """The wire format of `opencode run --format json`, as the real CLI prints it. Knows no other dialect.
 
-A step starts with its first event, so that a silent agent is silent. A text is printed when it is whole, and a tool
+A step starts with its first event. A text is printed when it is whole, and a tool
 when it has ended. A thought is printed unless the arguments do not ask for it. A step ends with its last tool, or with
 the answer. An error makes the exit code 1.
 """

@@ -2,9 +2,9 @@
 
 `pi_1` has what pi 1.x writes in another way.
 
-The header and `agent_start` come with the first event, so that a silent agent is silent. Every update of a message has
-the message so far, twice: as it was then, and as it is when the update is printed. The two differ where the model asks
-for a tool, which comes in one piece.
+The header and `agent_start` come with the first event, or with a step of their own. Every update of a message has the
+message so far, twice: as it was then, and as it is when the update is printed. The two differ where the model asks for
+a tool, which comes in one piece.
 """
 
 from __future__ import annotations
@@ -199,6 +199,7 @@ class Encoder:
 
     def encode_raw_event(self, value: dict[str, Any], now: int) -> bytes:
         """Give an event as it stands."""
+        self._begun = self._begun or value.get("type") == "turn_start"
         return self._lines.join([encode_json_line(value)])
 
     def _encode_opening_events(self, now: int) -> list[bytes]:

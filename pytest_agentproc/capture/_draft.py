@@ -66,10 +66,13 @@ class _RecordingScriptMaker:
         deaths: Mapping[str, int],
         guesser: StepGuesser | None,
         keep: Callable[[bytes], str],
+        *,
+        begins: bool = False,
     ) -> None:
         self._found = found
         self._guesser = guesser
         self._keep = keep
+        self._begins = begins
         self.script = ScriptBuilder(keep, says=guesser is None)
         self._printed = 0
         self._prompts = 0
@@ -99,7 +102,9 @@ class _RecordingScriptMaker:
                 self._add_steps_for_stdout_line(index, moment)
             else:
                 handlers[moment.kind](index, moment)
-        return self.script.steps
+        steps = self.script.steps
+        is_late = self._begins and steps[:1] and steps[0].startswith("silence") and "begin: turn" not in steps
+        return ["begin: late", *steps] if is_late else steps
 
     def _add_waits_for_earlier_exits(self, moment: RecordedMoment) -> None:
         """Wait for those who were gone before the program did this: a descendant may begin late, and so end late.
@@ -270,7 +275,8 @@ def convert_recording_to_steps(
     before, reactions, after = _split_at_last_signal(found)
     whole = [moment.data for moment in found if moment.kind == "out"]
     guesser = StepGuesser(_make_fake_program(identity), whole) if by_line else None
-    maker = _RecordingScriptMaker(before, deaths, guesser, keep)
+    begins = identity.mode in DIALECTS[identity.dialect].begins
+    maker = _RecordingScriptMaker(before, deaths, guesser, keep, begins=begins)
     steps = maker.make_script_steps()
     if not after and not maker.has_recorded_exit:
         steps.append("silence: for ever")

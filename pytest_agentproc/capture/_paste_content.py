@@ -61,7 +61,8 @@ EVENT_READER_BY_DIALECT: dict[str, EventReader] = {
 MIN_SILENCE_NS = 50_000_000
 """Nanoseconds; less is how fast a machine is."""
 _TURN_BEGIN_STEP = DraftStep("begin", "turn")
-"""It prints what the step after it would print first; it is left out if no time passes between the two."""
+"""It prints what the step after it would print first. It is left out at the start of a script if no time passes between
+the two."""
 _MESSAGE_STEP_NAMES = ("say", "turn_said")
 _CONTINUES_WORD_BY_METHOD = {"session/load": "load", "session/resume": "resume"}
 _HISTORY_WORD_BY_UPDATE = {
@@ -516,7 +517,8 @@ class _AgentLogParser:
     def _append_steps(self, steps: tuple[DraftStep, ...]) -> None:
         lines = self._parsed.lines
         place = next((number for number in reversed(range(len(lines))) if lines[number].step), 0)
-        if lines and lines[place].step == _TURN_BEGIN_STEP:
+        waited = any(line.step is not None and line.step.name == "silence" for line in lines[:place])
+        if lines and lines[place].step == _TURN_BEGIN_STEP and not waited:
             del lines[place]
         for step in steps:
             if step.name == "tool":

@@ -327,6 +327,18 @@ class Scenario:
         is_in_script = any(op == "bytes" and notice in args[1] for _, op, args in steps)  # a recorded one has it
         return [(0, "read_stdin", (patience, b"" if is_in_script else notice, warning, b"", None))]
 
+    def _begin_before_waits(self, steps: list[ProgramStep]) -> list[ProgramStep]:
+        """Have the agent print the first events of its turn before it waits for its model, as the real CLI does.
+
+        A script that says itself when it begins, stops its stdin or writes its first events is left as it is.
+        """
+        if any(op == "event" and args[0] == "begin" for _, op, args in steps):
+            return [step for step in steps if step[2] != ("begin", "late")]
+        place = _find_first_wait(steps) if self.mode in self.dialect_record.begins else None
+        if place is None:
+            return steps
+        return [*steps[:place], (steps[place][0], "event", ("begin", "turn")), *steps[place:]]
+
     def _bind_agent(self, policy: Policy) -> BoundScenario:
         containment = self.policy.get("containment", "group")
         if not policy.has_containment(containment):
@@ -344,7 +356,9 @@ class Scenario:
         if self.needs_terminal:
             asked.append((0, "need_terminal", ()))
         compiled = [scope.compile_steps(script) for script in self.scripts]
-        first, *then = [[*asked, *self._read_stdin_first(steps), *steps] for steps in compiled]
+        first, *then = [
+            [*asked, *self._read_stdin_first(steps), *self._begin_before_waits(steps)] for steps in compiled
+        ]
         program = {
             "format": PROGRAM_FORMAT_VERSION,
             "dialect": self.dialect,
@@ -416,6 +430,24 @@ def _find_pauseless_spawn(steps: Any) -> int:
         case [*deeper]:
             return next((line for step in deeper if (line := _find_pauseless_spawn(step))), 0)
     return 0
+
+
+def _find_first_wait(steps: Sequence[ProgramStep]) -> int | None:
+    """Give the place of the step at which an agent first waits for its model; None: it prints or ends before."""
+    for place, (_, op, args) in enumerate(steps):
+        match op, args:
+            case "sleep" | "burn_cpu" | "await_signal" | "drip", _:
+                return place
+            case "event", ("line", dict(fields)):
+                if not str(fields.get("subtype") or fields["type"]).startswith(("hook", "keep")):
+                    return place
+            case ("event", ("notice", _)) | ("bytes", ("stderr", _)):
+                pass
+            case "await_eof" | "when" | "spawn" | "meanwhile" | "write_file", _:
+                pass
+            case _:
+                return None
+    return None
 
 
 def _reads_stdin_itself(steps: Any) -> bool:

@@ -177,7 +177,7 @@ _LOCATION_TYPE = EitherType(
     key="path",
 )
 
-BEGIN_STEP_TYPE = _BeginWordType(("turn",))
+BEGIN_STEP_TYPE = _BeginWordType(("turn", "late"))
 NOTICE_STEP_TYPE = _StepTextType(step="notice")
 DELTA_STEP_TYPE = _StepTextType(step="delta")
 _THINK_PARENT_KEY = Key("parent", _ID_TYPE, "the tool whose sub-agent thinks it; the agent itself if absent (claude)")

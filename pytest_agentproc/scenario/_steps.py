@@ -441,7 +441,11 @@ _STEP_ENTRIES = (
         build=_compile_result_step,
     ),
     StepEntry(
-        "begin", BEGIN_STEP_TYPE, "prints the first events of a turn, before its first word", build=compile_event_step
+        "begin",
+        BEGIN_STEP_TYPE,
+        "prints the first events of a turn, before its first word (`turn`), or keeps them back until then (`late`), as "
+        "a CLI does that hangs at its start; if absent as soon as the agent waits, if the real CLI does so",
+        build=compile_event_step,
     ),
     StepEntry(
         "notice",

@@ -107,6 +107,7 @@ class Dialect:
         subtypes: what `subtype:` of a `result` may be.
         signals: by mode and the name of a signal, what its CLI does on it; it dies of a signal that is absent.
         stdin: how its runs read stdin before they begin; None: they do not.
+        begins: its modes of runs in which its CLI prints the first events of a turn before its model answers.
         silence: the default of `inactivity_timeout` for its agents; None: that of most dialects (A1).
         older: the records of the older versions of the CLI that a scenario may name; each has a version in `probes`.
 
@@ -139,6 +140,7 @@ class Dialect:
     subtypes: Sequence[str] = ()
     signals: Mapping[str, Mapping[str, SignalReaction]] = field(default_factory=dict)
     stdin: StdinReading | None = None
+    begins: Sequence[str] = ()
     silence: float | None = None
     older: Sequence[Dialect] = ()
     identifying_output: str = ""
@@ -173,7 +175,7 @@ class Dialect:
                     raise UsageError(
                         f"dialect {self.name}: there are {name} for mode {mode!r}", f"modes are {', '.join(self.modes)}"
                     )
-        for name in ("stop_reasons", "subtypes", "keys", "nameless", "partials"):
+        for name in ("stop_reasons", "subtypes", "keys", "nameless", "partials", "begins"):
             _require_list_of_texts(self, name)
 
     def _require(self, what: str, given: Any, form: str, wanted: str) -> None:

@@ -127,6 +127,7 @@ _PI_0_73 = Dialect(
     stop_reasons=("stop", "length", "toolUse", "error", "aborted"),
     signals={"json": _PI_SIGNALS, "rpc": _PI_SIGNALS},
     stdin=StdinReading(),
+    begins=("json",),
 )
 """The last version of the package `@mariozechner/pi-coding-agent`."""
 _PI = replace(
@@ -195,6 +196,7 @@ _ALL_DIALECTS = (
         ),
         signals={"print": _CLAUDE_SIGNALS, "session": _CLAUDE_SIGNALS},
         stdin=StdinReading(patience=3.0, warning=_CLAUDE_STDIN_WARNING),
+        begins=("print",),
         silence=180.0,
     ),
     _PI,
@@ -221,6 +223,7 @@ _ALL_DIALECTS = (
             prompt_notice="Reading prompt from stdin...",
             resumed=False,
         ),
+        begins=("exec",),
     ),
     Dialect(
         name="gemini",
@@ -244,6 +247,7 @@ _ALL_DIALECTS = (
         steps={"text": (), "json": (), "stream": ("begin", "delta", "tool", "tool_done", "event")},
         signals=dict.fromkeys(("text", "json", "stream"), _GEMINI_SIGNALS),
         stdin=StdinReading(patience=0.5),
+        begins=("stream",),
     ),
     Dialect(
         name="opencode",

@@ -6,11 +6,6 @@ __all__ = ["ALLOWED"]
 
 ALLOWED = [
     (
-        "claude: an API error and a retry",
-        "*system.api_retry",
-        "The fake prints init with its own first words. The script writes this event itself, so it comes before init.",
-    ),
-    (
         "claude: a denied tool",
         "*: *",
         "The language has no step for a tool that the CLI denies without a host. In the script the tool fails.",

@@ -30,6 +30,7 @@ class Conversation:
         before: the arguments of an earlier start, whose output is not compared.
         stdin: what it reads.
         talk: what it reads after which words; see `running.run`.
+        limit: real seconds after which it is killed.
     """
 
     cli: str
@@ -41,6 +42,7 @@ class Conversation:
     before: Sequence[str] = ()
     stdin: str = ""
     talk: Sequence[tuple[str, str]] = ()
+    limit: int = 60
 
     @property
     def id(self) -> str:

@@ -591,4 +591,22 @@ _OPENCODE = [
     ),
 ]
 
-CONVERSATIONS = [*_CLAUDE, *_CODEX, *APP_SERVER, *_GEMINI, *_OPENCODE, *_PI]
+_SILENT = (Reply("too late", after=100),)
+_STAYS_SILENT = "[{silence: for ever}]"
+_BEGINNINGS = [
+    Conversation(cli=cli, name="a silent model", argv=argv, replies=_SILENT, script=script, agent=agent, limit=12)
+    for cli, argv, script, agent in (
+        ("claude", (*_STREAM, "hi"), _STAYS_SILENT, ""),
+        ("codex", (*_EXEC, "--json", "hi"), "[{notice: no metadata}, {silence: for ever}]", ""),
+        (
+            "gemini",
+            (*_FLASH, "-o", "stream-json", "-p", "hi"),
+            _STAYS_SILENT,
+            "{dialect: gemini, mode: stream}",
+        ),
+        ("opencode", (*_RUN, "hi"), _STAYS_SILENT, ""),
+        ("pi", (*_M1, "--mode", "json", "-p", "hi"), _STAYS_SILENT, ""),
+    )
+]
+
+CONVERSATIONS = [*_CLAUDE, *_CODEX, *APP_SERVER, *_GEMINI, *_OPENCODE, *_PI, *_BEGINNINGS]

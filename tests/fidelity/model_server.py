@@ -26,6 +26,10 @@ The others get an answer at once: claude starts a tool as soon as its part has c
 """
 
 
+_ERRORS = {401: "authentication_error", 429: "rate_limit_error", 500: "api_error", 529: "overloaded_error"}
+"""The type of an error of the API, by its status."""
+
+
 @dataclass(frozen=True)
 class Reply:
     """One answer of the model.
@@ -33,7 +37,9 @@ class Reply:
     Args:
         text: its text; "" if it has none.
         tools: the tools that it asks for, each with its input.
-        status: an HTTP status instead of an answer.
+        status: an HTTP status instead of an answer; -1 closes the connection.
+        words: the message of that error.
+        stop: the stop reason of the answer (claude).
         to: words of the first prompt of the conversation that this answers, where a CLI holds several; "" is any.
         after: real seconds until it comes.
         thought: what the model thinks before it (opencode, pi).
@@ -43,6 +49,8 @@ class Reply:
     text: str = ""
     tools: Sequence[tuple[str, dict[str, Any]]] = ()
     status: int = 0
+    words: str = "refused"
+    stop: str = ""
     to: str = ""
     after: float = 0
     thought: str = ""
@@ -125,11 +133,12 @@ class _Handler(BaseHTTPRequestHandler):
             return
         number, reply = self.server_script.reply_to(request)
         threading.Event().wait(reply.after)
+        if reply.status < 0:
+            self.close_connection = True
+            return
         if reply.status:
-            error = {
-                "type": "error",
-                "error": {"type": "invalid_request_error", "message": "refused", "code": reply.status},
-            }
+            kind = _ERRORS.get(reply.status, "invalid_request_error")
+            error = {"type": "error", "error": {"type": kind, "message": reply.words, "code": reply.status}}
             self._send(reply.status, json.dumps(error).encode(), "application/json")
             return
         if path.endswith(":generateContent"):
@@ -179,7 +188,7 @@ def _stream_anthropic_messages(number: int, reply: Reply) -> Iterator[tuple[str,
         yield "content_block_start", {"type": "content_block_start", "index": index, "content_block": block}
         yield "content_block_delta", {"type": "content_block_delta", "index": index, "delta": delta}
         yield "content_block_stop", {"type": "content_block_stop", "index": index}
-    stop = "tool_use" if reply.tools else "end_turn"
+    stop = reply.stop or ("tool_use" if reply.tools else "end_turn")
     delta = {"stop_reason": stop, "stop_sequence": None}
     yield "message_delta", {"type": "message_delta", "delta": delta, "usage": usage}
     yield "message_stop", {"type": "message_stop"}

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import threading
 from dataclasses import dataclass
@@ -34,8 +35,6 @@ _IDS = {
     "message": r'"jsonrpc":"2.0","id"',
 }
 """The text before the id of each thing whose last id a client can need."""
-_LIMIT = 60
-"""Real seconds for one start."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +52,7 @@ def run_program(
     folder: Path,
     stdin: str = "",
     talk: Sequence[tuple[str, str]] = (),
+    limit: int = 60,
 ) -> CliRun:
     """Start a program and wait for its end.
 
@@ -63,10 +63,13 @@ def run_program(
         stdin: what it reads.
         talk: instead of that, what it reads after it printed a line with certain words; "" is at once. Then stdin ends.
             `<thread>`, `<turn>`, `<session>`, `<request>` and `<message>` stand for the last such id that it printed.
+        limit: real seconds after which it is killed, and its processes with it.
     """
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environ, cwd=folder, text=True) as program:
-        watchdog = threading.Timer(_LIMIT, program.kill)
+    with subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, stderr=pipe, env=environ, cwd=folder, text=True, start_new_session=True
+    ) as program:
+        watchdog = threading.Timer(limit, os.killpg, (program.pid, signal.SIGKILL))
         watchdog.start()
         try:
             if not talk:

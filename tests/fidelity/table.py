@@ -119,7 +119,7 @@ def _hold_with_server(
     if server is not None:
         server.answer_with(*conversation.replies)
     argv = [word.replace("{session}", session) for word in conversation.argv]
-    return run_program([path, *argv], environ, folder, conversation.stdin, conversation.talk)
+    return run_program([path, *argv], environ, folder, conversation.stdin, conversation.talk, conversation.limit)
 
 
 def _find_session_id(stdout: str) -> str:

@@ -1,7 +1,7 @@
 """The wire format of `claude -p --output-format stream-json`, as the real CLI prints it. Knows no other dialect.
 
 With `--include-partial-messages` among its arguments it streams each message beside the whole lines. `init` comes with
-the first event, so that a silent agent is silent. A text or a thought leaves its message open, and the following blocks
+the first event, or with a step of its own. A text or a thought leaves its message open, and the following blocks
 are part of it: a tool (unless more are to come), a stop reason and the result close it. Without partial messages
 nothing on the wire shows that. An error result makes the exit code 1.
 """
@@ -340,6 +340,7 @@ class Encoder:
 
     def encode_raw_event(self, value: dict[str, Any], now: int) -> bytes:
         """Give an event as it stands; a part of a message only if the arguments ask for parts."""
+        self._begun = self._begun or value.get("subtype") == "init"
         is_unwanted = self._obeys and not self._streams and value.get("type") == "stream_event"
         return b"" if is_unwanted else self._lines.join([encode_json_line(value)])
 

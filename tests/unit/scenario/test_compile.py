@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pytest_agentproc.fake_agents.dialects import make_encoder
 from pytest_agentproc.fake_agents.program import make_invocation_program
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.scenario._steps import STEP_ENTRY_BY_NAME
@@ -35,6 +36,7 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
         ],
     ),
     ("begin: turn", [("event", ("begin", "turn"))]),
+    ("begin: late", []),
     ("delta: no", [("event", ("delta", "no"))]),
     ("think: no", [("event", ("think", "no"))]),
     (
@@ -334,3 +336,69 @@ def test_an_agent_reports_its_arguments_only_if_a_check_asks() -> None:
     text += "  outcome: completed\n"
     text = text.replace("{stdin: ''}", "{env: {A: b, C: unset}}")
     assert loads(text).bind(Policy()).program["steps"][0] == (6, "report_start", (["A", "C"],))
+
+
+BEGINNINGS = [
+    ("[{silence: 1s}, {answer: a}]", ["begin", "sleep", "answer"]),
+    ("[{event: api_retry}, {answer: a}]", ["begin", "line", "answer"]),
+    ("[{event: rate_limit}, {answer: a}]", ["begin", "line", "answer"]),
+    ("[{event: hook_started}, {silence: 1s}]", ["line", "begin", "sleep"]),
+    ("[{event: keep_alive}, {burn_cpu: 1s}]", ["line", "begin", "burn_cpu"]),
+    ("[{raw: {text: x, to: stderr}}, {wait_for: signal}]", ["bytes", "begin", "await_signal"]),
+    ("[{drip: {stderr: x, every: 1s}}]", ["begin", "drip"]),
+    ("[{begin: late}, {silence: 1s}, {answer: a}]", ["sleep", "answer"]),
+    ("[{silence: 1s}, {begin: turn}, {answer: a}]", ["sleep", "begin", "answer"]),
+    ("[{answer: a}, {silence: 1s}]", ["answer", "sleep"]),
+    ("[{event: {type: x}}, {silence: 1s}]", ["event", "sleep"]),
+    ("[{raw: x}, {silence: 1s}]", ["bytes", "sleep"]),
+    ("[{stdin: stop}, {silence: 1s}]", ["stdin", "sleep"]),
+    ("[{exit: 1}]", ["exit"]),
+    ("[{notice: slow}, {silence: 1s}]", ["notice", "begin", "sleep"]),
+]
+
+
+@pytest.mark.parametrize(("script", "wanted"), BEGINNINGS)
+def test_the_first_events_come_before_the_agent_waits(script: str, wanted: list[str]) -> None:
+    """A supervisor that reads its session id from the first line has it before the model answers."""
+    agent = "codex" if "notice" in script else "claude"
+    program = loads(f"scenario: a\nagent: {agent}\nscript: {script}\n").bind(Policy()).program
+    seen = [args[0] if op == "event" else op for _, op, args in program["steps"] if op != "read_stdin"]
+    assert seen == wanted
+
+
+@pytest.mark.parametrize(
+    ("agent", "begins"),
+    [
+        ("claude", True),
+        ("codex", True),
+        ("pi", True),
+        ("{dialect: gemini, mode: stream}", True),
+        ("gemini", False),
+        ("opencode", False),
+        ("raw", False),
+        ("acp", False),
+        ("{dialect: claude, mode: session}", False),
+    ],
+)
+def test_only_some_agents_print_before_their_model_answers(agent: str, begins: bool) -> None:
+    """A real opencode prints nothing, and a session begins a turn with its prompt. `tests/fidelity` measures it."""
+    program = compile_step("silence: for ever", agent)
+    assert any(op == "event" for _, op, _ in program["steps"]) is begins
+
+
+BY_HAND = [
+    ("claude", "[{event: {type: system, subtype: init}}, {answer: a}]", '"init"'),
+    ("codex", "[{event: {type: thread.started}}, {event: {type: turn.started}}, {answer: a}]", '"turn.started"'),
+    ("pi", "[{event: {type: agent_start}}, {event: {type: turn_start}}, {answer: a}]", '"turn_start"'),
+    ("{dialect: gemini, mode: stream}", "[{event: {type: init}}, {answer: a}]", '"init"'),
+]
+
+
+@pytest.mark.parametrize(("agent", "script", "first"), BY_HAND, ids=[agent for agent, _, _ in BY_HAND])
+def test_first_events_written_by_hand_are_not_repeated(agent: str, script: str, first: str) -> None:
+    """No real CLI begins one run twice."""
+    program = loads(f"scenario: a\nagent: {agent}\nscript: {script}\n").bind(Policy()).program
+    encoder = make_encoder({**program, "argv": (), "prompt": "hi"})
+    *events, answer = [args for _, op, args in program["steps"] if op != "read_stdin"]
+    data = b"".join(encoder.events["event"](value, 0) for _, value in events) + encoder.encode_answer(answer[0], 0)
+    assert data.decode().count(first) == 1
