@@ -37,6 +37,7 @@ class ToolServer:
 
     def __init__(self, name: str, config: dict[str, Any], hello: dict[str, Any], limit: float) -> None:
         self.name = name
+        self.config = config
         self.tools: list[str] | None = None
         self.messages = 0
         self._answers: dict[Any, dict[str, Any]] = {}

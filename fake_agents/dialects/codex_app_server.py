@@ -46,7 +46,28 @@ _TURN_METHODS = ("turn/start", "turn/steer", "turn/interrupt", "thread/compact/s
 _METHODS_IN_THREAD = ("thread/resume", *_TURN_METHODS)
 _FIRST_COMPACTION_TURN_NUMBER = 1_000_000
 """The number of the first turn that no prompt began."""
-_LIST_METHODS = ("model/list", "thread/list", "skills/list")
+_EMPTY_LIST = {"data": [], "nextCursor": None}
+_ANSWERS: dict[str, dict[str, Any]] = {
+    "account/read": {"account": None, "userId": None, "requiresOpenaiAuth": False, "workspaceRouting": None},
+    "getAuthStatus": {"authMethod": None, "authToken": None, "requiresOpenaiAuth": False},
+    "thread/list": {"data": [], "readStates": {}, "nextCursor": None, "backwardsCursor": None},
+    "skills/list": {"data": []},
+    "thread/loaded/list": _EMPTY_LIST,
+    "mcpServerStatus/list": _EMPTY_LIST,
+    "app/list": _EMPTY_LIST,
+    "permissionProfile/list": {
+        "data": [
+            {"id": name, "description": None, "allowed": True}
+            for name in (":read-only", ":workspace", ":danger-full-access")
+        ],
+        "nextCursor": None,
+    },
+}
+"""What a CLI answers whose provider needs no login; it has no servers and no skills."""
+_ANSWERS_WITHOUT_CHATGPT = {
+    "account/rateLimits/read": "chatgpt authentication required to read rate limits",
+    "account/usage/read": "chatgpt authentication required to read token usage",
+}
 _DECISION_BY_OPTION_KIND = {
     "allow_once": "accept",
     "allow_always": "acceptForSession",
@@ -209,13 +230,30 @@ class Encoder(JsonRpcEncoder):
             return [
                 self._encode_error_response(number, INVALID_REQUEST_CODE, "Invalid request: missing field `threadId`")
             ]
-        if method in _LIST_METHODS:
-            return [self._encode_response(number, {"data": [], "nextCursor": None})]
-        if method == "account/read":
-            return [self._encode_response(number, {"account": None, "requiresOpenaiAuth": False})]
-        return [
-            self._encode_error_response(number, INVALID_REQUEST_CODE, f"Invalid request: unknown variant `{method}`")
-        ]
+        answer = self._describe_models() if method == "model/list" else _ANSWERS.get(method)
+        if answer is not None:
+            return [self._encode_response(number, answer)]
+        error = _ANSWERS_WITHOUT_CHATGPT.get(method, f"Invalid request: unknown variant `{method}`")
+        return [self._encode_error_response(number, INVALID_REQUEST_CODE, error)]
+
+    def _describe_models(self) -> dict[str, Any]:
+        """Give the one model that there is."""
+        none = ("upgrade", "upgradeInfo", "availabilityNux", "modelSpecialty", "defaultServiceTier")
+        efforts = [{"reasoningEffort": effort, "description": effort} for effort in ("low", "medium", "high")]
+        model = {
+            **dict.fromkeys(("id", "model", "displayName", "description"), self._model),
+            **dict.fromkeys((*none, "availableAccessPrograms")),
+            "hidden": False,
+            "supportedReasoningEfforts": efforts,
+            "defaultReasoningEffort": "medium",
+            "inputModalities": ["text", "image"],
+            "supportsPersonality": False,
+            "multiAgentVersion": "v2",
+            "additionalSpeedTiers": ["fast"],
+            "serviceTiers": [{"id": "priority", "name": "Fast", "description": "2x speed, increased usage"}],
+            "isDefault": True,
+        }
+        return {"data": [model], "nextCursor": None}
 
     def _describe_thread_settings(self) -> dict[str, Any]:
         return {

@@ -15,4 +15,4 @@ class Encoder(pi_1.Forms, pi_rpc.Encoder):
     abort_errors = ("Request was aborted", "This operation was aborted")
 
     def _encode_receipt(self, command: dict[str, Any], kind: str, disposition: str) -> bytes:
-        return pi_rpc.encode_command_response(command, kind, data={"disposition": disposition})
+        return pi_rpc.encode_command_response(command, kind, more={"data": {"disposition": disposition}})

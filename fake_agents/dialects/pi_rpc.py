@@ -19,14 +19,26 @@ if TYPE_CHECKING:
     from pytest_agentproc.fake_agents.program import Program
     from pytest_agentproc.fake_agents.questions import ClientQuestion
 
+_SESSION_FILE = f"/{pi.SESSION_ID}.jsonl"
 _BUSY_ERROR = "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message."
-_COMMANDS_WITHOUT_DATA = (
-    "set_thinking_level",
-    "set_steering_mode",
-    "set_follow_up_mode",
-    "set_auto_retry",
-    "set_session_name",
-)
+_SETTINGS_BY_COMMAND = {
+    "set_steering_mode": ("steeringMode", "mode"),
+    "set_follow_up_mode": ("followUpMode", "mode"),
+    "set_auto_compaction": ("autoCompactionEnabled", "enabled"),
+    "set_session_name": ("sessionName", "name"),
+}
+"""What a command sets in the state, and its field that says how."""
+_ANSWERS: dict[str, dict[str, Any]] = {
+    "set_thinking_level": {},
+    "set_auto_retry": {},
+    "abort_retry": {},
+    "abort_bash": {},
+    "cycle_model": {"data": None},
+    "cycle_thinking_level": {"data": None},
+    "get_commands": {"data": {"commands": []}},
+    "get_available_thinking_levels": {"data": {"levels": ["off"]}},
+}
+"""The answers that are always the same: there is one model, and it does not think."""
 _QUEUE_NAMES = {"steer": "steering", "follow_up": "followUp", "followUp": "followUp"}
 
 
@@ -49,6 +61,10 @@ class Encoder(pi.Encoder):
         self._behind: list[dict[str, Any]] = []
         self._responses: list[bytes] = []
         self._news: list[bytes] = []
+        self._settings: dict[str, Any] = {
+            **dict.fromkeys(("steeringMode", "followUpMode"), "one-at-a-time"),
+            "autoCompactionEnabled": True,
+        }
         self._queued: dict[str, list[str]] = {"steering": [], "followUp": []}
 
     def handle_request(self, request: bytes, now: int) -> tuple[bytes, str]:
@@ -127,19 +143,68 @@ class Encoder(pi.Encoder):
             return self._accept_prompt(command, kind, now)
         if kind == "abort":
             return [encode_command_response(command, kind)]
+        if kind in _SETTINGS_BY_COMMAND:
+            return self._change_setting(command, kind)
+        if kind == "set_model":
+            named = [command.get(field) or "undefined" for field in ("provider", "modelId")]
+            if "undefined" in named:
+                return [encode_command_response(command, kind, error=f"Model not found: {'/'.join(map(str, named))}")]
+            self._provider, self._model = map(str, named)
         data = self._find_requested_data(kind)
-        if data is not None or kind in _COMMANDS_WITHOUT_DATA:
-            return [encode_command_response(command, kind, data=data)]
-        return [encode_command_response(command, kind, error=f"Unknown command: {kind}")]
+        more = _ANSWERS.get(kind) if data is None else {"data": data}
+        return [
+            encode_command_response(command, kind, error=f"Unknown command: {kind}" if more is None else "", more=more)
+        ]
+
+    def _change_setting(self, command: dict[str, Any], kind: str) -> list[bytes]:
+        """Change what the state says; a line says so of a name."""
+        setting, field = _SETTINGS_BY_COMMAND[kind]
+        value = command.get(field)
+        if kind == "set_session_name" and not value:
+            return [encode_command_response(command, kind, error="Session name cannot be empty")]
+        self._settings[setting] = value
+        named = {"type": "session_info_changed", "name": value}
+        changed = [encode_json_line(named)] if kind == "set_session_name" else []
+        return [*changed, encode_command_response(command, kind)]
 
     def _find_requested_data(self, kind: str) -> dict[str, Any] | None:
-        if kind == "get_state":
-            return self._describe_agent_state()
-        if kind == "get_messages":
-            return {"messages": [*self._past, *self._messages]}
-        if kind == "get_available_models":
-            return {"models": [self._describe_model()]}
-        return {"commands": []} if kind == "get_commands" else None
+        messages = [*self._past, *self._messages]
+        texts = [(message["role"], _join_text(message)) for message in messages]
+        asked = [text for role, text in texts if role == "user"]
+        answered = [text for role, text in texts if role == "assistant"]
+        found: dict[str, dict[str, Any]] = {
+            "get_state": self._describe_agent_state(),
+            "get_session_stats": self._count_session(messages),
+            "get_messages": {"messages": messages},
+            "get_available_models": {"models": [self._describe_model()]},
+            "set_model": self._describe_model(),
+            "get_last_assistant_text": {"text": answered[-1]} if answered else {},
+            "get_fork_messages": {
+                "messages": [{"entryId": f"{number:08x}", "text": text} for number, text in enumerate(asked, 1)]
+            },
+        }
+        return found.get(kind)
+
+    def _count_session(self, messages: list[dict[str, Any]]) -> dict[str, Any]:
+        """Give the statistics of the session."""
+        roles = [message["role"] for message in messages]
+        answers = [message for message in messages if message["role"] == "assistant"]
+        calls = [block for message in answers for block in message["content"] if block["type"] == "toolCall"]
+        kinds = ("input", "output", "cacheRead", "cacheWrite")
+        tokens = {kind: sum(message["usage"][kind] for message in answers) for kind in kinds}
+        total, window = sum(tokens.values()), self._describe_model()["contextWindow"]
+        return {
+            "sessionFile": _SESSION_FILE,
+            "sessionId": pi.SESSION_ID,
+            "userMessages": roles.count("user"),
+            "assistantMessages": len(answers),
+            "toolCalls": len(calls),
+            "toolResults": roles.count("toolResult"),
+            "totalMessages": len(messages),
+            "tokens": {**tokens, "total": total},
+            "cost": 0,
+            "contextUsage": {"tokens": total, "contextWindow": window, "percent": 100 * total / window},
+        }
 
     def _describe_model(self) -> dict[str, Any]:
         """Give the one model that there is; a pi without one is not logged in."""
@@ -178,9 +243,13 @@ class Encoder(pi.Encoder):
     def _describe_agent_state(self) -> dict[str, Any]:
         pending = sum(len(queue) for queue in self._queued.values())
         return {
+            "model": self._describe_model(),
+            "thinkingLevel": "off",
             "isStreaming": self._is_busy,
             "isCompacting": False,
+            "sessionFile": _SESSION_FILE,
             "sessionId": pi.SESSION_ID,
+            **self._settings,
             "messageCount": len(self._past) + len(self._messages),
             "pendingMessageCount": pending,
         }
@@ -230,9 +299,13 @@ class Encoder(pi.Encoder):
 
 
 def encode_command_response(
-    command: dict[str, Any], kind: str, *, error: str = "", data: dict[str, Any] | None = None
+    command: dict[str, Any], kind: str, *, error: str = "", more: dict[str, Any] | None = None
 ) -> bytes:
-    """Give the response to a command."""
+    """Give the response to a command; `more` is what a good one has beside."""
     number = {"id": command["id"]} if "id" in command else {}
-    more: dict[str, Any] = {"error": error} if error else {} if data is None else {"data": data}
-    return encode_json_line({**number, "type": "response", "command": kind, "success": not error, **more})
+    rest = {"error": error} if error else more or {}
+    return encode_json_line({**number, "type": "response", "command": kind, "success": not error, **rest})
+
+
+def _join_text(message: dict[str, Any]) -> str:
+    return "".join(block["text"] for block in message["content"] if block["type"] == "text")

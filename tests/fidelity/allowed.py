@@ -47,7 +47,7 @@ ALLOWED = [
     ),
     (
         "codex: app-server: *",
-        "object: *result.*",
+        "object*: *result.*",
         "The fake's thread has the default permissions, whatever the client asks for.",
     ),
     (
@@ -128,7 +128,7 @@ ALLOWED = [
     (
         "claude: *",
         "control_response.success: the fake lacks response.response.*",
-        "The real CLI lists its account, commands, agents and models. The fake lists none, or no optional keys.",
+        "The real CLI lists all its commands, agents and abilities. The fake lists one of a kind, or no optional keys.",
     ),
 ]
 """Patterns for a conversation and a difference, as `fnmatch` reads them, with the reason."""

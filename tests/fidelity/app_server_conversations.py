@@ -38,9 +38,29 @@ def _build_server_conversation(name: str, *talk: tuple[str, str], **more: Any) -
     return Conversation(name=f"app-server: {name}", talk=(*begin, *talk, *end), **whole)
 
 
+_QUESTIONS = (
+    *("account/read", "getAuthStatus", "model/list", "account/rateLimits/read", "account/usage/read", "thread/list"),
+    *("thread/loaded/list", "mcpServerStatus/list", "permissionProfile/list"),
+)
 _FREELY = {"sandbox": "danger-full-access", "approvalPolicy": "never"}
 _ASKING = {"sandbox": "read-only", "approvalPolicy": "untrusted"}
 APP_SERVER = [
+    Conversation(
+        cli="codex",
+        name="app-server: questions about itself",
+        argv=("app-server",),
+        agent="{dialect: codex, mode: app-server}",
+        talk=(
+            ("", _build_call(0, "initialize", clientInfo={"name": "x", "title": None, "version": "1"})),
+            ('"id":0', json.dumps({"method": "initialized"})),
+            *(
+                ("" if number == 1 else f'"id":{number - 1}', _build_call(number, method))
+                for number, method in enumerate(_QUESTIONS, 1)
+            ),
+            (f'"id":{len(_QUESTIONS)}', ""),
+        ),
+        script="[{wait_for: prompt 1}, {answer: hello}]",
+    ),
     _build_server_conversation("hello", script="[{wait_for: prompt 1}, {answer: hello}]"),
     _build_server_conversation(
         "a tool",

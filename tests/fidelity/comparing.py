@@ -123,9 +123,10 @@ def find_kind(event: dict[str, Any]) -> str:
         inner += [outer.get(name) for name in ("item", "turn", "status")] if isinstance(outer, dict) else []
     parts = [event, *(part for part in inner if isinstance(part, dict))]
     words = [str(part[name]) for part in parts for name in _KINDS if isinstance(part.get(name), str)]
+    words += [str(event.get("command"))] if event.get("type") == "response" else []  # of pi
     content = (event.get("message") or {}).get("content", ()) if isinstance(event.get("message"), dict) else ()
     blocks = [block["type"] for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-    return ".".join([*dict.fromkeys(words), *blocks]) or "object"
+    return ".".join([*dict.fromkeys(words), *blocks]) or f"object {event.get('id', '')}".strip()
 
 
 def _find_kind_of_message(message: dict[str, Any]) -> str:

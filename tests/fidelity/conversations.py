@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from itertools import pairwise
 from typing import Any
 
 from tests.calc_server import CALC_SERVER
@@ -32,6 +33,17 @@ _INITIALIZE = json.dumps({"type": "control_request", "request_id": "r0", "reques
 _RESPONSE = '"type":"control_response"'
 _RESULT = '"type":"result"'
 _SERVERS = json.dumps({"mcpServers": {"calc": {"type": "sdk", "name": "calc"}}})
+_QUESTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("mcp_status", {}),
+    ("list_models", {}),
+    ("get_settings", {}),
+    ("get_usage", {}),
+    ("get_session_cost", {}),
+    ("get_binary_version", {}),
+    ("set_max_thinking_tokens", {"max_thinking_tokens": None}),
+    ("mcp_toggle", {"serverName": "nosuch", "enabled": True}),
+    ("mcp_reconnect", {"serverName": "nosuch"}),
+)
 _STARTED_SERVERS = json.dumps({"mcpServers": {"calc": {"command": sys.executable, "args": [str(CALC_SERVER)]}}})
 _WRONG_SERVER = json.dumps(
     {
@@ -201,6 +213,22 @@ _CLAUDE = [
     ),
     Conversation(
         cli="claude",
+        name="questions about itself",
+        argv=(*_TALKING, "--mcp-config", _STARTED_SERVERS),
+        agent="{dialect: claude, mode: session}",
+        talk=(
+            ("", _INITIALIZE),
+            (_RESPONSE, _ASKED),
+            *(
+                (_RESPONSE if number else _RESULT, _build_request(name, **fields))
+                for number, (name, fields) in enumerate(_QUESTIONS)
+            ),
+            (_RESPONSE, ""),
+        ),
+        script="[{wait_for: prompt 1}, {answer: hello}]",
+    ),
+    Conversation(
+        cli="claude",
         name="a tool of its host",
         argv=(*_TALKING, "--allowedTools=mcp__calc__add", "--mcp-config", _SERVERS),
         agent="{dialect: claude, mode: session}",
@@ -212,7 +240,8 @@ _CLAUDE = [
             ('"method":"tools/list"', _build_answer({"tools": [{"name": "add", "inputSchema": {"type": "object"}}]})),
             ("", _ASKED),
             ('"method":"tools/call"', _build_answer({"content": [{"type": "text", "text": "3"}]})),
-            ('"type":"result"', ""),
+            ('"type":"result"', _build_request("mcp_status")),
+            ('"mcpServers"', ""),
         ),
         script=f"[{{wait_for: prompt 1}}, {_tool('a', 'mcp__calc__add', {'a': 1})}, {{request: {{tool: a}}}}, "
         "{tool_done: a}, {answer: done}]",
@@ -590,6 +619,47 @@ _OPENCODE = [
         f"{{wait_for: prompt 1}}, {{say: hello}}, {_USED}, {{result: {{}}}}]",
     ),
 ]
+
+_ASKED_OF_PI = (
+    ("get_state", {}),
+    ("get_session_stats", {}),
+    ("get_available_models", {}),
+    ("get_available_thinking_levels", {}),
+    ("get_last_assistant_text", {}),
+    ("get_fork_messages", {}),
+    ("set_model", {"provider": "fake", "modelId": "m1"}),
+    ("cycle_model", {}),
+    ("set_model", {}),
+    ("cycle_thinking_level", {}),
+    ("set_thinking_level", {"level": "off"}),
+    ("set_steering_mode", {"mode": "all"}),
+    ("set_follow_up_mode", {"mode": "all"}),
+    ("set_auto_compaction", {"enabled": False}),
+    ("set_auto_retry", {"enabled": True}),
+    ("set_session_name", {"name": "mine"}),
+    ("abort_retry", {}),
+    ("set_session_name", {"name": ""}),
+    ("frob", {}),
+)
+_ENDS_OF_COMMANDS = {"": "", "prompt": '"agent_settled"'}
+_SESSION_COMMANDS = [
+    *_ASKED_OF_PI,
+    ("prompt", {"message": "hi"}),
+    *_ASKED_OF_PI[:6],
+]
+_PI.append(
+    Conversation(
+        cli="pi",
+        name="commands of a session",
+        agent="{dialect: pi, mode: rpc}",
+        argv=(*_M1, "--mode", "rpc"),
+        talk=[
+            (_ENDS_OF_COMMANDS.get(before, f'"command":"{before}"'), json.dumps({"id": "1", "type": name, **fields}))
+            for (before, _), (name, fields) in pairwise([("", {}), *_SESSION_COMMANDS, ("", {})])
+        ],
+        script="[{wait_for: prompt 1}, {answer: hello}]",
+    )
+)
 
 _SILENT = (Reply("too late", after=100),)
 _STAYS_SILENT = "[{silence: for ever}]"

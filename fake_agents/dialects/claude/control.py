@@ -13,14 +13,86 @@ if TYPE_CHECKING:
     from pytest_agentproc.fake_agents.questions import ClientQuestion, ClientQuestions
 
 
+MODELS_BY_ALIAS = {
+    **dict.fromkeys(("default", "opus", "best"), "claude-opus-5-5"),
+    **dict.fromkeys(("sonnet", "opusplan"), "claude-sonnet-5-5"),
+    "haiku": "claude-haiku-5-5",
+}
+_MODEL_ABILITIES = {
+    "supportsEffort": True,
+    "supportedEffortLevels": ["low", "medium", "high", "xhigh", "max"],
+    "supportsAdaptiveThinking": True,
+    "supportsAutoMode": True,
+    "supportsThinkingOff": False,
+}
+MODELS: list[dict[str, Any]] = [
+    {
+        "value": alias,
+        "resolvedModel": model,
+        "displayName": "Default (recommended)" if alias == "default" else alias.capitalize(),
+        "description": f"The model {model}",
+        **_MODEL_ABILITIES,
+        **({"supportsFastMode": True} if "opus" in model else {}),
+    }
+    for alias, model in MODELS_BY_ALIAS.items()
+    if alias not in ("best", "opusplan")
+]
+_APPLIED_SETTINGS = {
+    "effort": "medium",
+    "advisor": None,
+    "ultracode": False,
+    "ultracodeRequested": False,
+    "ultracodeAvailable": True,
+    "ultrathinkAvailable": False,
+    "outsideFileToolReadsBlocked": False,
+    "outsideFileToolWritesBlocked": False,
+    "outsideBlocksCountLaunchFoldersOnly": False,
+    "launchEnvLeftOwnFilesInPlace": True,
+}
+_NO_USAGE = {
+    "total_cost_usd": 0,
+    "total_api_duration_ms": 0,
+    "total_duration_ms": 0,
+    "total_lines_added": 0,
+    "total_lines_removed": 0,
+    "model_usage": {},
+}
+_NO_COST = """Estimated cost:        $0.0000
+Total duration (API):  0s
+Total duration (wall): 0s
+Total code changes:    0 lines added, 0 lines removed
+Usage:                 0 input, 0 output, 0 cache read, 0 cache write"""
+
+
+def find_fixed_answer(kind: Any, model: str) -> dict[str, Any] | None:
+    """Give the answer to a question about the CLI; None: it is another request."""
+    settings = {"effective": {}, "sources": [], "served_settings_state": "ineligible"}
+    limits = {"subscription_type": None, "rate_limits_available": False, "rate_limits": None, "behaviors": None}
+    answers: dict[str, dict[str, Any]] = {
+        "list_models": {"models": MODELS},
+        "get_settings": {**settings, "applied": {"model": model, **_APPLIED_SETTINGS}},
+        "get_usage": {"session": _NO_USAGE, **limits},
+        "get_session_cost": {"text": _NO_COST},
+        "get_binary_version": {
+            "version": "2.1.332",
+            "buildTime": "2026-11-24T19:09:44Z",
+            "oldestDesktopSdk": "0.3.280",
+        },
+        "set_max_thinking_tokens": {},
+    }
+    return answers.get(str(kind))
+
+
 _INITIALIZE_RESULT: dict[str, Any] = {
-    "commands": [],
-    "agents": [],
+    "commands": [
+        {"name": "compact", "description": "Summarize the conversation so far", "argumentHint": "", "builtin": True}
+    ],
+    "agents": [{"name": "general-purpose", "description": "An agent for tasks of several steps"}],
     "output_style": "default",
     "available_output_styles": ["default"],
     "user_output_styles_dir": "/home/u/x",
-    "models": [{"value": "default", "displayName": "Default", "description": "The default model"}],
-    "account": {},
+    "models": MODELS,
+    "account": {"tokenSource": "none", "apiKeySource": "ANTHROPIC_API_KEY", "apiProvider": "firstParty"},
     "pid": 0,
     "claude_code_version": "2.1.332",
     "current_permission_mode": "default",
@@ -43,6 +115,7 @@ _INITIALIZE_RESULT: dict[str, Any] = {
 }
 _NO_PENDING_REQUESTS: dict[str, Any] = {"pending_permission_requests": [], "pending_user_dialog_requests": []}
 
+_REQUESTS_WITHOUT_RESPONSE = ("set_max_thinking_tokens", "mcp_toggle", "mcp_reconnect")
 _EMPTY_TOOL_RESPONSE = {"stdout": "", "stderr": "", "interrupted": False, "isImage": False, "noOutputExpected": False}
 TOOL_DECISION_FIELDS: dict[tuple[str, str], dict[str, Any]] = {
     ("permission", ANSWER_ALLOW): {"permission_decision": {"decision": "accept", "source": "user_temporary"}},
@@ -56,7 +129,10 @@ def encode_success_response(
     request: dict[str, Any], response: dict[str, Any], more: dict[str, Any] | None = None
 ) -> bytes:
     """Give the good response to a request of the client's."""
-    fields = {"subtype": "success", "request_id": request.get("request_id"), "response": response, **(more or {})}
+    asked = request.get("request")
+    is_silent = isinstance(asked, dict) and asked.get("subtype") in _REQUESTS_WITHOUT_RESPONSE
+    given = {} if is_silent else {"response": response}
+    fields = {"subtype": "success", "request_id": request.get("request_id"), **given, **(more or {})}
     return encode_json_line({"type": "control_response", "response": fields})
 
 

@@ -129,6 +129,21 @@ class McpServers:
         errors = {"mcp_server_errors": self._errors} if self._errors else {}
         return {"tools": [*tools, *more], "mcp_servers": listed, **errors}
 
+    def describe_status(self) -> list[dict[str, Any]]:
+        """Give the state of each server that is known to have begun, or to have failed."""
+        found = []
+        for server in self._own:
+            config = {"type": "stdio", "command": server.config.get("command"), "args": server.config.get("args", [])}
+            about = {"config": config, "transport": "stdio", "scope": "dynamic", "source": "dynamic"}
+            found.append(_describe_state(server.name, server.tools, about))
+        for client in self._servers.values():
+            about = {"transport": "sdk", "scope": "dynamic", "source": "sdk"}
+            if client.state != _PENDING_STATE:
+                found.append(
+                    _describe_state(client.name, client.tools if client.state == _CONNECTED_STATE else None, about)
+                )
+        return found
+
     def describe_server_tool(self, block: dict[str, Any]) -> dict[str, Any]:
         """Give the field of a message about a tool of a server."""
         server, tool = _find_server_tool([*self._own, *self._servers.values()], str(block["name"]))
@@ -211,6 +226,14 @@ class ServerToolCall:
         """Say to the server that its answer is not wanted any more, unless it is there already."""
         if self.answer is None:
             self._server.cancel_call(self._number, CALL_CANCEL_REASON)
+
+
+def _describe_state(name: str, tools: list[str] | None, about: dict[str, Any]) -> dict[str, Any]:
+    if tools is None:
+        return {"name": name, "status": _FAILED_STATE, "error": "the server did not begin", **about}
+    listed = [{"name": tool, "annotations": {}} for tool in tools]
+    info = {"name": name, "version": "1"}
+    return {"name": name, "status": _CONNECTED_STATE, "serverInfo": info, **about, "tools": listed}
 
 
 def _start_tool_server(program: Program, name: str, config: dict[str, Any]) -> ToolServer:

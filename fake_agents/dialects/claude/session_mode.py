@@ -7,6 +7,7 @@ runs is swallowed by that turn, and has no result of its own; so is the end of a
 from __future__ import annotations
 
 from pytest_agentproc.fake_agents.dialects.claude.control import (
+    MODELS_BY_ALIAS,
     TOOL_DECISION_FIELDS,
     encode_failure_response,
     encode_initialize_response,
@@ -14,6 +15,7 @@ from pytest_agentproc.fake_agents.dialects.claude.control import (
     encode_question_withdrawal,
     encode_success_response,
     find_asked_tool,
+    find_fixed_answer,
     read_question_answer,
 )
 from pytest_agentproc.fake_agents.dialects.claude.print_mode import format_timestamp
@@ -63,11 +65,6 @@ _DISABLED_MODES = {
 _UNKNOWN_MODEL = {
     "error": 'Model "(unrecognized model name)" is not a recognized model id. Run /model to see available models.',
     "error_code": "catalog_unknown",
-}
-_MODELS_BY_ALIAS = {
-    **dict.fromkeys(("opus", "best", "default"), "claude-opus-5-5"),
-    **dict.fromkeys(("sonnet", "opusplan"), "claude-sonnet-5-5"),
-    "haiku": "claude-haiku-5-5",
 }
 
 
@@ -351,8 +348,23 @@ class Encoder(TurnEncoder):
             return self._set_permission_mode(line, asked.get("mode"))
         if kind == "set_model":
             return self._set_model(line, asked.get("model"), now)
-        error = f"Unsupported control request subtype: {kind}"
-        return [encode_failure_response(line, {"error": error, "error_code": "unsupported_request"})]
+        return [self._answer_question(line, asked, kind)]
+
+    def _answer_question(self, line: dict[str, Any], asked: dict[str, Any], kind: Any) -> bytes:
+        """Answer a question about the CLI or its servers; other requests are unknown."""
+        answer = find_fixed_answer(kind, self._model)
+        if answer is not None:
+            return encode_success_response(line, answer)
+        servers = self._servers.describe_status()
+        if kind == "mcp_status":
+            return encode_success_response(line, {"mcpServers": servers})
+        if kind not in ("mcp_toggle", "mcp_reconnect"):
+            error = {"error": f"Unsupported control request subtype: {kind}", "error_code": "unsupported_request"}
+            return encode_failure_response(line, error)
+        name = asked.get("serverName")
+        if any(server["name"] == name for server in servers):
+            return encode_success_response(line, {})
+        return encode_failure_response(line, {"error": f"Server not found: {name}"})
 
     @property
     def permission_mode(self) -> str:
@@ -386,11 +398,11 @@ class Encoder(TurnEncoder):
         if not wanted:
             return [encode_failure_response(line, {**_UNKNOWN_MODEL, "model": self._model})]
         alias = wanted.strip().lower().removesuffix("[1m]")
-        before, self._model = self._model, _MODELS_BY_ALIAS.get(alias, wanted)
+        before, self._model = self._model, MODELS_BY_ALIAS.get(alias, wanted)
         response = encode_success_response(line, {"model": self._model})
         if not self._taken or self._model == before:
             return [response]
-        shown = f"{alias} ({self._model})" if alias in _MODELS_BY_ALIAS and alias != "default" else self._model
+        shown = f"{alias} ({self._model})" if alias in MODELS_BY_ALIAS and alias != "default" else self._model
         return [self._encode_replayed_line(f"Set model to `{shown}`", now), response]
 
     def _encode_replayed_line(self, text: str, now: int) -> bytes:

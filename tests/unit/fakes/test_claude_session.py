@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from pytest_agentproc.fake_agents.dialects.claude.control import encode_initialize_response
 from tests.unit.conversations import Conversation, list_key_paths, read_recorded_events, read_recorded_input
 
 READS = {b"CLAUDE_CODE_SDK_READS_SESSION_STATE": b"1"}
@@ -50,11 +51,13 @@ def assert_alike(made: list[dict[str, Any]], real: list[dict[str, Any]]) -> None
     assert set().union(*map(list_key_paths, made)) - set().union(*map(list_key_paths, real)) <= EXTRA
 
 
-EXTRA = (
-    {"sandbox_enabled", "response.response.sandbox_enabled"}
-    | {f"response.response.{key}" for key in ("commands", "agents", "models", "account", "available_output_styles")}
-    | {f"response.response.models.[].{key}" for key in ("value", "displayName", "description")}
-)
+ANSWER = json.loads(encode_initialize_response({"request_id": "r"}, {}, "default"))
+"""What the fake says of itself."""
+EXTRA = {"sandbox_enabled", "response.response.sandbox_enabled"} | {
+    path
+    for key in ("commands", "agents", "models", "account", "available_output_styles")
+    for path in list_key_paths({"response": {"response": {key: ANSWER["response"]["response"][key]}}})
+}
 """The part of the handshake that the real CLI prints, too, and that the recorder left out."""
 
 
