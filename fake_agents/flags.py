@@ -95,6 +95,7 @@ def adapt_program_to_arguments(program: Program, table: CommandLineTable, known:
             if table["trusts"]
             else _check_session_options(program, table["resuming"], given, known, is_stream=not form)
         )
+        _require_trusted_folder(table, given, ())
     except _CommandLineExit as refused:
         code, stderr, stdout = refused.args
         steps: list[Step] = []
@@ -239,19 +240,44 @@ def _check_option_values(table: CommandLineTable, given: _ParsedCommandLine) -> 
         if reason is not None:
             words = table["file_words"]
             raise _CommandLineExit(1, _fill_message_template(words, path=_find_path(word[1:]), reason=reason))
-    _require_repository(table, given, ())
 
 
-def _require_repository(table: CommandLineTable, given: _ParsedCommandLine, rest: Sequence[str]) -> None:
-    """Refuse a folder without a repository of Git, unless an option, or a word of the rest, allows it."""
-    needed = table["repository"]
-    if not needed or not given.meets_condition(needed[0]):
+def _require_trusted_folder(table: CommandLineTable, given: _ParsedCommandLine, rest: Sequence[str]) -> None:
+    """Refuse a folder that is not trusted, unless an option, or a word of the rest, allows it."""
+    trust = table["trust"]
+    if trust is None or not given.meets_condition(trust["command"]):
         return
-    allowing = needed[1].split()
+    allowing = trust["allowed_by"].split()
     if any(map(given.meets_condition, allowing)) or any(word in allowing for word in rest):
         return
-    if not _is_in_repository(_find_path(given.options.get(needed[2], [posix.getcwd()])[-1])):
-        raise _CommandLineExit(1, needed[3])
+    folder = _find_path(given.options.get(trust["folder"], [posix.getcwd()])[-1])
+    if not (_is_trusted_by_user(folder, trust) if trust["file"] else _is_in_repository(folder)):
+        raise _CommandLineExit(trust["code"], trust["words"])
+
+
+def _is_trusted_by_user(folder: str, trust: dict[str, str]) -> bool:
+    """Say whether the user trusts a folder, or one above it, or every one."""
+    home = posix.environ.get(b"HOME", b"").decode()
+    settings = _read_object(f"{home}/{trust['settings']}").get("security")
+    switch = settings.get("folderTrust") if isinstance(settings, dict) else None
+    if posix.environ.get(trust["variable"].encode()) == b"true" or (
+        isinstance(switch, dict) and switch.get("enabled") is False
+    ):
+        return True
+    listed = _read_object(f"{home}/{trust['file']}").items()
+    trusted = [
+        name.rpartition("/")[0] if word == "TRUST_PARENT" else name for name, word in listed if word != "DO_NOT_TRUST"
+    ]
+    return any(f"{folder}/".startswith(f"{name}/") for name in trusted)
+
+
+def _read_object(name: str) -> dict[str, Any]:
+    """Read a file of the user; {} if it is not there, or no object."""
+    try:
+        with open(name, "rb") as file:
+            return parse_json_object(file.read()) or {}
+    except OSError:
+        return {}
 
 
 def _is_in_repository(folder: str) -> bool:
@@ -658,7 +684,7 @@ def _handle_plain_word(table: CommandLineTable, given: _ParsedCommandLine, word:
     if not given.words and word in table["foreign"].get(given.command, ()):
         if not table["trusts"]:
             _answer_foreign_command(table, [*given.command.split(), word, *reversed(rest)])
-            _require_repository(table, given, rest)
+            _require_trusted_folder(table, given, rest)
             raise WrongModeArguments(
                 f"the fake has no command {word}: with `flags: any` it plays its script all the same"
             )

@@ -103,6 +103,31 @@ class UnobeyedOption:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FolderTrust:
+    """In which folders a CLI runs: in a repository of Git, or in those that its user trusts.
+
+    Args:
+        allowed_by: the options that allow every folder.
+        words: what stderr says of another folder.
+        code: the exit code then.
+        command: the command that asks for it.
+        folder: the option that names another folder than its own.
+        variable: the variable that allows every folder if it is `true`.
+        file: the file below HOME with the folders that the user trusts; "": repositories of Git are trusted.
+        settings: the file below HOME that can turn this off.
+    """
+
+    allowed_by: str
+    words: str
+    code: int = 1
+    command: str = ""
+    folder: str = ""
+    variable: str = ""
+    file: str = ""
+    settings: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CommandLine:
     """What a CLI takes as its arguments, from the `--help` of the pinned release, and what it says of all others.
 
@@ -150,8 +175,7 @@ class CommandLine:
         message_file: the option that names a file for the last message, what stderr says if that cannot be opened, with
             `{value}` and `{reason}`, and what it says if there is no message; empty if there is none.
         unobeyed: the options that the fake accepts and does not obey.
-        repository: the command that runs only in a repository of Git, the options that allow it elsewhere, the option
-            that names another folder, and what stderr says; empty if there is none.
+        trust: which folders it runs in; None: in all.
     """
 
     options: Mapping[str, str]
@@ -188,7 +212,7 @@ class CommandLine:
     ends: Sequence[tuple[str, str, CommandAnswer]] = ()
     message_file: tuple[str, ...] = ()
     unobeyed: Sequence[UnobeyedOption] = ()
-    repository: tuple[str, ...] = ()
+    trust: FolderTrust | None = None
 
     def to_plain_table(self) -> dict[str, Any]:
         """Give the table as plain data, its options by each of their names."""
@@ -201,6 +225,7 @@ class CommandLine:
         plain["values"] = [astuple(check) for check in self.values]
         plain["answers"] = [(words.split(), astuple(answer)) for words, answer in self.answers.items()]
         plain["unobeyed"] = [(each.option, each.also, each.unless) for each in self.unobeyed]
+        plain["trust"] = self.trust and {name: getattr(self.trust, name) for name in self.trust.__slots__}
         plain["ends"] = [(has, lacks, astuple(answer)) for has, lacks, answer in self.ends]
         return {**table, **plain, "options": options, "resuming": resuming}
 

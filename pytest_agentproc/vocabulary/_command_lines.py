@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pytest_agentproc.vocabulary._command_line import (
     CommandAnswer,
     CommandLine,
+    FolderTrust,
     ResumeOptions,
     UnobeyedOption,
     ValueCheck,
@@ -465,11 +466,11 @@ CODEX_COMMAND_LINE = CommandLine(
         'Error: Failed to open last message file "{value}": {reason}',
         "Warning: no last agent message; wrote empty content to {value}",
     ),
-    repository=(
-        "exec",
-        "--skip-git-repo-check --dangerously-bypass-approvals-and-sandbox",
-        "--cd",
-        "Not inside a trusted directory and --skip-git-repo-check was not specified.",
+    trust=FolderTrust(
+        command="exec",
+        allowed_by="--skip-git-repo-check --dangerously-bypass-approvals-and-sandbox",
+        folder="--cd",
+        words="Not inside a trusted directory and --skip-git-repo-check was not specified.",
     ),
     no_prompt="No prompt provided via stdin.",
     resuming=ResumeOptions(
@@ -513,6 +514,16 @@ GEMINI_COMMAND_LINE = CommandLine(
     },
     foreign={"": "mcp extensions extension skills skill hooks hook gemma"},
     usage={"": "Usage: gemini [options] [command]"},
+    trust=FolderTrust(
+        allowed_by="--skip-trust",
+        words="\x1b[31mGemini CLI is not running in a trusted directory. To proceed, either use `--skip-trust`, set "
+        "the `GEMINI_CLI_TRUST_WORKSPACE=true` environment variable, or trust this directory in interactive mode. For "
+        "more details, see https://geminicli.com/docs/cli/trusted-folders/#headless-and-automated-environments\x1b[0m",
+        code=55,
+        variable="GEMINI_CLI_TRUST_WORKSPACE",
+        file=".gemini/trustedFolders.json",
+        settings=".gemini/settings.json",
+    ),
     errors={
         "unknown": "Unknown argument: {bare}\n{usage}",
         "missing": "Not enough arguments following: {bare}\n{usage}",

@@ -46,7 +46,7 @@ _CLAUDE_STEP_NAMES = (
 )
 _CLAUDE_AUTH_STATUS_OUTPUT = '{\n  "loggedIn": true,\n  "authMethod": "api_key",\n  "apiProvider": "firstParty"\n}'
 _GEMINI_MODEL_NAME = "gemini-2.5-flash"
-_GEMINI_COMMON_OPTIONS = ("-y", "-m", _GEMINI_MODEL_NAME, "-e", "", "-o")
+_GEMINI_COMMON_OPTIONS = ("-y", "--skip-trust", "-m", _GEMINI_MODEL_NAME, "-e", "", "-o")
 
 _CLAUDE_HOOK_FIELDS = {
     "type": "system",

@@ -433,6 +433,7 @@ _GEMINI = [
         argv=(*_FLASH, "--resume", "nosuch", "-p", "hi"),
         before=(*_FLASH, "-p", "hi"),
     ),
+    Conversation(cli="gemini", name="an untrusted folder", argv=("-m", "gemini-2.5-flash", "-p", "hi")),
     Conversation(cli="gemini", name="--version", argv=("--version",)),
     Conversation(cli="gemini", name="a wrong flag", argv=("-p", "hi", "--frobnicate")),
     Conversation(cli="gemini", name="a wrong value", argv=("-p", "hi", "-o", "yaml")),

@@ -52,6 +52,7 @@ def _build_subject(package: Package) -> Command:
         return build(words, cwd=str(folder))
     # One package wants a key before it starts a CLI that needs none.
     env = {"PYTHONPATH": str(_install_from_pypi(package)), "ANTHROPIC_API_KEY": "sk-ant-no-key-but-of-its-form-00000"}
+    env["GEMINI_CLI_TRUST_WORKSPACE"] = "true"  # its user trusts the folder
     words = [sys.executable, "-P", str(_HERE / "adapters.py"), package.name, "{prompt}"]
     return build(words, env=env)
 

@@ -55,8 +55,8 @@ FINAL = [
     ("pi", ["-p", "hi"], "done\n"),
     ("pi", ["hi"], "done\n"),
     ("opencode", ["run", "hi"], "done\n"),
-    ("gemini", ["-p", "hi"], "let me see\ndone\n"),
-    ("{dialect: gemini, mode: stream}", ["hi"], "let me see\ndone\n"),
+    ("gemini", ["--skip-trust", "-p", "hi"], "let me see\ndone\n"),
+    ("{dialect: gemini, mode: stream}", ["--skip-trust", "hi"], "let me see\ndone\n"),
 ]
 
 
@@ -74,7 +74,7 @@ EVENTS = [
     ("claude", ["-p", "--output-format", "stream-json", "--verbose", "hi"], "system", "result"),
     ("codex", ["exec", "--experimental-json", "hi"], "thread.started", "turn.completed"),
     ("pi", ["--mode", "json", "hi"], "session", "agent_settled"),
-    ("gemini", ["-p", "hi", "-o", "stream-json"], "init", "result"),
+    ("gemini", ["--skip-trust", "-p", "hi", "-o", "stream-json"], "init", "result"),
     ("opencode", ["run", "--format=json", "hi"], "step_start", "step_finish"),
 ]
 
@@ -97,7 +97,7 @@ def test_claudes_json_is_the_result_alone(runner: ScenarioRunner) -> None:
 def test_geminis_json_is_one_object(runner: ScenarioRunner) -> None:
     """It comes from a script for the stream, too."""
     completed = start_fake_once(
-        make_fake(runner, "{dialect: gemini, mode: stream}"), "-p", "hi", "--outputFormat", "json"
+        make_fake(runner, "{dialect: gemini, mode: stream}"), "--skip-trust", "-p", "hi", "--outputFormat", "json"
     )
     assert json.loads(completed.stdout)["response"] == "let me seedone"
 
@@ -116,7 +116,11 @@ def test_an_error_without_events_is_printed_where_the_cli_prints_it(
     runner: ScenarioRunner, agent: str, stdout: str, stderr: str
 ) -> None:
     """Its exit code is 1, of gemini that of the status 400; that of pi's events is 0."""
-    argv = [{"codex": "exec", "opencode": "run"}.get(agent, "-p"), "hi"]
+    argv = [
+        {"codex": "exec", "opencode": "run"}.get(agent, "-p"),
+        "hi",
+        *(["--skip-trust"] if agent == "gemini" else []),
+    ]
     completed = start_fake_once(make_fake(runner, agent, '[{result: {text: "no", is_error: true}}]'), *argv)
     assert (completed.stdout, completed.stderr, completed.returncode) == (
         stdout,
@@ -391,7 +395,10 @@ def test_a_script_for_certain_arguments_vouches_for_their_session_and_command(ru
 def test_an_error_in_geminis_stream_is_an_exit_code_too(runner: ScenarioRunner) -> None:
     """The real CLI exits with the low byte of the HTTP status, which a script can say; else that of 400."""
     script = "[{result: {text: refused, is_error: true}}]"
-    assert start_fake_once(make_fake(runner, "gemini", script), "-o", "stream-json", "-p", "hi").returncode == 144
+    assert (
+        start_fake_once(make_fake(runner, "gemini", script), "--skip-trust", "-o", "stream-json", "-p", "hi").returncode
+        == 144
+    )
 
 
 def test_pi_ends_a_text_before_a_tool_as_the_message_ends(runner: ScenarioRunner) -> None:

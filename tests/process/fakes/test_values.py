@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -32,6 +33,7 @@ REFUSED = [
     ("codex", [*EXEC, "-c", "sandbox_mode=nope"], 1, "unknown variant `nope`, expected one of `read-only`"),
     ("codex", [*EXEC, "--output-schema", "no"], 1, "Failed to read output schema file no: No such file"),
     ("codex", [*EXEC, "--output-schema", "bad.json"], 1, "Output schema file bad.json is not valid JSON"),
+    ("gemini", ["-o", "json"], 55, "Gemini CLI is not running in a trusted directory."),
     ("gemini", ["--session-file", "no"], 42, "File not found or invalid format: no"),
     ("claude", ["-p", "--json-schema", '{"type": "nope"}'], 1, "data/type must be equal to one of the allowed values"),
     ("claude", ["-p", "--json-schema", '{"properties": 3}'], 1, "data/properties must be object"),
@@ -102,3 +104,39 @@ def test_a_fake_answers_if_the_value_is_good(
     """The same options with values that the real CLI takes."""
     completed = start(runner, agent, argv, tmp_path)
     assert (completed.returncode, completed.stdout) == (0, "done\n")
+
+
+TRUST = [
+    ({}, {}, 55),
+    ({"GEMINI_CLI_TRUST_WORKSPACE": "true"}, {}, 0),
+    ({"GEMINI_CLI_TRUST_WORKSPACE": "1"}, {}, 55),
+    ({}, {"trustedFolders.json": {"{folder}": "TRUST_FOLDER"}}, 0),
+    ({}, {"trustedFolders.json": {"{above}": "TRUST_FOLDER"}}, 0),
+    ({}, {"trustedFolders.json": {"{folder}/x": "TRUST_PARENT"}}, 0),
+    ({}, {"trustedFolders.json": {"{folder}/x": "TRUST_FOLDER"}}, 55),
+    ({}, {"trustedFolders.json": {"{folder}": "DO_NOT_TRUST"}}, 55),
+    ({}, {"settings.json": {"security": {"folderTrust": {"enabled": False}}}}, 0),
+]
+"""Environment, files of the user below `.gemini`, and the exit code of the real CLI, 0.61.0."""
+
+
+@pytest.mark.parametrize(("environ", "files", "code"), TRUST)
+def test_gemini_runs_in_folders_that_its_user_trusts(
+    runner: ScenarioRunner, tmp_path: Path, environ: dict[str, str], files: dict[str, Any], code: int
+) -> None:
+    """A supervisor that neither trusts its folder nor says `--skip-trust` gets no answer from the real CLI."""
+    (tmp_path / ".gemini").mkdir()
+    (tmp_path / "work").mkdir()
+    for name, value in files.items():
+        text = json.dumps(value).replace("{folder}", str(tmp_path / "work")).replace("{above}", str(tmp_path))
+        (tmp_path / ".gemini" / name).write_text(text, "utf-8")
+    completed = subprocess.run(
+        [make_fake(runner, "gemini").path, "-p", "hi"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        timeout=60,
+        cwd=tmp_path / "work",
+        env={"HOME": str(tmp_path), **environ},
+    )
+    assert completed.returncode == code
