@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     class Encoder(Protocol):
         """A dialect's bytes for what a program says.
 
-        If `error_is_exit`, an error result makes the exit code `error_code`, or 1 if the encoder has none.
+        If `error_is_exit`, an error result makes the exit code 1, or the HTTP status modulo 256, which is
+        `error_status` if the script names none, if the encoder has that.
         """
 
         error_is_exit: bool

@@ -311,7 +311,8 @@ class ScriptPlayer:
 
     def _play_result_step(self, fields: dict[str, Any]) -> Iterator[TrackWait]:
         if fields["is_error"] and self.encoder.error_is_exit:
-            self.code = getattr(self.encoder, "error_code", 1)
+            status = getattr(self.encoder, "error_status", None)
+            self.code = 1 if status is None else fields.get("http_status", status) % 256
         stream = self.encoder.error_stream if fields["is_error"] else "stdout"
         yield from self._write_stream(stream, self.encoder.encode_result(fields, self.now))
         yield from self._save_last_message()

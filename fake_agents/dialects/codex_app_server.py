@@ -46,7 +46,7 @@ _TURN_METHODS = ("turn/start", "turn/steer", "turn/interrupt", "thread/compact/s
 _METHODS_IN_THREAD = ("thread/resume", *_TURN_METHODS)
 _FIRST_COMPACTION_TURN_NUMBER = 1_000_000
 """The number of the first turn that no prompt began."""
-_EMPTY_LIST = {"data": [], "nextCursor": None}
+_EMPTY_LIST: dict[str, Any] = {"data": [], "nextCursor": None}
 _ANSWERS: dict[str, dict[str, Any]] = {
     "account/read": {"account": None, "userId": None, "requiresOpenaiAuth": False, "workspaceRouting": None},
     "getAuthStatus": {"authMethod": None, "authToken": None, "requiresOpenaiAuth": False},

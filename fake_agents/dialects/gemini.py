@@ -28,8 +28,6 @@ _ZERO_TOKEN_COUNTS = {"total_tokens": 0, "input_tokens": 0, "output_tokens": 0, 
 _ZERO_TOKENS_BY_PART = {"input": 0, "prompt": 0, "candidates": 0, "total": 0, "cached": 0, "thoughts": 0, "tool": 0}
 _ZERO_CALL_COUNTS = {"totalCalls": 0, "totalSuccess": 0, "totalFail": 0, "totalDurationMs": 0}
 _ZERO_DECISION_COUNTS = {"accept": 0, "reject": 0, "modify": 0, "auto_accept": 0}
-_API_ERROR_CODE = 400 % 256
-"""The exit code after an error: what the real CLI makes of the HTTP status, here 400."""
 _SINGLE_REQUEST_COUNTS = {"totalRequests": 1, "totalErrors": 0, "totalLatencyMs": 0}
 
 
@@ -39,10 +37,10 @@ def Encoder(program: Program) -> AnyEncoder:  # noqa: N802  # what every dialect
 
 
 class _TextEncoder:
-    """Encode text as plain lines; an error is printed on stderr, and makes the exit code 144."""
+    """Encode text as plain lines; an error is printed on stderr, and its HTTP status makes the exit code."""
 
     error_is_exit = True
-    error_code = _API_ERROR_CODE
+    error_status = 400
     error_stream = "stderr"
 
     def __init__(self, program: Program) -> None:
@@ -68,7 +66,7 @@ class _JsonEncoder:
     """Encode everything as one object at the end; until then the text is kept."""
 
     error_is_exit = True
-    error_code = _API_ERROR_CODE
+    error_status = 400
     error_stream = "stderr"
 
     def __init__(self, program: Program) -> None:
@@ -112,7 +110,7 @@ class _StreamJsonEncoder:
     """Encode text as the events of `-o stream-json`."""
 
     error_is_exit = True
-    error_code = _API_ERROR_CODE
+    error_status = 400
     error_stream = "stdout"
 
     def __init__(self, program: Program) -> None:

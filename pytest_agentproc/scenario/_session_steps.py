@@ -24,9 +24,11 @@ from pytest_agentproc.scenario._fields import (
     WordsOrMappingType,
 )
 from pytest_agentproc.scenario._file_check import Key, is_step_supported
+from pytest_agentproc.scenario._python_data import DataNodeBuilder
 from pytest_agentproc.scenario._script import ScriptStepsType
 from pytest_agentproc.scenario._suggestions import describe_unknown_word, join_choices, shorten_text
 from pytest_agentproc.scenario._yaml import YamlMapping, YamlNode, YamlScalar
+from pytest_agentproc.vocabulary import TROUBLES
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._file_check import CompileContext, FileCheck, ProgramStep, WrittenStep
@@ -65,6 +67,27 @@ class _BeginWordType(ChoiceType):
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Take the word."""
         return super().read_node(node, what, check) if is_step_supported("begin", node, check) else ""
+
+
+@dataclass(frozen=True)
+class _TroubleWordType(ChoiceType):
+    """A word for ready-made trouble, which gives way to the steps that it stands for."""
+
+    def read_node(self, node: YamlNode, what: str, check: FileCheck) -> Any:
+        """Read the word, and the steps of the dialect."""
+        word = super().read_node(node, what, check)
+        if not word or not check.mode:
+            return ()
+        known = TROUBLES[word].steps
+        given = known.get(check.dialect, known.get(f"{check.dialect} {check.mode}"))
+        if given is None:
+            about = f"the dialect {check.dialect} has no {what} {word} in mode {check.mode}"
+            check.report_at(node, f"{about}: known by {join_choices(tuple(known))}")
+            return ()
+        able = (*check.language.list_dialect_steps(check.dialect, check.mode), "raw", "result", "answer", "exit")
+        steps = [step for step in given if {*step} & {*able, "silence", "say"}]  # `begin` is no step of a session
+        builder = DataNodeBuilder(check.report_problem, lambda *_: (node.line, node.column))
+        return ScriptStepsType().read_node(builder.build_node(steps, "", node.line), what, check)
 
 
 @dataclass(frozen=True)
@@ -178,6 +201,9 @@ _LOCATION_TYPE = EitherType(
 )
 
 BEGIN_STEP_TYPE = _BeginWordType(("turn", "late"))
+TROUBLE_STEP_TYPE = _TroubleWordType(
+    tuple(TROUBLES), "", tuple((name, trouble.text) for name, trouble in TROUBLES.items())
+)
 NOTICE_STEP_TYPE = _StepTextType(step="notice")
 DELTA_STEP_TYPE = _StepTextType(step="delta")
 _THINK_PARENT_KEY = Key("parent", _ID_TYPE, "the tool whose sub-agent thinks it; the agent itself if absent (claude)")

@@ -56,6 +56,7 @@ from pytest_agentproc.scenario._session_steps import (
     THINK_STEP_TYPE,
     TOOL_DONE_STEP_TYPE,
     TOOL_STEP_TYPE,
+    TROUBLE_STEP_TYPE,
     WAIT_FOR_WORD_TYPE,
     WHEN_EVENT_TYPE,
     check_dialect_keys,
@@ -285,6 +286,8 @@ def _validate_result(values: dict[str, Any], node: YamlNode, what: str, check: F
         check.report_at(node, f"the dialect {check.dialect} has no subtypes of a result: leave subtype out of {what}")
     elif subtype is not None and subtype not in known:
         check.report_at(node, describe_unknown_word("subtype", subtype, known))
+    if "http_status" in values and not check.has_dialect_key("http_status"):
+        check.report_at(node, f"the dialect {check.dialect} has no field for it: leave http_status out of {what}")
     return {"is_error": subtype not in (None, "success"), **values}
 
 
@@ -301,8 +304,7 @@ def _compile_answer_step(step: WrittenStep, _scope: CompileContext) -> list[Prog
 def _compile_result_step(step: WrittenStep, _scope: CompileContext) -> list[ProgramStep]:
     value = step.value
     result = {"text": value.get("text"), "is_error": value["is_error"], "usage": value.get("usage")}
-    if "subtype" in value:
-        result["subtype"] = value["subtype"]
+    result |= {name: value[name] for name in ("subtype", "http_status") if name in value}
     return [(step.line, "result", (result,))]
 
 
@@ -388,6 +390,7 @@ _RESULT_STEP_FIELDS = FieldsType(
         Key("is_error", FlagType(), "whether it reports an error; if absent only if the subtype is one"),
         Key("subtype", TextType("SUBTYPE", may_be_empty=False), "its subtype, in claude's words; success if absent"),
         Key("usage", PlainDataType(), "the token counts, in the words of the dialect"),
+        Key("http_status", WholeNumberType(400, 599), "the status of an API error; 400 if absent (claude, gemini)"),
     ),
     finish=_validate_result,
 )
@@ -473,6 +476,11 @@ _STEP_ENTRIES = (
         EVENT_STEP_TYPE,
         "prints one event of the dialect as it stands, or a line of claude by its name",
         build=compile_event_step,
+    ),
+    StepEntry(
+        "trouble",
+        TROUBLE_STEP_TYPE,
+        "plays ready-made trouble with the words and delays of the real CLI, in place of the steps that say the same",
     ),
     StepEntry(
         "task", TASK_STEP_TYPE, "starts a background task, by a tool of its own (claude)", build=compile_event_step

@@ -71,6 +71,7 @@ from pytest_agentproc.vocabulary._subject import (
     read_abilities,
 )
 from pytest_agentproc.vocabulary._synonyms import REMEDY_BY_KIND_AND_WORD, find_remedy, list_remedies
+from pytest_agentproc.vocabulary._troubles import TROUBLES, Trouble
 
 __all__ = [
     "ALL_LIMIT_NAMES",
@@ -103,6 +104,7 @@ __all__ = [
     "STEP_VALUE_TYPES",
     "TEXTS_OF_OTHER_NEEDS",
     "TIMEOUTS_THAT_ARE_NEVER_0",
+    "TROUBLES",
     "UNKNOWN_EXIT_WARNING",
     "VIEWED_KINDS",
     "WAYS_TO_END_A_PROGRAM",
@@ -125,6 +127,7 @@ __all__ = [
     "ScriptStep",
     "StdinReading",
     "Subject",
+    "Trouble",
     "View",
     "add_limit",
     "choose_reported_outcomes",

@@ -68,13 +68,14 @@ _CLAUDE_READY_MADE_LINES: dict[str, dict[str, Any]] = {
     "rate_limit": {"type": "rate_limit_event", "rate_limit_info": {"status": "allowed", "rateLimitType": "five_hour"}},
     "api_retry": {"type": "system", "subtype": "api_retry", **_CLAUDE_API_RETRY_FIELDS},
     "requesting": {**_CLAUDE_STATUS_FIELDS, "status": "requesting"},
-    "compacting": {**_CLAUDE_STATUS_FIELDS, "status": "compacting"},
+    "compacting": {**_CLAUDE_STATUS_FIELDS, "status": "compacting", "compact_output_chars": 0},
     "compacted": {**_CLAUDE_STATUS_FIELDS, "status": None, "compact_result": "success"},
     "compact_boundary": {
         "type": "system",
         "subtype": "compact_boundary",
         "compact_metadata": {"trigger": "auto", "pre_tokens": 95294, "post_tokens": 3242},
     },
+    "permission_denied": {"type": "system", "subtype": "permission_denied", "tool_name": "Bash", "message": "no"},
     "hook_started": {**_CLAUDE_HOOK_FIELDS, "subtype": "hook_started"},
     "hook_progress": {**_CLAUDE_HOOK_FIELDS, "subtype": "hook_progress", **_CLAUDE_HOOK_OUTPUT_FIELDS},
     "hook_response": {
@@ -188,6 +189,7 @@ _ALL_DIALECTS = (
             "signal",
             "continues",
             "modes",
+            "http_status",
         ),
         stop_reasons=("end_turn", "max_tokens", "stop_sequence", "tool_use", "pause_turn", "refusal"),
         subtypes=(
@@ -245,6 +247,7 @@ _ALL_DIALECTS = (
         identifying_words={"stream": "stream-json", "json": "json"},
         probes={"--version": "0.61.0", "-v": "0.61.0"},
         steps={"text": (), "json": (), "stream": ("begin", "delta", "tool", "tool_done", "event")},
+        keys=("http_status",),
         signals=dict.fromkeys(("text", "json", "stream"), _GEMINI_SIGNALS),
         stdin=StdinReading(patience=0.5),
         begins=("stream",),

@@ -139,15 +139,6 @@ _CLAUDE = [
         script=f"[{_tool('a', *_build_bash_call('echo a'), more=True)}, {_tool('b', *_build_bash_call('echo b'))}, "
         "{tool_done: {id: a, output: a}}, {tool_done: {id: b, output: b}}, {answer: done}]",
     ),
-    Conversation(
-        cli="claude",
-        name="a denied tool",
-        argv=(*_STREAM, "hi"),
-        replies=(Reply("", [_build_bash_call("touch ../x")]), Reply("done")),
-        script=f"[{_tool('a', *_build_bash_call('touch ../x'))}, {{event: {{type: system, subtype: permission_denied, "
-        "tool_name: Bash, tool_use_id: a, message: no, uuid: u, session_id: s}}, "
-        "{tool_done: {id: a, error: no}}, {answer: done}]",
-    ),
     Conversation(cli="claude", name="an API error", argv=(*_STREAM, "hi"), replies=FAILS, script=_API_ERROR),
     Conversation(cli="claude", name="an API error, as text", argv=("-p", "hi"), replies=FAILS, script=_API_ERROR),
     Conversation(
@@ -621,7 +612,7 @@ _OPENCODE = [
     ),
 ]
 
-_ASKED_OF_PI = (
+_ASKED_OF_PI: tuple[tuple[str, dict[str, Any]], ...] = (
     ("get_state", {}),
     ("get_session_stats", {}),
     ("get_available_models", {}),
@@ -680,4 +671,56 @@ _BEGINNINGS = [
     )
 ]
 
-CONVERSATIONS = [*_CLAUDE, *_CODEX, *APP_SERVER, *_GEMINI, *_OPENCODE, *_PI, *_BEGINNINGS]
+_REFUSED = "prompt is too long: 210000 tokens > 200000 maximum"
+_SERVER_FAILS = (*[Reply(status=500, words="Internal server error")] * 2, Reply("hello"))
+_NETWORK_FAILS = (*[Reply(status=-1)] * 2, Reply("hello"))
+_NO_LOGIN = (Reply(status=401, words="Invalid authentication credentials"),)
+_NO_RATE = (Reply(status=429, words="Rate limit exceeded"),)
+_PATIENT = (
+    *("-c", "model_providers.fake.stream_max_retries=5"),
+    *("-c", "model_providers.fake.request_max_retries=4"),
+)
+_RECOVERS = "{answer: hello}"
+_COMPACTS = (*_CALLS_ONCE, Reply(status=400, words=_REFUSED), Reply("A summary"), Reply("hello"))
+_CALLED = f"{_HI}, {{tool_done: {{id: a, output: hi}}}}"
+_PLAYS_OF_TROUBLE: tuple[tuple[str, str, tuple[Reply, ...], str, str], ...] = (
+    ("claude", "retries", _SERVER_FAILS, "", _RECOVERS),
+    ("claude", "network", _NETWORK_FAILS, "", _RECOVERS),
+    ("claude", "overload", (Reply(status=529, words="Overloaded"),), "", ""),
+    ("claude", "context_full", (*_CALLS_ONCE, Reply(status=400, words=_REFUSED)), _CALLED, ""),
+    ("claude", "compaction", _COMPACTS, _CALLED, _RECOVERS),
+    ("claude", "refusal", (Reply("I cannot help with that.", stop="refusal"),), "", ""),
+    ("claude", "denied_tool", (Reply("", [_build_bash_call("touch ../x")]), Reply("hello")), "", _RECOVERS),
+    ("codex", "retries", _SERVER_FAILS, "{notice: no metadata}", _RECOVERS),
+    ("codex", "overload", (Reply(status=503, words="Overloaded"),), "{notice: no metadata}", ""),
+    ("codex", "rate_limit", _NO_RATE, "{notice: no metadata}", ""),
+    ("codex", "login_expired", _NO_LOGIN, "{notice: no metadata}", ""),
+    ("gemini", "login_expired", _NO_LOGIN, "", ""),
+    ("gemini", "context_full", (Reply(status=400, words=_REFUSED),), "", ""),
+    ("gemini", "retries", _SERVER_FAILS, "", _RECOVERS),
+    ("opencode", "retries", _SERVER_FAILS, "", _RECOVERS),
+    ("opencode", "login_expired", _NO_LOGIN, "", ""),
+    ("pi", "retries", _SERVER_FAILS, "", _RECOVERS),
+    ("pi", "rate_limit", _NO_RATE, "", ""),
+    ("pi", "login_expired", _NO_LOGIN, "", ""),
+)
+_ARGV_OF_RUNS = {
+    "claude": (*_STREAM, "--allowedTools=Bash(echo *)", "hi"),
+    "codex": (*_EXEC, "--json", *_PATIENT, "hi"),
+    "gemini": (*_FLASH, "-o", "stream-json", "-p", "hi"),
+    "opencode": (*_RUN, "hi"),
+    "pi": (*_M1, "--mode", "json", "-p", "hi"),
+}
+_TROUBLES = [
+    Conversation(
+        cli=cli,
+        name=f"trouble: {word}",
+        argv=_ARGV_OF_RUNS[cli],
+        replies=replies,
+        script=f"[{', '.join(filter(None, (before, f'{{trouble: {word}}}', after)))}]",
+        agent="{dialect: gemini, mode: stream}" if cli == "gemini" else "",
+    )
+    for cli, word, replies, before, after in _PLAYS_OF_TROUBLE
+]
+
+CONVERSATIONS = [*_CLAUDE, *_CODEX, *APP_SERVER, *_GEMINI, *_OPENCODE, *_PI, *_BEGINNINGS, *_TROUBLES]

@@ -130,8 +130,11 @@ class Encoder:
             reason = TERMINAL_REASONS_BY_SUBTYPE.get(subtype, subtype.removeprefix("error_"))
         elif fields["is_error"]:
             text, reason, self._stop = text or "API Error", "api_error", "stop_sequence"
-            events.append(self._encode_api_failure(text, now))
-            details = {"api_error_status": 400, "api_error_type": "invalid_request_error", "result": text}
+            status = fields.get("http_status", 400)
+            error, kind = _API_ERRORS_BY_STATUS.get(status, ("unknown", "invalid_request_error"))
+            failure = {"api_error_status": status, "api_error_type": kind}
+            events.append(self._encode_api_failure(text, now, {"error": error, **failure}))
+            details = {**failure, "result": text}
         else:
             reason = "completed"
             structure, lines = self._give_structure(self._said if text is None else text, now)
@@ -347,7 +350,17 @@ class Encoder:
     def encode_line_beside_turns(self, value: dict[str, Any], now: int) -> bytes:
         """Give a line beside the turns; all but a sign of life name the session."""
         is_anonymous = value["type"] == "keep_alive"
+        if value.get("subtype") == "permission_denied":
+            value = self._deny_tool(value)
         return self._lines.join([encode_json_line(value) if is_anonymous else self._encode_line_with_ids(value)])
+
+    def _deny_tool(self, value: dict[str, Any]) -> dict[str, Any]:
+        """Count a tool that nobody can allow, the last one if none is named; give the line about it."""
+        number = value.get("tool_use_id") or next(reversed(self._running), "")
+        tool = self._tools.get(number, {"name": value["tool_name"], "input": {}})
+        self._denials.append({"tool_name": tool["name"], "tool_use_id": number, "tool_input": tool["input"]})
+        self._decisions[number] = _UNASKED_DENIAL
+        return {**value, "tool_name": tool["name"], "tool_use_id": number}
 
     def _encode_line_with_ids(self, value: dict[str, Any]) -> bytes:
         """Give a line with the ids that it has from the session."""
@@ -552,14 +565,12 @@ class Encoder:
         """Name the sub-agent that a tool has started."""
         return "a1c38911bda2f6eeb"
 
-    def _encode_api_failure(self, text: str, now: int) -> bytes:
+    def _encode_api_failure(self, text: str, now: int, failure: dict[str, Any]) -> bytes:
         """Give the message that claude writes itself when its model cannot be reached."""
         own = {"content": [{"type": "text", "text": text}], "context_management": None}
         message = {"diagnostics": None, "id": self._make_uuid(), **FAILED_MESSAGE_FIELDS, **own}
-        more = {"error": "unknown", "is_api_error_message": True, "api_error_status": 400}
-        return self._encode_message_line(
-            "assistant", message, None, now, {**more, "api_error_type": "invalid_request_error"}
-        )
+        more = {"error": failure["error"], "is_api_error_message": True}
+        return self._encode_message_line("assistant", message, None, now, {**more, **failure})
 
     def _encode_result_line(self, details: dict[str, Any], reason: str, fields: dict[str, Any], now: int) -> bytes:
         count, milliseconds = len(self._messages), now // 1_000_000
@@ -610,6 +621,17 @@ class Encoder:
         return f"00000000-0000-4000-8000-{self._count:012}"
 
 
+_UNASKED_DENIAL: dict[str, Any] = {
+    "non_execution_kind": "user-rejected",
+    "permission_decision": {"decision": "reject", "source": "config"},
+}
+_API_ERRORS_BY_STATUS = {
+    401: ("authentication_failed", "authentication_error"),
+    429: ("rate_limit", "rate_limit_error"),
+    500: ("server_error", "api_error"),
+    529: ("server_error", "overloaded_error"),
+}
+"""What the message about an error calls it, and its type in the API."""
 _EMPTY_TEXT_BLOCK = {"type": "text", "text": ""}
 _STRUCTURE_OK = "Structured output provided successfully"
 _STRUCTURE_REQUEST = (

@@ -33,7 +33,7 @@ _STATUSES_OF_STOPPED_TASKS = ("stopped", "killed")
 _STATUSES_OF_ENDED_TASKS = ("completed", "failed", *_STATUSES_OF_STOPPED_TASKS)
 _TOOLS_THAT_STOP_TASKS = ("KillShell", "KillBash", "TaskStop")
 _INPUT_KEYS_OF_TASK_IDS = ("shell_id", "task_id", "bash_id")
-_SYSTEM_EVENTS_WITHOUT_PROGRESS = ("status", "session_state_changed", "api_retry")
+_SYSTEM_EVENTS_WITHOUT_PROGRESS = ("status", "session_state_changed", "api_retry", "permission_denied")
 SYSTEM_EVENTS_OF_HOOKS = ("hook_started", "hook_progress", "hook_response")
 _SYSTEM_EVENTS_OF_COMPACTIONS = ("status", "compact_boundary")
 

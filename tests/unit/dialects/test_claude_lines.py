@@ -28,6 +28,7 @@ PROGRESS = {
     "compacting": True,
     "compacted": True,
     "compact_boundary": True,
+    "permission_denied": False,
     "hook_started": True,
     "hook_progress": True,
     "hook_response": True,

@@ -255,7 +255,7 @@ def test_every_step_of_the_table_is_compiled_here() -> None:
     used = {
         name for step, _ in CASES for name in STEP_ENTRY_BY_NAME if step.startswith(f"{name}:") or f"{{{name}:" in step
     }
-    assert used == set(STEP_ENTRY_BY_NAME)
+    assert used == {name for name, entry in STEP_ENTRY_BY_NAME.items() if entry.build is not None}
 
 
 def test_a_program_is_plain_data_that_marshal_carries() -> None:
