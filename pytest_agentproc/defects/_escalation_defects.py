@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from pytest_agentproc.defects._defect import breaks, breaks_in_sessions
-from pytest_agentproc.supervisor import Abandonment, Escalation, SpawnAgent
+from pytest_agentproc.supervisor import Abandonment, Escalation, EscalationStep, SpawnAgent
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor import AgentProcess, MachineCommand, SendSignal
@@ -52,6 +52,27 @@ class StartsCrashedAgentAgainDefect(Escalation):
         if self.is_repeated or self.has_lingered or self.has_signalled:
             return commands
         self.is_repeated = True
+        return [*commands[:-1], SpawnAgent(self.containment)]
+
+
+@breaks(
+    "timeout-repeats-the-run",
+    "P6",
+    "starts an agent again that it has ended itself, with the same prompt",
+    runs_only="A session lets its agent live on; timeout-repeats-the-prompt sends it the same prompt.",
+)
+class StartsEndedAgentAgainDefect(Escalation):
+    has_lingered = is_repeated = False
+
+    def start_linger_grace(self, now: int, *, is_working: bool = False) -> None:
+        self.has_lingered = True
+        super().start_linger_grace(now, is_working=is_working)
+
+    def finish(self) -> list[MachineCommand]:
+        commands = super().finish()
+        if self.is_repeated or self.has_lingered or not self.has_signalled:
+            return commands
+        self.is_repeated, self.escalation_step = True, EscalationStep.NONE
         return [*commands[:-1], SpawnAgent(self.containment)]
 
 
@@ -153,6 +174,18 @@ class LeavesDescendantsAfterExitDefect(Escalation):
 class NeverReapsAgentDefect(Escalation):
     def finish(self) -> list[MachineCommand]:
         return super().finish()[-1:]
+
+
+@breaks("pipes-stay-open", "T3", "keeps the pipes of an agent that has ended open")
+class KeepsPipesOfEndedAgentDefect(Abandonment):
+    kept: ClassVar[list[AgentProcess]] = []
+    """What nobody holds any more would close by itself. The next run or session lets go of these."""
+
+    def __init__(self) -> None:
+        self.kept.clear()
+
+    def release(self, agent: AgentProcess) -> None:
+        self.kept.append(agent)
 
 
 @breaks("cancelled-run-goes-on", "T4", "leaves the agent alive when it is cancelled itself")

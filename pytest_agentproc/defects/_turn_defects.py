@@ -194,6 +194,17 @@ class FailureEndsNoTurnDefect(OpenTurns):
             super()._handle_end(ended, number, now)
 
 
+@breaks("clean-exit-ends-no-turn", "C2", "waits for ever for the end of a turn whose agent has exited with code 0")
+class CleanExitEndsNoTurnDefect(OpenTurns):
+    def lose_agent(self, outcome: Outcome, now: int, error: str) -> None:
+        status, was_forced, _ = self.ended_with
+        left, self.flight = self.flight, None if status == 0 and not was_forced else self.flight
+        super().lose_agent(outcome, now, error)
+        if left is not None and left.outcome is None:
+            self.flight = left
+            self.watchdog.disarm()
+
+
 @breaks(
     "good-result-does-not-acknowledge",
     "P3",

@@ -25,7 +25,7 @@ from pytest_agentproc.supervisor._agent_lifecycle import (
 from pytest_agentproc.supervisor._artifact_files import Artifacts, FileStore, FolderStore, RunHeader
 from pytest_agentproc.supervisor._conversation import Conversation
 from pytest_agentproc.supervisor._driver import Abandonment, AgentProcess, Driver
-from pytest_agentproc.supervisor._ending import Completion, Escalation, OutcomeRules
+from pytest_agentproc.supervisor._ending import Completion, Escalation, EscalationStep, OutcomeRules
 from pytest_agentproc.supervisor._events import (
     AnswerQuestion,
     DecideTool,
@@ -62,6 +62,7 @@ __all__ = [
     "Deciders",
     "Driver",
     "Escalation",
+    "EscalationStep",
     "FileStore",
     "FolderStore",
     "Hook",

@@ -15,6 +15,7 @@ from pytest_agentproc.supervisor._streams import OutputTail
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pytest_agentproc.supervisor._driver import Abandonment
     from pytest_agentproc.supervisor._ending import Escalation
     from pytest_agentproc.supervisor._events import MachineCommand, MachineEvent
     from pytest_agentproc.supervisor._streams import LineSplitter, StdinFeeder
@@ -41,6 +42,7 @@ class ProcessMachine(ABC):
     feeder: StdinFeeder
     framing: LineSplitter
     escalation: Escalation
+    abandonment: Abandonment
     has_exited: bool
     status: int | None
     forced: bool

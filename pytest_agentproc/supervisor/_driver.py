@@ -45,11 +45,18 @@ class AgentProcess(Protocol):
 
 
 class Abandonment:
-    """End every living process before the cancellation continues. No process gets a grace any more."""
+    """Let go of agents: of one that has ended, and of one that lives on when the supervisor is cancelled.
+
+    A cancellation gives no process a grace any more. Every process ends before the cancellation continues.
+    """
 
     def end(self, agent: AgentProcess) -> int | None:
         """Leave no process, and report how the agent ended: a code, or minus a signal's number; None: not known."""
         return agent.kill_and_reap()
+
+    def release(self, agent: AgentProcess) -> None:
+        """Give back what an agent that has ended still holds: its pipes, and the descriptors that watch it."""
+        agent.close()
 
 
 class Driver:

@@ -112,6 +112,7 @@ class RunMachine(ProcessMachine):
         self.completion = chosen_deciders.completion()
         self.completion.limit_transcript(task.policy.max_transcript_bytes)
         self.ending = chosen_deciders.ending()
+        self.abandonment = chosen_deciders.abandonment()
         self.prepare_process(
             chosen_deciders.feeder(task.prompt),
             chosen_deciders.framing(),
@@ -356,7 +357,7 @@ class RunMachine(ProcessMachine):
         if self.outcome is None:
             self.outcome, self.outcome_at = outcome, at
             self.error = error
-            self.watchdog.disarm()
+        self.watchdog.disarm()
 
     def build_result(
         self, started: int, ended: int | None = None, leaks: Sequence[int] = (), containment: str | None = None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pytest_agentproc.clock import SystemClock, current_clock
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.supervisor._artifact_files import Artifacts, FolderStore, RunHeader
-from pytest_agentproc.supervisor._driver import Abandonment, Driver
+from pytest_agentproc.supervisor._driver import Driver
 from pytest_agentproc.supervisor._machine import Deciders, RunMachine, RunSettings
 from pytest_agentproc.supervisor._spawn import check_command, make_spawner
 from pytest_agentproc.vocabulary import Dialect, Policy
@@ -82,12 +82,10 @@ async def run_once(
         kept = chosen_deciders.artifacts(store, _build_header(argv, cwd, run_id, model, clock.instant()))
     spawn = make_spawner(argv, cwd, env, clock)
     driver = Driver(machine, spawn, clock.instant, trace, kept.log_event if kept else None)
-    return await _supervise(driver, machine, clock, kept, chosen_deciders.abandonment())
+    return await _supervise(driver, machine, clock, kept)
 
 
-async def _supervise(
-    driver: Driver, machine: RunMachine, clock: Clock, kept: Artifacts | None, abandonment: Abandonment
-) -> Result:
+async def _supervise(driver: Driver, machine: RunMachine, clock: Clock, kept: Artifacts | None) -> Result:
     """Drive a run to its end; whatever the end is, nothing of it stays but the artifacts."""
     started = clock.instant()
 
@@ -99,7 +97,7 @@ async def _supervise(
     try:
         await clock.drive(driver)
     except BaseException as error:
-        status = abandonment.end(driver.agent) if driver.agent is not None else None
+        status = machine.abandonment.end(driver.agent) if driver.agent is not None else None
         if kept:
             machine.stop(clock.instant(), status, f"the run was given up: {type(error).__name__}")
             build_run_result()
@@ -107,7 +105,7 @@ async def _supervise(
     finally:
         driver.release_handlers()
     if driver.agent is not None:
-        driver.agent.close()
+        machine.abandonment.release(driver.agent)
     return build_run_result()
 
 

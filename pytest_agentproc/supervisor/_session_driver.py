@@ -202,7 +202,7 @@ class SessionDriver(Driver):
         self._containment = self.containment
         agent, self.agent = self._require_agent(), None
         self._wakeup.unwatch(agent.descriptor)
-        agent.close()
+        self.machine.abandonment.release(agent)
 
     def _do_publish(self, command: machine_events.PublishSessionEvent) -> None:
         self.news = True

@@ -572,6 +572,14 @@ class ModelAgent:
     def list_survivors(self) -> list[int]:
         return []
 
+    def count_dead_pipes(self) -> int:
+        """Count the pipes that the supervisor has open, and whose other end is closed."""
+        kept = (
+            (pipe.writers, pipe.readers) if name == "stdin" else (pipe.readers, pipe.writers)
+            for name, pipe in self._pipes.items()
+        )
+        return sum(bool(own and not other) for own, other in kept)
+
     def close(self) -> None:
         for pipe in self._pipes.values():
             pipe.readers = pipe.writers = 0

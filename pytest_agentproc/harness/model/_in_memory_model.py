@@ -86,6 +86,7 @@ class InMemoryModel:
         self.rule = self.rule_type()
         self.processes: dict[SpawnPath, InMemoryProcess] = {}
         self._living: dict[SpawnPath, InMemoryProcess] = {}
+        self.agents: list[ModelAgent] = []
         self.drivers: list[Driver] = []
         self.hosts: dict[int, SessionHost] = {}
         """The sessions of those drivers that drive one."""
@@ -121,7 +122,8 @@ class InMemoryModel:
         self._fakes.append(fake)
         self.add_process(agent)
         self.record_births()
-        return self.world_type(agent, containment)
+        self.agents.append(self.world_type(agent, containment))
+        return self.agents[-1]
 
     def add_process(self, process: InMemoryProcess) -> None:
         """Add a new process; a stopped process waits for nothing yet."""
@@ -299,7 +301,7 @@ class InMemoryModel:
             if number in self.hosts:
                 self.hosts[number].driver.abandon()  # as it does in `Session.run`
             elif driver.agent is not None:
-                driver.agent.close()
+                driver.machine.abandonment.release(driver.agent)
 
     def remove_driver(self, number: int) -> None:
         """Have a driver look no more."""

@@ -130,7 +130,7 @@ def _play_in_model(bound: BoundScenario, subject: _NamedDeciders, model: type[In
         leaving = (
             _make_caller_leaving_sessions(built_model, bound.abandoned, caller, answers)
             if machine is None
-            else _make_leaving_caller(built_model, bound.abandoned, machine, subject, kept, answers)
+            else _make_leaving_caller(built_model, bound.abandoned, machine, kept, answers)
         )
         built_model.callers.append(leaving)
 
@@ -157,10 +157,11 @@ def _play_in_model(bound: BoundScenario, subject: _NamedDeciders, model: type[In
         fault = error
         record.add(FaultFound(built_model.now(), "supervisor", error.reason, str(error)))
     broken = built_model.broken
+    pipes_left = sum(agent.count_dead_pipes() for agent in built_model.agents) if fault is None else 0
     built_model.break_reference_cycles()
     answer = answers[0] if answers and fault is None else None
     files = store.files if store else None
-    return PlayResult(bound, record, answer, fault, files, broken=broken, pipes_left=0)  # the model has none
+    return PlayResult(bound, record, answer, fault, files, broken=broken, pipes_left=pipes_left)
 
 
 def _make_loop_blocker(model: InMemoryModel, action: CallerAction) -> OneActionCaller:
@@ -178,7 +179,6 @@ def _make_leaving_caller(
     model: InMemoryModel,
     action: CallerAction,
     machine: RunMachine,
-    subject: _NamedDeciders,
     kept: Artifacts | None,
     answers: list[RunReport],
 ) -> OneActionCaller:
@@ -187,7 +187,7 @@ def _make_leaving_caller(
     def leave_run(now: int) -> None:
         model.record.add(action.make_event(now))
         driver = model.drivers[0]
-        status = subject.deciders.abandonment().end(driver.agent) if driver.agent is not None else None
+        status = machine.abandonment.end(driver.agent) if driver.agent is not None else None
         answers.append(EMPTY_REPORT)
         if kept:
             machine.stop(now, status, "the run was given up: CancelledError")

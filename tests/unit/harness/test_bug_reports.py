@@ -22,13 +22,15 @@ DEFECT_BY_REPORT = {
     "empty-answer": "",
     "error-notification-ends-the-turn": "any-result-is-good",
     "error-then-a-retry": "error-is-the-end",
-    "errored-server-is-closed": "cancel-waits-for-ever",
+    "errored-server-is-closed": "pipes-stay-open",
     "handshake-never-ends": "",
+    "mode-switch-keeps-the-background": "mode-switch-ends-agent",
     "monitor-tool": "internal-tools-ignored",
     "plan-question-is-answered": "questions-wait-for-ever",
     "question-on-stderr": "",
     "spins-at-the-end-of-stdin": "close-waits-for-the-exit",
-    "stop-of-an-agent-that-has-ended": "never-restarts",
+    "stop-of-an-agent-that-has-ended": "clean-exit-ends-no-turn",
+    "timeout-does-not-replay": "timeout-repeats-the-run",
 }
 """The reports that the reference supervisor handles, and a defect that each catches; empty: no defect has the bug."""
 
