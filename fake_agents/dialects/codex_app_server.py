@@ -42,7 +42,8 @@ _ANSWER_TOKEN_USAGE = {
     "outputTokens": 5,
     "reasoningOutputTokens": 0,
 }
-_TURN_METHODS = ("turn/start", "turn/steer", "turn/interrupt", "thread/compact/start")
+_SETTINGS_METHOD = "thread/settings/update"
+_TURN_METHODS = ("turn/start", "turn/steer", "turn/interrupt", "thread/compact/start", _SETTINGS_METHOD)
 _METHODS_IN_THREAD = ("thread/resume", *_TURN_METHODS)
 _FIRST_COMPACTION_TURN_NUMBER = 1_000_000
 """The number of the first turn that no prompt began."""
@@ -74,6 +75,7 @@ _DECISION_BY_OPTION_KIND = {
     "reject_once": "decline",
     "reject_always": "cancel",
 }
+_COLLABORATION_MODES = ("plan", "code", "custom", "default", "execute", "pair_programming")
 _ACCEPTING_DECISIONS = ("accept", "acceptForSession")
 
 
@@ -88,7 +90,9 @@ class Encoder(JsonRpcEncoder):
         self._known = program.get("knows", SESSION_ID)
         self._lacked = program.get("lacks")
         self._threads: list[str] = []
-        self._is_greeted = False
+        self._is_greeted = self._is_experimental = False
+        self._settings: dict[str, dict[str, str]] = {}
+        """The model and the collaboration mode of each thread that has other ones than a new thread."""
         self._open: dict[str, str] = {}
         """The turn of each thread that has one: it is under way, or waits for the script."""
         self._waiting: dict[str, list[tuple[Any, str, str]]] = {}
@@ -127,6 +131,8 @@ class Encoder(JsonRpcEncoder):
     ) -> tuple[list[bytes], str]:
         if method == "initialize" and not self._is_greeted:
             self._is_greeted = True
+            abilities = params.get("capabilities")
+            self._is_experimental = isinstance(abilities, dict) and abilities.get("experimentalApi") is True
             return [self._encode_response(number, _INITIALIZE_RESULT)], "handshake"
         if method == "initialize" or not self._is_greeted:
             return [
@@ -139,9 +145,17 @@ class Encoder(JsonRpcEncoder):
             return self._answer_client_request(number, method, params, now), ""
         if method == "turn/interrupt":
             return self._handle_interrupt(number, self._open.get(thread), str(params.get("turnId")))
+        return self._handle_thread_request(number, method, params, now), ""
+
+    def _handle_thread_request(self, number: Any, method: str, params: dict[str, Any], now: int) -> list[bytes]:
         if method == "thread/compact/start":
-            return self._handle_compaction(number, thread, now), ""
-        return self._handle_prompt(number, method, params, now), ""
+            return self._handle_compaction(number, params["threadId"], now)
+        refusal = "" if method == "turn/steer" else self._find_refused_setting(method, params)
+        if refusal:
+            return [self._encode_error_response(number, INVALID_REQUEST_CODE, refusal)]
+        if method == _SETTINGS_METHOD:
+            return [self._encode_response(number, {}), *self._change_settings(params, now)]
+        return self._handle_prompt(number, method, params, now)
 
     def _handle_interrupt(self, number: Any, turn: str | None, expected: str) -> tuple[list[bytes], str]:
         """Keep an interrupt until the turn ends; an empty id stands for the thread's turn, or for none."""
@@ -156,6 +170,7 @@ class Encoder(JsonRpcEncoder):
     def _handle_prompt(self, number: Any, method: str, params: dict[str, Any], now: int) -> list[bytes]:
         """Keep a prompt for the script; while a turn is under way the real CLI takes it into that turn."""
         thread, text = params["threadId"], join_prompt_text(params.get("input"))
+        changed = self._change_settings(params, now) if method == "turn/start" else []
         turn, expected = self._open.get(thread), params.get("expectedTurnId")
         if method == "turn/steer" and turn != expected:
             message = f"expected active turn id `{expected}` but found `{turn}`" if turn else "no active turn to steer"
@@ -168,14 +183,50 @@ class Encoder(JsonRpcEncoder):
             self._where.append(thread)
             self.prompts.append((number, text))
             self._waiting[turn] = []
-            return []
+            return changed
         if turn in self._waiting:
             self._waiting[turn].append((number, method, text))
-            return []
+            return changed
         hand, self._hand, self._turn = (self._hand, self._turn), thread, turn
-        told_now = [self._encode_prompt_acceptance(number, method), *self._encode_prompt_item(text, now)]
+        told_now = [*changed, self._encode_prompt_acceptance(number, method), *self._encode_prompt_item(text, now)]
         self._hand, self._turn = hand
         return told_now
+
+    def _find_refused_setting(self, method: str, params: dict[str, Any]) -> str:
+        """Say why the real CLI refuses a model or a collaboration mode; "" if it takes them."""
+        model, mode = params.get("model"), params.get("collaborationMode")
+        if model is not None and not isinstance(model, str):
+            shown = f"integer `{model}`" if isinstance(model, int) else type(model).__name__
+            return f"Invalid request: invalid type: {shown}, expected a string"
+        if mode is not None:
+            name = mode.get("mode") if isinstance(mode, dict) else mode
+            if name not in _COLLABORATION_MODES:
+                known = ", ".join(f"`{word}`" for word in _COLLABORATION_MODES)
+                return f"Invalid request: unknown variant `{name}`, expected one of {known}"
+        if self._is_experimental or (method == "turn/start" and mode is None):
+            return ""
+        what = method if method == _SETTINGS_METHOD else f"{method}.collaborationMode"
+        return f"{what} requires experimentalApi capability"
+
+    def _change_settings(self, params: dict[str, Any], now: int) -> list[bytes]:
+        """Take the model and the mode of a request. A client with the experimental part reads what has changed."""
+        thread, mode = params["threadId"], params.get("collaborationMode")
+        before = self._settings.get(thread, {"model": self._model, "mode": "default"})
+        changed = dict(before)
+        if isinstance(mode, dict):
+            settings = mode.get("settings")
+            model = settings.get("model") if isinstance(settings, dict) else None
+            changed = {"model": str(model or before["model"]), "mode": str(mode["mode"])}
+        elif isinstance(params.get("model"), str):
+            changed["model"] = params["model"]
+        self._settings[thread] = changed
+        if changed == before or not self._is_experimental:
+            return []
+        return [
+            self._encode_dated_notification(
+                "thread/settings/updated", {"threadId": thread, "threadSettings": _describe_new_settings(changed)}, now
+            )
+        ]
 
     def _encode_prompt_acceptance(self, number: Any, method: str) -> bytes:
         """Give the answer to a prompt, or to a steer, of the turn in hand."""
@@ -582,6 +633,30 @@ class Encoder(JsonRpcEncoder):
     def _make_item_id(self, kind: str) -> str:
         self._count += 1
         return f"{kind}_{self._count}"
+
+
+def _describe_new_settings(changed: dict[str, str]) -> dict[str, Any]:
+    model, mode = changed["model"], changed["mode"]
+    text = "# Plan Mode" if mode == "plan" else None
+    place = {"environmentId": "local", "cwd": _WORKING_DIRECTORY, "runtimeWorkspaceRoots": [_WORKING_DIRECTORY]}
+    return {
+        "disabledPluginIds": [],
+        "cwd": _WORKING_DIRECTORY,
+        "environments": [place],
+        "approvalPolicy": "on-request",
+        "approvalsReviewer": "user",
+        "sandboxPolicy": {"type": "readOnly", "networkAccess": False},
+        "activePermissionProfile": {"id": ":read-only", "extends": None},
+        "model": model,
+        "modelProvider": "fake",
+        **dict.fromkeys(("serviceTier", "effort", "summary")),
+        "collaborationMode": {
+            "mode": mode,
+            "settings": {"model": model, "reasoning_effort": None, "developer_instructions": text},
+        },
+        "multiAgentMode": "explicitRequestOnly",
+        "personality": None,
+    }
 
 
 def _format_turn_id(number: int) -> str:

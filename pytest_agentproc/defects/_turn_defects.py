@@ -137,16 +137,20 @@ class SendsNoCancelDefect(OpenTurns):
         return b""
 
 
-@breaks("mode-switch-ends-agent", "P3", "ends the agent, and starts another one, when the caller switches the mode")
+@breaks(
+    "mode-switch-ends-agent",
+    "P3",
+    "ends the agent, and starts another one, when the caller switches the mode or the model",
+)
 class ModeSwitchEndsAgentDefect(OpenTurns):
-    def set_mode(self, name: str, now: int) -> bytes:
+    def switch_setting(self, what: str, name: str, now: int) -> bytes:
         self.cancel_deadline = now
-        return super().set_mode(name, now)
+        return super().switch_setting(what, name, now)
 
 
-@breaks("mode-is-not-sent", "P3", "notes a switch of the mode, and never sends it to the agent")
+@breaks("mode-is-not-sent", "P3", "notes a switch of the mode or the model, and never sends it to the agent")
 class SendsNoModeDefect(OpenTurns):
-    def encode_mode(self) -> bytes:
+    def switch_setting(self, what: str, name: str, now: int) -> bytes:
         return b""
 
 

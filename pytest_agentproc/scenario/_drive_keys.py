@@ -27,6 +27,7 @@ from pytest_agentproc.scenario._suggestions import describe_unknown_word, join_c
 from pytest_agentproc.scenario._yaml import YamlMapping, YamlNode, YamlScalar, YamlSequence, format_node_inline
 from pytest_agentproc.vocabulary import (
     REPORTED_EVENT_TEXTS,
+    SWITCH_BY_ACTION,
     WAYS_TO_END_A_PROGRAM,
     CallerAction,
     ContinuedSession,
@@ -113,16 +114,18 @@ class _EmptyValueType:
             check.report_wrong_value(node, what, "{}", f"write {what.rpartition('.')[2]}: {{}}")
 
 
-class _ModeType(TextType):
-    """The agent's name for a mode, in a dialect whose protocol can switch it."""
+class _SwitchType(TextType):
+    """The agent's name for a mode or a model, in a dialect whose protocol can switch it."""
 
     def read_node(self, node: YamlNode, what: str, check: FileCheck) -> str:
         """Read the name."""
-        if check.is_session and not check.has_dialect_key("modes"):
+        action = what.rpartition(".")[2]
+        if check.is_session and not check.has_dialect_key(action):
             able = check.language.list_dialect_modes_with(
-                lambda record, mode: "modes" in record.keys and mode in record.session_protocols
+                lambda record, mode: action in record.keys and mode in record.session_protocols
             )
-            check.report_at(node, f"the dialect {check.dialect} switches no mode: {what} is for {join_choices(able)}")
+            words = f"switches no {SWITCH_BY_ACTION[action]}: {what} is for {join_choices(able)}"
+            check.report_at(node, f"the dialect {check.dialect} {words}")
         return super().read_node(node, what, check)
 
 
@@ -172,8 +175,13 @@ _DRIVE_ITEM_KEYS = (
     Key("detach", NameType("VIEWER"), "detaches a viewer"),
     Key(
         "set_mode",
-        _ModeType("MODE", may_be_empty=False),
-        "switches the agent to this mode, by the agent's name for it, and the agent lives on (claude, acp)",
+        _SwitchType("MODE", may_be_empty=False),
+        "switches the agent to this mode, by the agent's name for it, and the agent lives on (claude, codex, acp)",
+    ),
+    Key(
+        "set_model",
+        _SwitchType("MODEL", may_be_empty=False),
+        "switches the agent to this model, by the agent's name for it, and the agent lives on (claude, codex)",
     ),
     Key("at", TimeType(), "beside another key: not before this instant"),
     Key("after", TimeType(), "beside another key: at least this long after the item before it"),
@@ -268,7 +276,7 @@ def _describe_wrong_abandon(left: DriveItem, last: DriveItem, check: FileCheck, 
 
 
 _ACTIONS_THAT_TAKE_NO_TIME = ("cancel", "stop", "close", "abandon")
-_ACTIONS_OF_SESSIONS = ("wait_for", "wait", "cancel", "stop", "close", "attach", "detach", "set_mode")
+_ACTIONS_OF_SESSIONS = ("wait_for", "wait", "cancel", "stop", "close", "attach", "detach", *SWITCH_BY_ACTION)
 
 
 def _find_session_action(node: YamlSequence) -> YamlScalar | None:

@@ -67,6 +67,10 @@ class Client:
         """
         raise NotImplementedError
 
+    async def set_model(self, name: str) -> None:
+        """Switch the agent to a model; see `set_mode`."""
+        raise NotImplementedError
+
     async def close(self) -> None:
         """End the agent, unless a held context does so.
 

@@ -21,7 +21,7 @@ from pytest_agentproc.subjects._client import Client
 from pytest_agentproc.subjects._function import Function, copy_without_scale_tracking
 from pytest_agentproc.subjects._limit_statements import require_limits, require_limits_function
 from pytest_agentproc.subjects._report_reading import describe_type
-from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND, Caller, CallerRole
+from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND, SWITCH_BY_ACTION, Caller, CallerRole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -56,7 +56,7 @@ class Driven(Function):
         outcomes: see `Function`.
         first_signal: see `Function`.
         cannot: what else it cannot do; see `Function`. Of `CAPABILITIES` a client has prompt, cancel, close and
-            permission, those of its `continues`, and `set_mode` if it overrides that method.
+            permission, those of its `continues`, and `set_mode` and `set_model` if it overrides these methods.
 
     Raises:
         UsageError: it is no subclass of `Client`, or there is no such limit, dialect or ability.
@@ -83,7 +83,7 @@ class Driven(Function):
             limits = {"restart_backoff": 0, **require_limits({} if limits is None else limits)}
         fields: dict[str, Any] = {"name": name or client.__name__, "limits": limits, "dialects": dialects}
         fields |= {"cancellable": cancellable, "cannot": cannot, "outcomes": outcomes, "first_signal": first_signal}
-        own = () if client.set_mode is Client.set_mode else ("set_mode",)
+        own = tuple(name for name in SWITCH_BY_ACTION if getattr(client, name) is not getattr(Client, name))
         sessions = (*ACTIONS_OF_DRIVEN_CLIENTS, *own, *client.continues)
         super().__init__(self._run_session, sessions=sessions, runs=False, **fields)
         self._module = find_adapter_module(client)
@@ -114,8 +114,8 @@ class SessionDriver:
         self._turns: dict[int, dict[str, Any]] = {}
         self._cancelled: set[int] = set()
         self._answers: dict[int, anyio.Event] = {}
-        self._modes: list[str] = []
-        self._mode_lock = anyio.Lock()
+        self._switches: list[tuple[str, str]] = []
+        self._switch_lock = anyio.Lock()
         self._is_starting = True
         self._is_started = False
         self._is_closed = False
@@ -152,10 +152,10 @@ class SessionDriver:
                 self._order.trace(ClientNotTold(self._read_clock(), "supervisor", "close"))
         elif action.kind == "cancel":
             self._cancel(action.value, group)
-        elif action.kind == "set_mode":
-            self._modes.append(action.value)
+        elif action.kind in SWITCH_BY_ACTION:
+            self._switches.append((action.kind, action.value))
             if self._is_started:
-                group.start_soon(self._set_modes)
+                group.start_soon(self._switch_settings)
         self._wake_waiting_tasks()
 
     def _cancel(self, number: int | None, group: TaskGroup) -> None:
@@ -178,12 +178,13 @@ class SessionDriver:
             if (refusal := unwrap_adapter_error(error)) is not None:
                 raise refusal from None
 
-    async def _set_modes(self) -> None:
-        """Have the client switch modes one after the other; a lost agent is the business of the next prompt."""
-        async with self._mode_lock:
-            while self._modes:
+    async def _switch_settings(self) -> None:
+        """Have the client switch one setting after the other; a lost agent is the business of the next prompt."""
+        async with self._switch_lock:
+            while self._switches:
                 try:
-                    await self._client.set_mode(self._modes.pop(0))
+                    action, name = self._switches.pop(0)
+                    await getattr(self._client, action)(name)
                 except Exception as error:
                     if (refusal := unwrap_adapter_error(error)) is not None:
                         raise refusal from None
@@ -243,8 +244,8 @@ class SessionDriver:
         """Send one prompt after the other until the session is closed."""
         while not self._is_closed:
             number = len(self._turns) + 1
-            if self._modes or self._mode_lock.locked():
-                await self._set_modes()
+            if self._switches or self._switch_lock.locked():
+                await self._switch_settings()
             elif number > len(self._prompts):
                 await self._news.wait()
             elif number in self._cancelled:

@@ -26,7 +26,15 @@ from pytest_agentproc.subjects._limit_statements import (
     require_limits_function,
     require_outcomes,
 )
-from pytest_agentproc.vocabulary import CAPABILITIES, REPORTED_EVENT_TEXTS, Dialect, LimitsRequest, Policy, RunRequest
+from pytest_agentproc.vocabulary import (
+    CAPABILITIES,
+    REPORTED_EVENT_TEXTS,
+    SWITCH_BY_ACTION,
+    Dialect,
+    LimitsRequest,
+    Policy,
+    RunRequest,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -67,8 +75,8 @@ class Function:
             `leftover_kill_grace`: it may kill without TERM there. `host_tools` are those that the host executes:
             scenarios of others are not applicable.
         sessions: whether it takes orders with a drive; or what the drive may hold, of `vocabulary.CAPABILITIES`, such
-            as `["prompt", "cancel"]`. Scenarios with more than that are not applicable. True: all but `set_mode`
-            and the waits for a tool or a message.
+            as `["prompt", "cancel"]`. Scenarios with more than that are not applicable. True: all but `set_mode`,
+            `set_model` and the waits for a tool or a message.
         runs: whether it takes orders without a drive: agents that get one prompt and end. Scenarios of such agents are
             not applicable to a function that holds sessions only.
         artifacts: whether it writes the files of C3 into the order's directory.
@@ -120,7 +128,7 @@ class Function:
         self.cannot = require_cannot_words(cannot)
         self.outcomes = require_outcomes(outcomes)
         self.first_signal = require_first_signal(first_signal)
-        plain = tuple(action for action in CAPABILITIES if action not in ("set_mode", *REPORTED_EVENT_TEXTS))
+        plain = tuple(action for action in CAPABILITIES if action not in (*SWITCH_BY_ACTION, *REPORTED_EVENT_TEXTS))
         actions = plain if isinstance(sessions, bool) else require_actions(sessions)
         self.actions = tuple(action for action in actions if action not in self.cannot)
         self.holds_sessions = bool(sessions)

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import math
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from pytest_agentproc.record import add_session_to_trace
 from pytest_agentproc.supervisor import open_session, report_session, summarize_view
-from pytest_agentproc.vocabulary import NANOSECONDS_PER_SECOND, CallbackError, Caller, CallerRole, RunReport
+from pytest_agentproc.vocabulary import (
+    NANOSECONDS_PER_SECOND,
+    SWITCH_BY_ACTION,
+    CallbackError,
+    Caller,
+    CallerRole,
+    RunReport,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -85,7 +93,7 @@ class _DrivenSession:
             "cancel": self._cancel_turn,
             "stop": lambda _: self._await_in_group(self._session.stop()),
             "close": lambda _: self._await_in_group(self._session.close()),
-            "set_mode": self._set_mode,
+            **{action: partial(self._switch_setting, action) for action in SWITCH_BY_ACTION},
             "attach": self._attach_viewer,
             "detach": lambda name: self._viewers.pop(name).detach(),
             "answer": lambda number: self._answers[number].set(),
@@ -152,8 +160,8 @@ class _DrivenSession:
         else:
             self._turns[number - 1].cancel()
 
-    def _set_mode(self, name: str) -> None:
-        self._session.set_mode(name)
+    def _switch_setting(self, action: str, name: str) -> None:
+        getattr(self._session, action)(name)
 
     def _await_in_group(self, coroutine: Coroutine[Any, Any, None]) -> None:
         self._group.start_soon(_wait_for, coroutine)

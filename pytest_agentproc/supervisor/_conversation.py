@@ -23,11 +23,11 @@ from pytest_agentproc.supervisor.dialects import (
     Hook,
     ImmediateReply,
     MalformedLine,
-    ModeRefused,
     Nested,
     Noise,
     Other,
     QuestionWithdrawn,
+    SwitchRefused,
     TaskBegun,
     TaskOver,
     ToolEnded,
@@ -61,7 +61,7 @@ class Conversation(AgentLifecycle):
         self._wishes: dict[type[Any], Callable[[Any, int], list[MachineCommand]]] = {
             machine_events.QueuePrompt: self._handle_prompt,
             machine_events.CancelTurn: lambda wish, now: self.feeder.put(self.turns.cancel_turn(wish.number, now)),
-            machine_events.SetMode: self._handle_mode,
+            machine_events.SwitchSetting: self._handle_switch,
             machine_events.AnswerQuestion: lambda wish, now: self.feeder.put(
                 self.turns.answer_question(wish.id, now, allowed=wish.allowed)
             ),
@@ -82,7 +82,7 @@ class Conversation(AgentLifecycle):
             ImmediateReply: lambda reply, now: self._send_reply(reply.data, now),
             Hook: lambda hook, now: self._send_reply(self.hooks.handle_fired(hook, now), now),
             QuestionWithdrawn: self._handle_question_withdrawn,
-            ModeRefused: self._handle_refused_mode,
+            SwitchRefused: self._handle_refused_switch,
             TaskBegun: self._handle_background_task,
             TaskOver: self._handle_background_task,
         }
@@ -106,11 +106,10 @@ class Conversation(AgentLifecycle):
         self._now = now
         return self._deliver_and_publish(self._wishes[type(intent)](intent, now), now)
 
-    @property
-    def can_set_mode(self) -> bool:
-        """Whether the protocol of the agent can switch its mode."""
+    def can_switch(self, action: str) -> bool:
+        """Say whether the protocol of the agent has an action of `SWITCH_BY_ACTION`."""
         dialect = self.task.dialect
-        return "modes" in (DIALECTS[dialect] if isinstance(dialect, str) else dialect).keys
+        return action in (DIALECTS[dialect] if isinstance(dialect, str) else dialect).keys
 
     @property
     def deadlines(self) -> dict[str, int]:
@@ -203,7 +202,7 @@ class Conversation(AgentLifecycle):
         self._was_ready = self._was_ready or self._is_greeted
         self.session_id = welcome.session_id or self.session_id
         self._timers.pop("handshake_timeout", None)
-        return self.feeder.put(self.turns.encode_mode()) if is_first and self._is_greeted else []
+        return self.feeder.put(self.turns.encode_switches()) if is_first and self._is_greeted else []
 
     def _handle_handshake_refused(self, refusal: HandshakeRefused, now: int) -> list[MachineCommand]:
         """Give up on an agent that refuses the handshake; what it says of that later changes nothing."""
@@ -277,13 +276,13 @@ class Conversation(AgentLifecycle):
             self.turns.refuse_queued(*self.failure, now)
         return []
 
-    def _handle_mode(self, wish: machine_events.SetMode, now: int) -> list[MachineCommand]:
-        """Switch the mode; an agent that is not ready gets it after its handshake."""
-        data = self.turns.set_mode(wish.name, now)
+    def _handle_switch(self, wish: machine_events.SwitchSetting, now: int) -> list[MachineCommand]:
+        """Switch the mode or the model; an agent that is not ready gets it after its handshake."""
+        data = self.turns.switch_setting(wish.what, wish.name, now)
         return self.feeder.put(data) if self._is_greeted and self._is_steady else []
 
-    def _handle_refused_mode(self, refusal: ModeRefused, now: int) -> list[MachineCommand]:
-        self._publish("warning", None, f"the agent refused the mode: {refusal.error}")
+    def _handle_refused_switch(self, refusal: SwitchRefused, now: int) -> list[MachineCommand]:
+        self._publish("warning", None, f"the agent refused the {refusal.what}: {refusal.error}")
         return []
 
     def _handle_hook_registration(self, wish: machine_events.RegisterHook, now: int) -> list[MachineCommand]:

@@ -216,9 +216,10 @@ class CancelTurn:
 
 
 @dataclass(frozen=True, slots=True)
-class SetMode:
-    """Switch this agent, and each one after it, to a mode."""
+class SwitchSetting:
+    """Switch this agent, and each one after it, to a mode or a model: `what` is one of `SWITCH_BY_ACTION`."""
 
+    what: str
     name: str
 
 
@@ -256,7 +257,7 @@ class CloseSession:
 
 
 CallerIntent = (
-    QueuePrompt | CancelTurn | SetMode | AnswerQuestion | RegisterHook | DecideTool | StopAgent | CloseSession
+    QueuePrompt | CancelTurn | SwitchSetting | AnswerQuestion | RegisterHook | DecideTool | StopAgent | CloseSession
 )
 
 

@@ -24,7 +24,7 @@ from pytest_agentproc.supervisor._session_driver import CallbackRunner, MissingW
 from pytest_agentproc.supervisor._spawn import check_command, make_spawner
 from pytest_agentproc.supervisor.dialects import Setting
 from pytest_agentproc.tree import LoopWakeup
-from pytest_agentproc.vocabulary import DIALECTS, ContinuedSession, Dialect, Outcome, Policy
+from pytest_agentproc.vocabulary import DIALECTS, SWITCH_BY_ACTION, ContinuedSession, Dialect, Outcome, Policy
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Generator, Mapping, Sequence
@@ -270,10 +270,22 @@ class Session:
         Raises:
             UsageError: the protocol of the agent's dialect switches no mode.
         """
-        if not self._machine.can_set_mode:
-            known = ", ".join(dialect.name for dialect in DIALECTS.values() if "modes" in dialect.keys)
-            raise UsageError("the agent's protocol switches no mode", f"a session has modes with {known}")
-        self.send_intent(machine_events.SetMode(name))
+        self._switch_setting("set_mode", name)
+
+    def set_model(self, name: str) -> None:
+        """Switch the agent to a model, by its own name for it; see `set_mode`.
+
+        Raises:
+            UsageError: the protocol of the agent's dialect switches no model.
+        """
+        self._switch_setting("set_model", name)
+
+    def _switch_setting(self, action: str, name: str) -> None:
+        what = SWITCH_BY_ACTION[action]
+        if not self._machine.can_switch(action):
+            known = ", ".join(dialect.name for dialect in DIALECTS.values() if action in dialect.keys)
+            raise UsageError(f"the agent's protocol switches no {what}", f"a session has {what}s with {known}")
+        self.send_intent(machine_events.SwitchSetting(what, name))
 
     def stop(self) -> Coroutine[Any, Any, None]:
         """Terminate the agent with its whole tree, and kill it if it does not go within `kill_grace`.

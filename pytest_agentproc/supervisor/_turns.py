@@ -222,8 +222,8 @@ class OpenTurns:
         self.ended_with: tuple[int | None, bool, bool] = (None, False, True)
         self.read_stderr: Callable[[], bytes] = bytes
         """Gives the end of what the agent printed on stderr."""
-        self.mode: str | None = None
-        """The mode that the caller set last."""
+        self.settings: dict[str, str] = {}
+        """The mode and the model that the caller set last, if it set one."""
         self._limits = policy.nanoseconds()
         self._report_event = report_event
         self._has_handler = has_handler
@@ -275,14 +275,14 @@ class OpenTurns:
             return b""
         return self._cancel_with_outcome(flight, Outcome.CANCELLED, now)
 
-    def set_mode(self, name: str, now: int) -> bytes:
-        """Switch the agent to a mode, between turns or within one; each later agent gets it, too."""
-        self.mode = name
-        return self.encode_mode()
+    def switch_setting(self, what: str, name: str, now: int) -> bytes:
+        """Switch the agent to a mode or a model, between turns or within one; each later agent gets it, too."""
+        self.settings[what] = name
+        return self._protocol.encode_switch(what, name)
 
-    def encode_mode(self) -> bytes:
-        """Give what sets the mode of an agent; nothing if the caller has set none."""
-        return b"" if self.mode is None else self._protocol.encode_mode(self.mode)
+    def encode_switches(self) -> bytes:
+        """Give what sets the mode and the model of a new agent; nothing if the caller has set none."""
+        return b"".join(self._protocol.encode_switch(what, name) for what, name in self.settings.items())
 
     def cancel_expired(self, now: int) -> bytes:
         """Cancel the turn in flight because its time is up: it has its outcome, the agent lives (P1).

@@ -7,6 +7,7 @@ from pytest_agentproc.vocabulary._bug_families import BUG_FAMILIES
 from pytest_agentproc.vocabulary._caller_actions import (
     CAPABILITIES,
     REPORTED_EVENT_TEXTS,
+    SWITCH_BY_ACTION,
     TEXTS_OF_OTHER_NEEDS,
     WAYS_TO_END_A_PROGRAM,
     CallbackError,
@@ -102,6 +103,7 @@ __all__ = [
     "SIGNAL_NUMBER_BY_NAME",
     "SIGNAL_TEXTS",
     "STEP_VALUE_TYPES",
+    "SWITCH_BY_ACTION",
     "TEXTS_OF_OTHER_NEEDS",
     "TIMEOUTS_THAT_ARE_NEVER_0",
     "TROUBLES",

@@ -26,6 +26,7 @@ CAPABILITIES = (
     "attach",
     "detach",
     "set_mode",
+    "set_model",
     "permission",
     "hook",
     "background",
@@ -47,6 +48,9 @@ other waits.
 
 REPORTED_EVENT_TEXTS = {"question": "a question", "tool": "a tool", "message": "the agent's words"}
 """What the caller can wait for within a turn, each with its text for a record."""
+
+SWITCH_BY_ACTION = {"set_mode": "mode", "set_model": "model"}
+"""What the caller can switch in an agent that lives on, by the action."""
 
 _DRIVE_ITEMS_THAT_WAIT = frozenset({"wait", "turn", "background", "status", "settle", *REPORTED_EVENT_TEXTS})
 WAYS_TO_END_A_PROGRAM = {
@@ -73,14 +77,14 @@ class CallerAction:
 
     Args:
         line: where the scenario says so; 0: nowhere, it follows from the rest.
-        kind: `prompt`, `cancel`, `stop`, `close`, `attach`, `detach`, `set_mode`, `answer`, `register`, `abandon` (of
-            the supervisor itself), of other code in its program `block`, of its machine `sleep`, and the waits: `wait`
-            (for a time), `turn`, `background`, `status`, `question`, `tool`, `message` (the next one since the action
-            before), `settle` (until every prompt has its outcome).
+        kind: `prompt`, `cancel`, `stop`, `close`, `attach`, `detach`, `set_mode`, `set_model`, `answer`, `register`,
+            `abandon` (of the supervisor itself), of other code in its program `block`, of its machine `sleep`, and the
+            waits: `wait` (for a time), `turn`, `background`, `status`, `question`, `tool`, `message` (the next one
+            since the action before), `settle` (until every prompt has its outcome).
         value: the prompt's text; how a caller goes away, `task`, `scope` or one of `WAYS_TO_END_A_PROGRAM`; the number
             of a turn (None for `cancel`: the one in flight), of a background turn, of a question; the name of a status,
-            a viewer, a mode or a hook; the time to wait, or for which the event loop is blocked or the machine sleeps,
-            in nanoseconds.
+            a viewer, a mode, a model or a hook; the time to wait, or for which the event loop is blocked or the machine
+            sleeps, in nanoseconds.
         at: the instant, in nanoseconds, before which it is not done.
         after: the same from the deed before.
         session: in which session, where there are several.

@@ -190,6 +190,8 @@ _ALL_DIALECTS = (
             "continues",
             "modes",
             "http_status",
+            "set_mode",
+            "set_model",
         ),
         stop_reasons=("end_turn", "max_tokens", "stop_sequence", "tool_use", "pause_turn", "refusal"),
         subtypes=(
@@ -218,7 +220,7 @@ _ALL_DIALECTS = (
             "exec": ("begin", "notice", "think", "plan", "tool", "tool_done", "event"),
             "app-server": ("delta", "think", "plan", "tool", "tool_done", "event", "ask", "request"),
         },
-        keys=("offers", "continues"),
+        keys=("offers", "continues", "set_mode", "set_model"),
         signals={"exec": _CODEX_EXEC_SIGNALS, "app-server": _CODEX_APP_SERVER_SIGNALS},
         stdin=StdinReading(
             notice="Reading additional input from stdin...",
@@ -272,7 +274,18 @@ _ALL_DIALECTS = (
         session_protocols={"session": f"{_PACKAGE_OF_DECODERS}._acp:AcpSessionProtocol"},
         nameless=("session",),
         steps={"session": ("delta", "think", "plan", "tool", "tool_done", "event", "ask", "request")},
-        keys=("kind", "locations", "status", "version", "history", "modes", "options", "offers", "continues"),
+        keys=(
+            "kind",
+            "locations",
+            "status",
+            "version",
+            "history",
+            "modes",
+            "set_mode",
+            "options",
+            "offers",
+            "continues",
+        ),
         stop_reasons=("end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"),
     ),
 )

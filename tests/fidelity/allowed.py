@@ -56,6 +56,11 @@ ALLOWED = [
         "The fake has no account.",
     ),
     (
+        "codex: app-server: *, with the experimental part",
+        "*the fake lacks thread/readState/changed",
+        "The fake keeps no list of what a person has read.",
+    ),
+    (
         "codex: app-server: a compaction",
         "*the fake lacks thread/tokenUsage/updated",
         "The fake compacts without a model, and no tokens are used.",

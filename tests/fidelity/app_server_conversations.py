@@ -42,6 +42,7 @@ _QUESTIONS = (
     *("account/read", "getAuthStatus", "model/list", "account/rateLimits/read", "account/usage/read", "thread/list"),
     *("thread/loaded/list", "mcpServerStatus/list", "permissionProfile/list"),
 )
+_PLAN = {"collaborationMode": {"mode": "plan", "settings": {"model": "m1"}}}
 _FREELY = {"sandbox": "danger-full-access", "approvalPolicy": "never"}
 _ASKING = {"sandbox": "read-only", "approvalPolicy": "untrusted"}
 APP_SERVER = [
@@ -124,6 +125,33 @@ APP_SERVER = [
         "an API error",
         replies=FAILS,
         script="[{wait_for: prompt 1}, {result: {text: refused, is_error: true}}]",
+    ),
+    *(
+        Conversation(
+            cli="codex",
+            name=f"app-server: modes and models are set, {name} the experimental part",
+            argv=("app-server",),
+            agent="{dialect: codex, mode: app-server}",
+            replies=(Reply("hello"), Reply("hello")),
+            talk=(
+                ("", _build_call(0, "initialize", clientInfo={"name": "x", "title": None, "version": "1"}, **able)),
+                ('"id":0', json.dumps({"method": "initialized"})),
+                ("", _build_call(1, "thread/start", cwd="/")),
+                ('"thread/started"', _build_call(2, "thread/settings/update", **_IN_THREAD, model="m1")),
+                ('"id":2', _build_call(3, "thread/settings/update", **_IN_THREAD, **_PLAN)),
+                (
+                    '"thread/settings/updated"' if able else '"id":3',
+                    _build_call(4, "thread/settings/update", **_IN_THREAD, collaborationMode={"mode": "fly"}),
+                ),
+                ('"id":4', _build_call(5, "turn/start", **_IN_THREAD, input=_TEXT, model=5)),
+                ('"id":5', _build_call(6, "turn/start", **_IN_THREAD, input=_TEXT, **_PLAN)),
+                ('"turn/completed"' if able else '"id":6', _build_call(7, "turn/start", **_IN_THREAD, input=_TEXT)),
+                ('"id":7', ""),
+                ('"turn/completed"', ""),
+            ),
+            script="[{wait_for: prompt 1}, {answer: hello}, {wait_for: prompt 2}, {answer: hello}]",
+        )
+        for name, able in (("without", {}), ("with", {"capabilities": {"experimentalApi": True}}))
     ),
     Conversation(cli="codex", name="app-server: a wrong flag", argv=("app-server", "--frobnicate")),
     Conversation(cli="codex", name="app-server: a word", argv=("app-server", "hi")),

@@ -20,6 +20,7 @@ SCHEMA = Path(__file__).parents[1] / "data" / "codex-app-server.schema.json"
 _NOTIFICATIONS = frozenset(
     {
         *("error", "serverRequest/resolved", "thread/started", "thread/status/changed", "thread/tokenUsage/updated"),
+        "thread/settings/updated",
         *("turn/started", "turn/completed", "turn/plan/updated", "item/started", "item/completed"),
         *("item/agentMessage/delta", "item/reasoning/summaryTextDelta"),
     }

@@ -37,7 +37,14 @@ from pytest_agentproc.supervisor import (
     report_session,
     summarize_view,
 )
-from pytest_agentproc.vocabulary import CallbackError, Caller, CallerRole, RunReport, split_exit_status
+from pytest_agentproc.vocabulary import (
+    SWITCH_BY_ACTION,
+    CallbackError,
+    Caller,
+    CallerRole,
+    RunReport,
+    split_exit_status,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -435,8 +442,8 @@ class SessionHost:
         elif action.kind == "register":
             self._registered.add(value)
             session.on_hook(value, _ignore_hook)
-        elif action.kind == "set_mode":
-            session.set_mode(value)
+        elif action.kind in SWITCH_BY_ACTION:
+            getattr(session, action.kind)(value)
         elif action.kind == "attach":
             self._viewers[value] = session.attach()
             self._seen[value] = []

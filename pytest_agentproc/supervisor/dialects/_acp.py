@@ -18,8 +18,8 @@ from pytest_agentproc.supervisor.dialects._session_protocol import (
     HandshakeRefused,
     HistoryReplayed,
     ImmediateReply,
-    ModeRefused,
     Question,
+    SwitchRefused,
     TurnEnded,
     TurnProgress,
 )
@@ -71,7 +71,7 @@ class AcpSessionProtocol(JsonRpcSessionProtocol):
         """Cancel what runs; there is no answer but the turn's end."""
         return self.encode_notification("session/cancel", sessionId=self.session)
 
-    def encode_mode(self, name: str) -> bytes:
+    def encode_switch(self, what: str, name: str) -> bytes:
         """Set the mode of the session."""
         self._modes += 1
         request = {"sessionId": self.session, "modeId": name}
@@ -93,7 +93,7 @@ class AcpSessionProtocol(JsonRpcSessionProtocol):
         if number < 0:
             return [Other("response")]
         if number > _REQUEST_ID_BEFORE_FIRST_MODE:
-            return [ModeRefused(error) if error else Other("response")]
+            return [SwitchRefused("mode", error) if error else Other("response")]
         if number in (_INITIALIZE_REQUEST_ID, _OPEN_SESSION_REQUEST_ID):
             return self._read_handshake(number, response, error) if number == self._awaited else [Other("response")]
         return [_read_turn_end(number - _REQUEST_ID_OF_FIRST_PROMPT + 1, response, error)]

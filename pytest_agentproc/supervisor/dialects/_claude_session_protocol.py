@@ -34,10 +34,10 @@ from pytest_agentproc.supervisor.dialects._session_protocol import (
     Hook,
     ImmediateReply,
     JsonSessionProtocol,
-    ModeRefused,
     PromptNamed,
     Question,
     QuestionWithdrawn,
+    SwitchRefused,
     TurnBegun,
     TurnEnded,
     TurnProgress,
@@ -51,8 +51,8 @@ if TYPE_CHECKING:
 
 
 _MEANINGS_OF_TOOLS = (Asked, Nested, ToolEnded, ToolStarted)
-_ID_OF_MODE_REQUEST = "mode"
-"""One mode is set at a time, and nobody waits for the response: all may have one id."""
+_SUBTYPE_BY_SWITCH = {"mode": "set_permission_mode", "model": "set_model"}
+"""The request for each switch. Nobody waits for its response, so all have the same id, the word of the switch."""
 _UUID_NAMESPACE_OF_PROMPTS = uuid.UUID("6ee23b1c-53d0-4c12-9e0a-0c8f2f8f5f0e")
 
 
@@ -103,9 +103,9 @@ class ClaudeSessionProtocol(JsonSessionProtocol):
         """Interrupt what runs."""
         return _encode_control_request(f"cancel-{number}", {"subtype": "interrupt"})
 
-    def encode_mode(self, name: str) -> bytes:
-        """Switch the permission mode."""
-        return _encode_control_request(_ID_OF_MODE_REQUEST, {"subtype": "set_permission_mode", "mode": name})
+    def encode_switch(self, what: str, name: str) -> bytes:
+        """Switch the permission mode or the model."""
+        return _encode_control_request(what, {"subtype": _SUBTYPE_BY_SWITCH[what], what: name})
 
     def encode_answer(self, question: Question, *, allowed: bool | None) -> bytes:
         """Allow a tool with its input as it is, or deny it."""
@@ -130,9 +130,10 @@ class ClaudeSessionProtocol(JsonSessionProtocol):
 
     def _read_response(self, value: dict[str, Any]) -> list[SessionMeaning]:
         response = _as_dict(value.get("response"))
-        if response.get("request_id") == _ID_OF_MODE_REQUEST and response.get("subtype") == "error":
-            return [ModeRefused(str(response.get("error") or "no reason is given"))]
-        if response.get("request_id") != "greet-0":
+        name = str(response.get("request_id"))
+        if name in _SUBTYPE_BY_SWITCH and response.get("subtype") == "error":
+            return [SwitchRefused(name, str(response.get("error") or "no reason is given"))]
+        if name != "greet-0":
             return [Other("control_response")]
         if response.get("subtype") == "success":
             return [HandshakeDone()]

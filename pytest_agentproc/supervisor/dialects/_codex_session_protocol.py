@@ -32,6 +32,7 @@ from pytest_agentproc.supervisor.dialects._session_protocol import (
     PromptDeclined,
     Question,
     QuestionWithdrawn,
+    SwitchRefused,
     TurnBegun,
     TurnEnded,
     TurnProgress,
@@ -48,7 +49,13 @@ if TYPE_CHECKING:
 _INITIALIZE_REQUEST_ID, _RESUME_THREAD_REQUEST_ID, _START_THREAD_REQUEST_ID = 0, 1, 2
 """The ids of the handshake; those of a turn are odd for its start, and even for its interrupt."""
 
-_INITIALIZE_PARAMETERS = {"clientInfo": {"name": "pytest-agentproc", "version": "1"}}
+_REQUEST_ID_BEFORE_FIRST_SWITCH = 10**9
+"""No session has so many turns. A request for a mode has an even id, one for a model an odd one."""
+
+_INITIALIZE_PARAMETERS = {
+    "clientInfo": {"name": "pytest-agentproc", "version": "1"},
+    "capabilities": {"experimentalApi": True},  # thread/settings/update needs it
+}
 _DECISION_WORD_BY_ANSWER = {True: "accept", False: "decline", None: "cancel"}
 _ITEM_TYPES_WITHOUT_TOOL = frozenset({"userMessage", "hookPrompt", "enteredReviewMode", "exitedReviewMode"})
 _ITEM_TYPES_OF_THOUGHTS = frozenset({"reasoning", "plan"})
@@ -68,6 +75,7 @@ class CodexSessionProtocol(JsonRpcSessionProtocol):
         self._is_greeted = False
         self._model: str | None = None
         self._usage: dict[str, Any] | None = None
+        self._switches = 0
         self._turns: dict[str, int] = {}
         self._own = ""
         """The last turn that the agent began by itself."""
@@ -108,6 +116,17 @@ class CodexSessionProtocol(JsonRpcSessionProtocol):
             return b""
         return self.encode_request(2 * number + 2, "turn/interrupt", {"threadId": self._thread, "turnId": names[0]})
 
+    def encode_switch(self, what: str, name: str) -> bytes:
+        """Change the thread's settings for the turns to come; a collaboration mode names the model, too."""
+        self._switches += 2
+        wanted: dict[str, Any] = {"model": name}
+        if what == "model":
+            self._model = name
+        else:
+            wanted = {"collaborationMode": {"mode": name, "settings": {"model": self._model}}}
+        number = _REQUEST_ID_BEFORE_FIRST_SWITCH + self._switches + (what == "model")
+        return self.encode_request(number, "thread/settings/update", {"threadId": self._thread, **wanted})
+
     def encode_answer(self, question: Question, *, allowed: bool | None) -> bytes:
         """Accept or decline, or cancel with the turn."""
         return self.encode_response(question, {"decision": _DECISION_WORD_BY_ANSWER[allowed]})
@@ -115,6 +134,8 @@ class CodexSessionProtocol(JsonRpcSessionProtocol):
     # Responses.
 
     def _read_own_response(self, number: int, response: dict[str, Any], error: str) -> list[SessionMeaning]:
+        if number > _REQUEST_ID_BEFORE_FIRST_SWITCH:
+            return [SwitchRefused("model" if number % 2 else "mode", error) if error else Other("response")]
         if number > _START_THREAD_REQUEST_ID and number % 2:
             return self._read_turn_start(number // 2, response, error)
         return (

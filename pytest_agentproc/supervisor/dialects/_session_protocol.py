@@ -75,9 +75,10 @@ class HandshakeRefused:
 
 
 @dataclass(frozen=True, slots=True)
-class ModeRefused:
-    """The agent does not switch to a mode, in its own words."""
+class SwitchRefused:
+    """The agent does not switch its mode or its model (`what`), in its own words."""
 
+    what: str
     error: str
 
 
@@ -235,7 +236,7 @@ SessionMeaning = (
     | HandshakeRefused
     | ImmediateReply
     | MalformedLine
-    | ModeRefused
+    | SwitchRefused
     | Noise
     | Other
 )
@@ -262,8 +263,8 @@ class SessionProtocol(Protocol):
     def encode_cancel(self, number: int) -> bytes:
         """Give what cancels a turn."""
 
-    def encode_mode(self, name: str) -> bytes:
-        """Give what switches the agent to a mode; called only if the dialect has the key `modes`."""
+    def encode_switch(self, what: str, name: str) -> bytes:
+        """Give what switches the agent to a mode or a model; called only if the dialect has the key, as `set_mode`."""
 
     def encode_answer(self, question: Question, *, allowed: bool | None) -> bytes:
         """Give the answer to a question; None: its turn was cancelled."""
@@ -294,8 +295,8 @@ class JsonSessionProtocol:
         """Answer nothing: most dialects have no hooks."""
         return b""
 
-    def encode_mode(self, name: str) -> bytes:
-        """Give nothing: most dialects have no modes."""
+    def encode_switch(self, what: str, name: str) -> bytes:
+        """Give nothing: most dialects switch neither."""
         return b""
 
     def decode(self, line: bytes) -> list[SessionMeaning]:

@@ -29,12 +29,11 @@ def build_prompt(number: int, text: str = "hi") -> bytes:
     return build_request(number, "turn/start", threadId=THREAD, input=[{"type": "text", "text": text}])
 
 
-def talk_in_a_thread() -> Conversation:
+def talk_in_a_thread(**abilities: bool) -> Conversation:
     """Shake hands, and start a thread."""
     talk = Conversation("codex", "app-server")
-    talk.send_requests(
-        build_request(0, "initialize", clientInfo={"name": "x", "version": "1"}), b'{"method":"initialized"}'
-    )
+    client = {"clientInfo": {"name": "x", "version": "1"}, "capabilities": abilities}
+    talk.send_requests(build_request(0, "initialize", **client), b'{"method":"initialized"}')
     talk.send_requests(build_request(1, "thread/start", cwd="/"))
     return talk
 
@@ -74,12 +73,12 @@ def list_kinds(messages: list[dict[str, Any]]) -> list[str]:
 def test_every_line_fits_the_schema_of_the_release() -> None:
     """A client with types generated from that schema reads every message."""
     methods = dict(enumerate(("initialize", "thread/start", "turn/start")))
-    talk = talk_in_a_thread()
+    talk = talk_in_a_thread(experimentalApi=True)
     others = ("thread/resume", "model/list", "thread/list", "skills/list", "account/read", "frobnicate", "initialize")
     for number, method in enumerate(others, 20):
         methods[number] = method
         talk.send_requests(build_request(number, method, **({"threadId": THREAD} if method == "thread/resume" else {})))
-    talk.send_requests(build_prompt(2))
+    talk.send_requests(build_request(2, "turn/start", threadId=THREAD, input=[], model="m2"))
     talk.tell("begin_prompt", 1)
     for step, value in (("think", "hm"), ("plan", ["a"]), ("delta", "o"), ("tool", COMMAND), ("tool", MCP)):
         talk.tell(step, value)
@@ -324,3 +323,49 @@ def test_what_is_refused_is_refused_in_the_words_of_the_real_one() -> None:
         f"thread not found: {other}",
         *["Invalid request: missing field `threadId`"] * 2,
     ]
+
+
+PLAN = {"mode": "plan", "settings": {"model": "m2"}}
+SETTINGS = [
+    ({"model": "m2"}, [("m2", "default")]),
+    ({"collaborationMode": PLAN}, [("m2", "plan")]),
+    ({"model": "m1"}, []),
+    ({"model": None}, []),
+]
+
+
+@pytest.mark.parametrize(("changes", "expected"), SETTINGS)
+@pytest.mark.parametrize("method", ["thread/settings/update", "turn/start"])
+def test_a_client_with_the_experimental_part_reads_what_has_changed(
+    method: str, changes: dict[str, Any], expected: list[tuple[str, str]]
+) -> None:
+    """The real CLI prints it after its response, and before the turn that has the new settings."""
+    talk = talk_in_a_thread(experimentalApi=True)
+    talk.take_printed()
+    talk.send_requests(build_request(2, method, threadId=THREAD, input=[], **changes))
+    printed = talk.take_printed()
+    reported = [message["params"]["threadSettings"] for message in printed if "params" in message]
+    assert [(found["model"], found["collaborationMode"]["mode"]) for found in reported] == expected
+    assert [message["result"] for message in printed if "id" in message] == ([{}] if "update" in method else [])
+
+
+_MODES = "`plan`, `code`, `custom`, `default`, `execute`, `pair_programming`"
+REFUSED_SETTINGS = [
+    ("thread/settings/update", {"model": "m2"}, "thread/settings/update requires experimentalApi capability"),
+    ("turn/start", {"collaborationMode": PLAN}, "turn/start.collaborationMode requires experimentalApi capability"),
+    ("turn/start", {"model": 5}, "Invalid request: invalid type: integer `5`, expected a string"),
+    (
+        "thread/settings/update",
+        {"collaborationMode": {"mode": "fly"}},
+        f"Invalid request: unknown variant `fly`, expected one of {_MODES}",
+    ),
+]
+
+
+@pytest.mark.parametrize(("method", "changes", "error"), REFUSED_SETTINGS)
+def test_a_setting_is_refused_in_the_words_of_the_real_cli(method: str, changes: dict[str, Any], error: str) -> None:
+    """Without the ability a client may name the model of a turn, and nothing else."""
+    talk = talk_in_a_thread()
+    talk.take_printed()
+    talk.send_requests(build_request(2, method, threadId=THREAD, input=[], **changes))
+    assert [message["error"]["message"] for message in talk.take_printed()] == [error]

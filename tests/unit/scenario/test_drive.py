@@ -65,7 +65,9 @@ def test_a_mode_is_for_dialects_that_can_switch_it() -> None:
     for agent in (CLAUDE, "acp"):
         text = f"scenario: a\nagent: {agent}\ndrive: {drive}\nscript: []\n"
         assert loads(text).bind(Policy()).drive[1] == wanted
-    known = "drive.set_mode is for claude session or acp session"
+    known = "drive.set_mode is for claude session, codex app-server or acp session"
+    models = "3:21: the dialect pi switches no model: drive.set_model is for claude session or codex app-server"
+    assert list_problems("[{set_model: m2}]") == [models]
     assert list_problems("[{set_mode: plan}]") == [f"3:20: the dialect pi switches no mode: {known}"]
 
 
