@@ -132,6 +132,15 @@ class BackgroundResultEndsRunDefect(Completion):
             self.finish(Finished(True, final=True), now)
 
 
+@breaks("background-turn-drops-the-result", "B1", "forgets the result of the prompt when a background turn comes after it")
+class BackgroundTurnDropsResultDefect(Completion):
+    def feed(self, meaning: Meaning, now: int) -> None:
+        super().feed(meaning, now)
+        if isinstance(meaning, Other) and meaning.kind == "result":
+            self.final, self.result = False, None
+            self.undo_completion()
+
+
 @breaks("subagent-speaks-for-all", "A6", "reports a sub-agent's words as the agent's")
 class SubagentWordsBecomeAnswerDefect(Completion):
     def feed(self, meaning: Meaning, now: int) -> None:
