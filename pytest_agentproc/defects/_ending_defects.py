@@ -162,6 +162,14 @@ class RecoveredErrorEndsRunDefect(Completion):
             self.finish(Finished(False, final=True, error=meaning.error), now)
 
 
+@breaks("half-a-character-costs-the-event", "F1", "drops an event whose text has half of a surrogate pair, which UTF-8 cannot encode")
+class DropsUnencodableTextDefect(Completion):
+    def feed(self, meaning: Meaning, now: int) -> None:
+        text = getattr(meaning, "text", None) or ""
+        if not any("\ud800" <= character <= "\udfff" for character in text):
+            super().feed(meaning, now)
+
+
 @breaks("noise-is-fatal", "F2", "gives up at a line that is no event")
 class NoiseEndsRunDefect(Completion):
     def feed(self, meaning: Meaning, now: int) -> None:
