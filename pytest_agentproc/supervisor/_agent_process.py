@@ -15,7 +15,6 @@ from pytest_agentproc.supervisor._streams import OutputTail
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.supervisor._driver import Abandonment
     from pytest_agentproc.supervisor._ending import Escalation
     from pytest_agentproc.supervisor._events import MachineCommand, MachineEvent
     from pytest_agentproc.supervisor._streams import LineSplitter, StdinFeeder
@@ -42,7 +41,7 @@ class ProcessMachine(ABC):
     feeder: StdinFeeder
     framing: LineSplitter
     escalation: Escalation
-    abandonment: Abandonment
+    abandonment: Any  # an `Abandonment` of the driver, which imports this file
     has_exited: bool
     status: int | None
     forced: bool
