@@ -132,7 +132,9 @@ class BackgroundResultEndsRunDefect(Completion):
             self.finish(Finished(True, final=True), now)
 
 
-@breaks("background-turn-drops-the-result", "B1", "forgets the result of the prompt when a background turn comes after it")
+@breaks(
+    "background-turn-drops-the-result", "B1", "forgets the result of the prompt when a background turn comes after it"
+)
 class BackgroundTurnDropsResultDefect(Completion):
     def feed(self, meaning: Meaning, now: int) -> None:
         super().feed(meaning, now)
@@ -162,7 +164,11 @@ class RecoveredErrorEndsRunDefect(Completion):
             self.finish(Finished(False, final=True, error=meaning.error), now)
 
 
-@breaks("half-a-character-costs-the-event", "F1", "drops an event whose text has half of a surrogate pair, which UTF-8 cannot encode")
+@breaks(
+    "half-a-character-costs-the-event",
+    "F1",
+    "drops an event whose text has half of a surrogate pair, which UTF-8 cannot encode",
+)
 class DropsUnencodableTextDefect(Completion):
     def feed(self, meaning: Meaning, now: int) -> None:
         text = getattr(meaning, "text", None) or ""
