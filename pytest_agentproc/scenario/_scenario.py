@@ -337,7 +337,7 @@ class Scenario:
         place = _find_first_wait(steps) if self.mode in self.dialect_record.begins else None
         if place is None:
             return steps
-        return [*steps[:place], (steps[place][0], "event", ("begin", "turn")), *steps[place:]]
+        return [*steps[:place], (0, "event", ("begin", "turn")), *steps[place:]]
 
     def _bind_agent(self, policy: Policy) -> BoundScenario:
         containment = self.policy.get("containment", "group")

@@ -69,6 +69,8 @@ SCORES: dict[str, dict[str, list[str]]] = {
             "stderr-flood[raw]",
             "big-prompt-late-reader",
             "claude-closes-stdin-and-lingers",
+            "claude-half-a-surrogate-pair",
+            *(f"ended-run-is-not-repeated[{dialect}]" for dialect in ("claude", "codex", "gemini", "opencode", "pi")),
             "claude-exits-before-it-reads",
             "codex-plan-is-no-tool",
             "codex-run-is-cancelled",
