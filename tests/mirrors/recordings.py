@@ -32,6 +32,8 @@ _PLAIN_IN_CUT = ("perm", "stream")
 _IN_SESSIONS = ("acp",)
 _ASKED_FOR_STATES = ("claude/perm", "claude/perm-second", "claude/stream")
 """These environments were not kept: the printed lines show that it was set."""
+_TRUSTED = {"GEMINI_CLI_TRUST_WORKSPACE": "true"}
+"""The folders of the recordings were trusted, which the settings of that gemini said."""
 _MESSAGE, _TOOL = "msg_01", "toolu_01"
 
 
@@ -169,7 +171,7 @@ def _read_timed_recording(name: str, entries: list[dict[str, Any]]) -> Recording
             found += _read_note(line)
         else:
             found.append(Moment("out" if entry["dir"] == "<<" else "in", line))
-    return Recording(name, argv, spawn["env_extra"], tuple(found))
+    return Recording(name, argv, {**_TRUSTED, **spawn["env_extra"]}, tuple(found))
 
 
 def _read_note(line: dict[str, Any]) -> list[Moment]:
