@@ -25,11 +25,14 @@ COMPILERS = {
 """The kinds of programs. The first one carries the library; the others are traced."""
 
 _SOCKET = "The program limits reads by `SO_RCVTIMEO`, and is traced."
+_DATAGRAMS = "The kernel looks at the limit of `recvmmsg` from datagram to datagram."
+_WAYS = ("libc", "syscall", "own")
 NAMED = {
     ("glibc", "futex_lock_pi", "syscall"): "No signal ends the kernel's wait for a lock with priorities.",
     ("glibc", "pthread_rwlock_timedrdlock", "libc"): "libc's lock for readers and writers waits by itself.",
     ("glibc, own calls", "read_so_rcvtimeo", "own"): _SOCKET,
-    **{(kind, "read_so_rcvtimeo", way): _SOCKET for kind in ("static", "musl") for way in ("libc", "syscall", "own")},
+    **{(kind, "read_so_rcvtimeo", way): _SOCKET for kind in ("static", "musl") for way in _WAYS},
+    **{(kind, "recvmmsg", way): _DATAGRAMS for kind in COMPILERS for way in _WAYS if (kind, way) != ("glibc", "own")},
 }
 """Calls that end by the machine's clock: the program is named, and is not judged in virtual time."""
 
@@ -96,9 +99,7 @@ def _render() -> str:
             cells |= {(kind, name, way): "exact" if ok else "named" for (name, way), ok in results.items()}
     calls = list(dict.fromkeys(name for _, name, _ in cells))
     order = [name for name in [*list_names("")[0]] if name in calls]
-    columns = [
-        (kind, way) for kind in COMPILERS for way in ("libc", "syscall", "own") if (kind, way) != ("glibc", "own")
-    ]
+    columns = [(kind, way) for kind in COMPILERS for way in _WAYS if (kind, way) != ("glibc", "own")]
     lines = [
         "| call | " + " | ".join(f"{kind}: {way}" for kind, way in columns) + " |",
         "|---" * (len(columns) + 1) + "|",

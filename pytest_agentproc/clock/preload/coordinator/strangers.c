@@ -55,6 +55,7 @@ static int is_timed(long number, const unsigned long *arguments) {
 #endif
   case SYS_pselect6:
   case SYS_io_getevents:
+  case SYS_io_pgetevents:
   case SYS_mq_timedsend:
   case SYS_mq_timedreceive:
   case SYS_recvmmsg: return arguments[4] != 0;
@@ -159,7 +160,7 @@ int has_stranger(enum look look) {
   for (int i = 0; i < process_count; i++) {
     struct process *process = &processes[i];
     if (tracer_counts_by_machine(process->pid)) {
-      name(process, "lives: it limits the reads of a socket (SO_RCVTIMEO)");
+      name(process, "lives: it limits the reads of a socket (SO_RCVTIMEO, recvmmsg)");
       is_found = 1;
     }
     if (tracer_has(process->pid)) continue;

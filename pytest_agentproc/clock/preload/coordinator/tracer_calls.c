@@ -14,6 +14,7 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #define PAST (-1) /* a wait whose instant is past, or is this one at the beginning of time */
 #define FIRST_SPIN 4000000 /* so many readings of the clock without a wait until time moves, and from then on */
@@ -128,7 +129,8 @@ static unsigned long long *limit_in(registers *regs) {
   case SYS_pselect6:
   case SYS_mq_timedsend:
   case SYS_mq_timedreceive:
-  case SYS_io_getevents: return &regs->r8;
+  case SYS_io_getevents:
+  case SYS_io_pgetevents: return &regs->r8;
   default: return NULL;
   }
 }
@@ -280,6 +282,12 @@ void stop_at_call(struct tracee *tracee) {
     if (get_memory(tracee->tid, regs.r10, &limit, sizeof limit) && (limit.tv_sec || limit.tv_usec)) note_machine_wait(tracee->pid);
     break;
   }
+  case SYS_recvmmsg: note_machine_wait(tracee->pid); break; /* its limit counts from datagram to datagram */
+  case SYS_times:
+  case SYS_sysinfo: /* the kernel fills them with more than the time */
+    tracee->is_waiting = 1;
+    resume(tracee, PTRACE_SYSCALL, 0);
+    return;
   case SYS_connect: /* what may lead out of the tree is counted: outside.c looks where */
     atomic_fetch_add(&page->connections, 1);
     break;
@@ -383,6 +391,16 @@ static void count_spin(struct tracee *tracee) {
   tracee->spun_at = page_now();
 }
 
+/* What the kernel gave besides the time stays. */
+static void tell_time(struct tracee *tracee, registers *regs) {
+  int64_t instant = page->monotonic + page_now();
+  long seconds = instant / SECOND;
+  if (tracee->entry.orig_rax == SYS_sysinfo && !regs->rax) put_memory(tracee->tid, tracee->entry.rdi, &seconds, sizeof seconds);
+  if (tracee->entry.orig_rax != SYS_times || (long)regs->rax < 0) return;
+  regs->rax = (unsigned long)(instant / (SECOND / sysconf(_SC_CLK_TCK)));
+  ptrace(PTRACE_SETREGS, tracee->tid, 0, regs);
+}
+
 void stop_at_end(struct tracee *tracee) {
   registers regs, *entry = &tracee->entry;
   if (!tracee->is_waiting || ptrace(PTRACE_GETREGS, tracee->tid, 0, &regs)) {
@@ -392,6 +410,11 @@ void stop_at_end(struct tracee *tracee) {
   tracee->is_waiting = 0;
   if (entry->orig_rax == SYS_socket) {
     send_at_once(tracee, &regs);
+    resume(tracee, PTRACE_CONT, 0);
+    return;
+  }
+  if (entry->orig_rax == SYS_times || entry->orig_rax == SYS_sysinfo) {
+    tell_time(tracee, &regs);
     resume(tracee, PTRACE_CONT, 0);
     return;
   }

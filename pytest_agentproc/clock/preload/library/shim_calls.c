@@ -13,7 +13,9 @@
 #include <sys/sem.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/sysinfo.h>
 #include <sys/timerfd.h>
+#include <sys/times.h>
 #include <sys/wait.h>
 
 #ifndef SYS_futex_waitv
@@ -153,6 +155,8 @@ static long call_clock(long number, const long *a, long *result) {
   case SYS_time: return *result = time((void *)a[0]), 1;
   case SYS_alarm: return *result = alarm((unsigned)a[0]), 1;
 #endif
+  case SYS_times: return *result = times((void *)a[0]), 1;
+  case SYS_sysinfo: return *result = sysinfo((void *)a[0]), 1;
   case SYS_getitimer: return *result = getitimer((__itimer_which_t)a[0], (void *)a[1]), 1;
   case SYS_setitimer: return *result = setitimer((__itimer_which_t)a[0], (void *)a[1], (void *)a[2]), 1;
   case SYS_timerfd_settime: return *result = timerfd_settime((int)a[0], (int)a[1], (void *)a[2], (void *)a[3]), 1;
@@ -180,6 +184,9 @@ static long call_file(long number, const long *a, long *result) {
   case SYS_recvfrom:
     return *result = recvfrom((int)a[0], (void *)a[1], (size_t)a[2], (int)a[3], (void *)a[4], (void *)a[5]), 1;
   case SYS_recvmsg: return *result = recvmsg((int)a[0], (void *)a[1], (int)a[2]), 1;
+  case SYS_recvmmsg: /* by libc's call: the coordinator takes the shim's own for one that follows the page */
+    if (!a[4]) return 0;
+    return *result = NEXT(syscall)(number, a[0], a[1], a[2], a[3], a[4]), 1;
   case SYS_io_uring_setup: return *result = refuse(ENOSYS), 1; /* it keeps time in the kernel */
   default: return 0;
   }

@@ -25,10 +25,15 @@ static int looks_ended(int descriptor) {
 #endif
 }
 
-/* The helper runs until poll sees the end: nobody may take the process for blocked before. A thread that reads the end at
- * once takes it away from poll; then the kernel says that the time is over, and its interrupt has come since. */
-static void end_timerfd(int descriptor) {
+/* A reader is given the number of all ends that nobody has read. The kernel takes that number as an order; one that does
+ * not lets its own timer run out. Then the helper runs until poll sees the end: nobody may take the process for blocked
+ * before. A thread that reads the end at once takes it away from poll; then the kernel says that the time is over, and its
+ * interrupt has come since. */
+static void end_timerfd(struct slot *slot) {
   struct itimerspec at_once = {.it_value = {0, 1}};
+  int descriptor = slot->descriptor;
+  slot->value = looks_ended(descriptor) ? slot->value + 1 : 1;
+  if (!CALL(SYS_ioctl, descriptor, SET_TICKS, &slot->value)) return;
   if (CALL(SYS_timerfd_settime, descriptor, 0, &at_once, NULL)) return;
   for (int round = 0; round < 500; round++) {
     for (int i = 0; i < 200; i++)
@@ -64,7 +69,7 @@ static void serve(struct slot *slot) {
   pthread_cond_t *condition = atomic_load(&slot->condition);
   struct notice notice = {atomic_load(&slot->notify), slot->value};
   if (atomic_load(&slot->kind) == TIMERFD) {
-    end_timerfd(slot->descriptor);
+    end_timerfd(slot);
   } else if (notice.function) {
     if (start(notify, &notice)) return;
     while (*(void (*volatile *)(uint64_t))&notice.function) CALL(SYS_sched_yield);
@@ -342,4 +347,15 @@ EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t *restrict lock, const str
 EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t *restrict lock, const struct timespec *restrict until) {
   return shim_page ? pthread_rwlock_clockwrlock(lock, CLOCK_REALTIME, until)
                    : NEXT(pthread_rwlock_timedwrlock)(lock, until);
+}
+
+EXPORT int pthread_clockjoin_np(pthread_t thread, void **result, clockid_t clock, const struct timespec *until) {
+  if (!shim_page || !until || !shim_is_valid(until)) return NEXT(pthread_clockjoin_np)(thread, result, clock, until);
+  struct timespec machine = shim_by_machine(clock, until);
+  return NEXT(pthread_clockjoin_np)(thread, result, clock, &machine);
+}
+
+EXPORT int pthread_timedjoin_np(pthread_t thread, void **result, const struct timespec *until) {
+  return shim_page ? pthread_clockjoin_np(thread, result, CLOCK_REALTIME, until)
+                   : NEXT(pthread_timedjoin_np)(thread, result, until);
 }

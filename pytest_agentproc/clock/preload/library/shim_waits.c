@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <sys/sysinfo.h>
 #include <sys/time.h>
 #include <sys/times.h>
 #include <sys/wait.h>
@@ -49,6 +50,12 @@ EXPORT time_t time(time_t *seconds) {
 
 EXPORT int timespec_get(struct timespec *time, int base) {
   return base == TIME_UTC && !clock_gettime(CLOCK_REALTIME, time) ? base : 0;
+}
+
+EXPORT int sysinfo(struct sysinfo *info) {
+  int result = (int)CALL(SYS_sysinfo, info);
+  if (shim_page && !result) info->uptime = (shim_page->monotonic + shim_now()) / SECOND;
+  return result;
 }
 
 EXPORT clock_t times(struct tms *used) {

@@ -61,6 +61,7 @@ static int is_about_time(uint32_t number) {
   case SYS_futex_waitv:
   case SYS_semtimedop:
   case SYS_io_getevents:
+  case SYS_io_pgetevents:
   case SYS_timer_create:
   case SYS_timer_settime:
   case SYS_timer_gettime:

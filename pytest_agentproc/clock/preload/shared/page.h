@@ -5,6 +5,7 @@
 #pragma once
 #include <stdatomic.h>
 #include <stdint.h>
+#include <sys/ioctl.h>
 
 #define SECOND 1000000000LL
 #define SLOTS 4096
@@ -16,6 +17,9 @@
 
 /* The value of `offset` while time is virtual. The fakes and the broker read it and the listener at their places. */
 #define VIRTUAL INT64_MIN
+
+/* The kernel's order to a timerfd to have run out so many times (TFD_IOC_SET_TICKS). Its header is none beside libc's. */
+#define SET_TICKS _IOW('T', 0, uint64_t)
 
 #define PAGE_NAME "agentproc-clock"
 #define PAGE_VARIABLE "AGENTPROC_CLOCK"
@@ -47,7 +51,7 @@ struct slot {
   int32_t descriptor;         /* TIMERFD */
   int32_t is_dated;           /* TIMER: it counts on the clock of dates */
   int32_t is_inherited;       /* TIMER: of setitimer and alarm, which another image of the process keeps */
-  uint64_t value;             /* TIMER: what its signal carries */
+  uint64_t value;             /* TIMER: what its signal carries; TIMERFD: so many ends were not read */
   void (*_Atomic notify)(uint64_t); /* TIMER: the function to call in place of a signal */
   void *_Atomic condition;    /* what a thread waits for, with or without a deadline */
 };

@@ -181,6 +181,14 @@ static void timers(void) {
   t = now();
   if (read(again, &times, sizeof times)) {}
   expect("a timerfd with the number of a closed one", t, 8 * S, (long)times, 1);
+  struct itimerspec each = {{2, 0}, {1, 0}};
+  timerfd_settime(again, 0, &each, NULL);
+  t = now();
+  sleep(10);
+  if (read(again, &times, sizeof times)) {}
+  expect("a timerfd that was not read for five ends", t, 10 * S, (long)times, 5);
+  if (read(again, &times, sizeof times)) {}
+  expect("its next end", t, 11 * S, (long)times, 1);
   once.it_value.tv_sec = 100;
   timerfd_settime(again, 0, &once, NULL);
   pid_t child = fork();

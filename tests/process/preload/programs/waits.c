@@ -20,8 +20,10 @@
 #include <sys/sem.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
+#include <sys/times.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -215,21 +217,17 @@ static int io_getevents_(void) {
   syscall(SYS_io_destroy, context);
   return ok;
 }
-static int receive_limit(int with_recvmmsg) {
+static int so_rcvtimeo(void) {
   int both[2];
   char c;
   struct timeval limit = {0, LIMIT / 1000};
-  struct iovec bytes = {&c, 1};
-  struct mmsghdr message = {.msg_hdr = {.msg_iov = &bytes, .msg_iovlen = 1}};
   if (socketpair(AF_UNIX, SOCK_STREAM, 0, both)) return 0;
   MAKE(setsockopt(both[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit), SYS_setsockopt, both[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit, 0);
-  int ok = with_recvmmsg ? ends(MAKE(recvmmsg(both[0], &message, 1, 0, NULL), SYS_recvmmsg, both[0], &message, 1, 0, 0, 0), EAGAIN)
-                         : ends(MAKE(read(both[0], &c, 1), SYS_read, both[0], &c, 1, 0, 0, 0), EAGAIN);
+  int ok = ends(MAKE(read(both[0], &c, 1), SYS_read, both[0], &c, 1, 0, 0, 0), EAGAIN);
   close(both[0]);
   close(both[1]);
   return ok;
 }
-static int so_rcvtimeo(void) { return receive_limit(0); }
 
 static int timerfd_by(clockid_t clock, int flags) {
   uint64_t times = 0;
@@ -295,6 +293,39 @@ static int time_(void) {
   return seconds == now(CLOCK_REALTIME) / S || seconds == (now(CLOCK_REALTIME) - LIMIT - ODD) / S;
 }
 
+static int sysinfo_(void) {
+  struct sysinfo before, later;
+  struct timespec second = {1, 0};
+  MAKE(sysinfo(&before), SYS_sysinfo, &before, 0, 0, 0, 0, 0);
+  nanosleep(&second, NULL);
+  MAKE(sysinfo(&later), SYS_sysinfo, &later, 0, 0, 0, 0, 0);
+  return later.uptime - before.uptime == 1;
+}
+static int times_(void) {
+  struct tms used;
+  long before = MAKE(times(&used), SYS_times, &used, 0, 0, 0, 0, 0);
+  nanosleep(&span, NULL);
+  long ticks = MAKE(times(&used), SYS_times, &used, 0, 0, 0, 0, 0) - before, wanted = LIMIT * sysconf(_SC_CLK_TCK) / S;
+  return ticks == wanted || ticks == wanted + 1;
+}
+static int recvmmsg_(void) { /* the kernel looks at its limit after a datagram alone */
+  int both[2];
+  char c;
+  struct timespec left = span;
+  struct iovec bytes = {&c, 1};
+  struct mmsghdr messages[2] = {{.msg_hdr = {.msg_iov = &bytes, .msg_iovlen = 1}}, {.msg_hdr = {.msg_iov = &bytes, .msg_iovlen = 1}}};
+  if (socketpair(AF_UNIX, SOCK_DGRAM, 0, both) || write(both[1], "x", 1) != 1) return 0;
+  if (!fork()) {
+    nanosleep(&span, NULL);
+    _exit(write(both[1], "x", 1) != 1);
+  }
+  int ok = MAKE(recvmmsg(both[0], messages, 2, 0, &left), SYS_recvmmsg, both[0], messages, 2, 0, &left, 0) == 2;
+  wait(NULL);
+  close(both[0]);
+  close(both[1]);
+  return ok;
+}
+
 /* By libc alone: what its own functions wait for. */
 static int only_libc(int ok) { return way == LIBC ? ok : (errno = ENOSYS, 0); }
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -329,6 +360,8 @@ static const struct { const char *name; int (*make)(void); int64_t takes; } call
     {"clock_gettime_tai", read_tai, LIMIT + ODD},
     {"gettimeofday", gettimeofday_, LIMIT + ODD},
     {"time", time_, LIMIT + ODD},
+    {"times", times_, LIMIT + ODD},
+    {"sysinfo", sysinfo_, S},
     {"nanosleep", nanosleep_, LIMIT + ODD},
     {"clock_nanosleep_monotonic", sleep_monotonic, LIMIT + ODD},
     {"clock_nanosleep_monotonic_absolute", sleep_monotonic_until, LIMIT + ODD},
@@ -355,6 +388,7 @@ static const struct { const char *name; int (*make)(void); int64_t takes; } call
     {"mq_timedreceive", mq_timedreceive_, LIMIT + ODD},
     {"io_getevents", io_getevents_, LIMIT + ODD},
     {"read_so_rcvtimeo", so_rcvtimeo, LIMIT},
+    {"recvmmsg", recvmmsg_, LIMIT + ODD},
     {"timerfd_settime_monotonic", timerfd_monotonic, LIMIT + ODD},
     {"timerfd_settime_monotonic_absolute", timerfd_monotonic_at, LIMIT + ODD},
     {"timerfd_settime_realtime_absolute", timerfd_realtime_at, LIMIT + ODD},
