@@ -232,7 +232,7 @@ static void sleep_as_asked(struct tracee *tracee, registers *regs) {
 }
 
 /* The pipes of a process end a moment of the machine before it does, and a look for its end in that moment finds it alive.
- * So all others do what they do at this instant before the look. */
+ * An orphan that was killed is there until the coordinator has reaped it. So all others do what they do at this instant before the look. */
 static int settles(struct tracee *tracee) {
   if (is_real_time() || tracee->has_settled) return tracee->has_settled = 0;
   if (tracee->looked_at != page_now()) tracee->looks = 0;
@@ -297,6 +297,7 @@ void stop_at_call(struct tracee *tracee) {
     tracee->is_waiting = 1;
     resume(tracee, PTRACE_SYSCALL, 0);
     return;
+  case SYS_kill:
   case SYS_wait4:
   case SYS_waitid:
     if (!settles(tracee)) break;

@@ -141,6 +141,7 @@ static long call_wait(long number, const long *a, long *result) {
   case SYS_mq_timedsend:
   case SYS_mq_timedreceive: return *result = wait_until(number, a, 4, CLOCK_REALTIME), 1;
   case SYS_io_getevents: return *result = wait_for(number, a, 4, 0), 1;
+  case SYS_kill: return *result = kill((pid_t)a[0], (int)a[1]), 1;
   case SYS_wait4: return *result = wait4((pid_t)a[0], (void *)a[1], (int)a[2], (void *)a[3]), 1;
   default: return 0;
   }
@@ -193,7 +194,7 @@ static long call_file(long number, const long *a, long *result) {
 }
 
 static int is_signal(long number) {
-  return number == SYS_kill || number == SYS_tkill || number == SYS_tgkill || number == SYS_rt_sigqueueinfo ||
+  return number == SYS_tkill || number == SYS_tgkill || number == SYS_rt_sigqueueinfo ||
          number == SYS_rt_tgsigqueueinfo || number == SYS_pidfd_send_signal;
 }
 

@@ -146,6 +146,27 @@ static void children(void) {
   expect("its end, when it goes on after 100 s", t, 121 * S, WEXITSTATUS(status), 7);
 }
 
+/* The child of a child is nobody's when its parent is reaped: the coordinator reaps it at the same instant. */
+static void groups(void) {
+  int looks = 0;
+  long long t = now();
+  for (int i = 0; i < 30; i++) {
+    pid_t child = fork();
+    if (!child) {
+      setpgid(0, 0);
+      fork();
+      sleep(1000);
+      _exit(0);
+    }
+    setpgid(child, child);
+    sleep(1);
+    kill(-child, SIGTERM);
+    waitpid(child, NULL, 0);
+    while (!kill(-child, 0)) usleep(20000), looks++;
+  }
+  expect("looks for 30 groups that were just killed", t, 30 * S, looks, 0);
+}
+
 static void timers(void) {
   timer_t timer;
   uint64_t times = 0;
@@ -257,6 +278,7 @@ int main(int count, char **words) {
   pipes();
   locks();
   children();
+  groups();
   timers();
   handlers();
   for (int i = 0; i < 5; i++) pthread_create(&thread, NULL, sleeps, NULL);
