@@ -285,6 +285,7 @@ class SideEffectStage:
             self._send("N", self.take_unsent_notes())
         pid = fork_descendant(fields["how"], stops=fields.get("stopped", False))
         if pid == 0:
+            _take_name(fields["id"])
             raise ForkedChildStart(parent, index, fields, program)
         self._children[fields["id"]] = pid, fields["how"] in GROUP_LEADING_SPAWN_WAYS
         if stays:
@@ -367,6 +368,18 @@ _SIGKILL_NUMBER, _SIGSTOP_NUMBER = 9, 19
 def _end_started_programs() -> None:
     for child in STARTED_PROGRAMS:
         child.end_by_signals()
+
+
+def _take_name(name: str) -> None:
+    """Have lists of processes, and those who name what is left, call this process by the id of its `spawn`."""
+    try:
+        comm = posix.open("/proc/self/comm", posix.O_WRONLY | posix.O_CLOEXEC)
+    except OSError:  # there is no /proc, or no descriptor is left
+        return
+    try:
+        posix.write(comm, name.encode(errors="replace"))
+    finally:
+        posix.close(comm)
 
 
 def _open_subfolder(name: str, folder: int) -> int:

@@ -189,7 +189,7 @@ def test_who_is_left_stopped_is_called_so(
     text = explain_play(played, judge_all_expectations(played))
     assert f"    agent (pid {forgetful[0].pid}): stopped  pi --mode json -p hi" in text.splitlines()
     (leak,) = [event.data for event in list_lines(played.record) if "leaked" in event.data]
-    assert leak["argv"] == ["pi", "--mode", "json", "-p", "hi"]
+    assert list(leak["argv"]) == ["pi", "--mode", "json", "-p", "hi"]
 
 
 def test_the_tree_is_drawn_with_the_steps_that_started_it(runner: ScenarioRunner) -> None:
