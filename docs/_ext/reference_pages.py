@@ -121,7 +121,13 @@ _GROUPS = {
 
 def is_made(name: str) -> bool:
     """Say whether a page below docs/reference is one of these."""
-    return name.startswith("rules/") or name.removesuffix(".md") in (*_TITLES, "dangers", "options", "commands")
+    return name.startswith("rules/") or name.removesuffix(".md") in (
+        *_TITLES,
+        "dangers",
+        "options",
+        "commands",
+        "record-format",
+    )
 
 
 def pages() -> dict[str, str]:

@@ -133,8 +133,10 @@ def find_byte_cuts(root: YamlNode, text: str, starts: list[int]) -> Iterator[Mov
         starts: where each line of that begins.
     """
     words = {key.text for node in walk_nodes(root) for key, _ in (node.pairs if isinstance(node, YamlMapping) else ())}
+    whole_writes = [node for writes in walk_nodes(root) for node in _find_values_of_key(writes, "one_write")]
+    uncut = {id(node) for whole in whole_writes for node in walk_nodes(whole)}
     for node in walk_nodes(root):
-        for value in _find_values_of_key(node, "raw"):
+        for value in () if id(node) in uncut else _find_values_of_key(node, "raw"):
             yield from _find_raw_step_cuts(value, text, starts)
     wholes = [
         root,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from typing import Any, get_args, get_type_hints
 
 from pytest_agentproc import events
@@ -37,7 +38,9 @@ def test_every_event_is_one_of_the_known_types() -> None:
         kind = waiting.pop()
         below = kind.__subclasses__()
         waiting += below
-        found |= set() if below else {kind.__name__}
+        # A dataclass with slots replaces the class that was written, which Python removes some time later.
+        is_replaced = getattr(sys.modules[kind.__module__], kind.__name__, None) is not kind
+        found |= set() if below or is_replaced else {kind.__name__}
     assert found == {kind.__name__ for kind in events.EVENT_TYPES}
 
 

@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import signal
-from asyncio.subprocess import PIPE
+from asyncio.subprocess import DEVNULL, PIPE
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -85,11 +85,13 @@ async def read_in_trio_scope_by_deadline(agent: Any, limit: float) -> bytes | No
 async def start_agent(order: RunRequest, read: Any) -> Any:
     """Start the agent as the library does whose streams are read."""
     if read is read_in_anyio_scope:
-        return await anyio.open_process(order.argv, env=order.env, stderr=None, start_new_session=True)
+        return await anyio.open_process(order.argv, env=order.env, stdin=DEVNULL, stderr=None, start_new_session=True)
     if read in (read_in_trio_scope, read_in_trio_scope_by_deadline):
         argv = [*order.argv]
-        return await trio.lowlevel.open_process(argv, env=order.env, stdout=PIPE, start_new_session=True)
-    return await asyncio.create_subprocess_exec(*order.argv, env=order.env, stdout=PIPE, start_new_session=True)
+        return await trio.lowlevel.open_process(argv, env=order.env, stdin=DEVNULL, stdout=PIPE, start_new_session=True)
+    return await asyncio.create_subprocess_exec(
+        *order.argv, env=order.env, stdin=DEVNULL, stdout=PIPE, start_new_session=True
+    )
 
 
 def build_supervisor(read: Callable[[Any, float], Awaitable[bytes | None]]) -> Function:

@@ -34,10 +34,10 @@ def sum_waits(program: dict[str, Any]) -> float:
 
 @pytest.mark.parametrize(("word", "agent"), AGENTS)
 def test_each_word_compiles_for_each_agent_that_knows_it(word: str, agent: str) -> None:
-    """Its steps stand in the line of the word."""
+    """Its steps stand in the line of the word; line 0 is what the agent does by itself."""
     steps = [step for step in bind(word, agent)["steps"] if step[1] != "read_stdin"]
     assert steps
-    assert {line for line, _, _ in steps} == {4}
+    assert {line for line, _, _ in steps} - {0} == {4}
 
 
 @pytest.mark.parametrize(

@@ -56,10 +56,13 @@ def test_an_open_pipe_without_a_byte_stops_a_run_for_ever_or_for_a_moment(agent:
     assert (b"no stdin data received in 3s" in done[0][1]) == (agent == "claude")
 
 
+_EMPTY_COMMANDS = {"codex": ["exec"], "opencode": ["run"], "gemini": ["--skip-trust"]}
+
+
 @pytest.mark.parametrize("agent", MODES)
 def test_a_run_without_a_prompt_ends_if_its_stdin_is_empty(agent: str) -> None:
     """Claude and gemini do not wait for the end of stdin."""
-    play = stage(agent, argv=["exec"] if agent == "codex" else ["run"] if agent == "opencode" else [])
+    play = stage(agent, argv=_EMPTY_COMMANDS.get(agent.removeprefix("{dialect: ").partition(",")[0], []))
     patience = PATIENCE_BY_MODE.get(agent)
     begun = play.grant(0)
     assert [act for act in begun if act[0] == "exit"] == []
