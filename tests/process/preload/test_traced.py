@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -40,6 +41,14 @@ def build_c(kind: str, source: str, folder: Path) -> Path:
     return program
 
 
+def build_text(text: str, folder: Path) -> Path:
+    """Compile a static program."""
+    (folder / "program.c").write_text(text, "utf-8")
+    words = [require_program("cc"), "-static", str(folder / "program.c"), "-o", str(folder / "program")]
+    subprocess.run(words, check=True, timeout=LIMIT)
+    return folder / "program"
+
+
 def build_go(source: str, folder: Path) -> Path:
     """Build a program in Go."""
     program = folder / Path(source).stem
@@ -51,7 +60,7 @@ def build_go(source: str, folder: Path) -> Path:
 def test_what_ends_a_wait_ends_it_at_its_instant(kind: str, tmp_path: Path) -> None:
     """Data, signals, deaths and other threads come first; children are seen, and timers end in their order."""
     run = run_in_virtual_time(build_c(kind, "events.c", tmp_path))
-    assert (run.code, run.notes, run.virtual) == (0, [], "454.551001"), run.out
+    assert (run.code, run.notes, run.virtual) == (0, [], "476.551001"), run.out
     assert "BAD" not in run.out
 
 
@@ -98,6 +107,35 @@ def test_a_family_of_programs_has_one_time(way: list[str], tmp_path: Path) -> No
     shell = [*way, shutil.which("sh") or "sh", "-c", "sleep 50; echo fifty; sleep 600"]
     run = run_in_virtual_time("node", PROGRAMS / "family.mjs", program, *shell)
     assert (run.out, run.notes) == ("50000 fifty\n650000 end 0\n", [])
+
+
+BECOMES = """
+#include <string.h>
+#include <unistd.h>
+int main(int count, char **words) {
+  if (!strcmp(words[1], "alarm")) alarm(5);
+  if (!strcmp(words[1], "sleep")) return sleep(3);
+  usleep(1000);
+  execvp(words[2], words + 2);
+  return 9;
+}
+"""
+
+
+def test_an_alarm_outlives_the_image_that_set_it(tmp_path: Path) -> None:
+    """A static program becomes one that carries the library, and the other way round."""
+    program = build_text(BECOMES, tmp_path)
+    into_library = run_in_virtual_time(program, "alarm", "sleep", "100")
+    into_static = run_in_virtual_time("perl", "-e", "alarm 5; exec @ARGV", program, "none", "sleep", "100")
+    assert (into_library.code, into_library.virtual) == (128 + signal.SIGALRM, "5")
+    assert (into_static.code, into_static.virtual) == (128 + signal.SIGALRM, "5")
+
+
+def test_a_process_may_become_one_kind_of_program_after_the_other(tmp_path: Path) -> None:
+    """Each image waits by a slot of its own: a static program waited for ever by that of the shell before it."""
+    program = build_text(BECOMES, tmp_path)
+    run = run_in_virtual_time(program, "none", "sh", "-c", f"sleep 2; exec {program} sleep")
+    assert (run.code, run.notes, run.virtual) == (0, [], "5.001")
 
 
 def test_tracing_can_be_switched_off(tmp_path: Path) -> None:

@@ -96,7 +96,8 @@ def _render() -> str:
             results = run_calls(program, *exact)[0]
             for name in named:
                 results |= run_calls(program, name)[0]
-            cells |= {(kind, name, way): "exact" if ok else "named" for (name, way), ok in results.items()}
+            keys = [(kind, name, way) for name, way in results]
+            cells |= {key: "named" if key in NAMED or not results[key[1:]] else "exact" for key in keys}
     calls = list(dict.fromkeys(name for _, name, _ in cells))
     order = [name for name in [*list_names("")[0]] if name in calls]
     columns = [(kind, way) for kind in COMPILERS for way in _WAYS if (kind, way) != ("glibc", "own")]

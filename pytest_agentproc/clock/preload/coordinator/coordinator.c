@@ -180,7 +180,7 @@ static enum { UNSAID, ALARMED, SAID } standstill;
  * it meanwhile could have them run over its end. */
 static int alarm_listener(void) {
   struct thread *listener = tree_thread(atomic_load(&page->listener));
-  char all[sizeof page->waits];
+  char all[sizeof page->waits] = "";
   if (!listener) return 0;
   int pid = listener->pid, tid = listener->tid;
   describe_all(all, sizeof all);

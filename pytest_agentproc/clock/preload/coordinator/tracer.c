@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -33,6 +34,9 @@
   (PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC | PTRACE_O_TRACESECCOMP | \
    PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL)
 #define LONGEST_BIRTH (SECOND / 200)
+#define MOST_SHIM_LOOKS 20 /* a static program has its name in the environment, and never loads it */
+#define MOST_STOPS 100 /* in one round: waits in real time have their turn, too */
+#define CODE_OF_64_BITS 0x33 /* in cs; a program of 32 bits has another, and calls that the filter lets pass */
 
 static struct tracee *tracees;
 static int tracee_count, tracee_room, tracee_hint;
@@ -166,7 +170,7 @@ static void find_shim(struct tracee *tracee) {
 
 int is_call_of_shim(struct tracee *tracee, unsigned long place) {
   if (!tracee->carries_shim) return 0;
-  if (!tracee->shim_end) find_shim(tracee);
+  if (!tracee->shim_end && tracee->shim_looks++ < MOST_SHIM_LOOKS) find_shim(tracee);
   return place >= tracee->shim_begin && place < tracee->shim_end;
 }
 
@@ -183,7 +187,8 @@ static void stop_at_exec(struct tracee *tracee) {
       i++;
     }
   tracee = know(pid);
-  disarm(tracee);
+  slots_free(tracee->slot, pid); /* the next image may have it by now: its shim frees what was this process's */
+  tracee->slot = NULL;
   tracee->is_waiting = tracee->can_resume = tracee->is_stepping = tracee->is_settling = tracee->has_settled = 0;
   tracee->readings = tracee->steps = 0;
   forget_timers(pid, 1);
@@ -191,7 +196,10 @@ static void stop_at_exec(struct tracee *tracee) {
   snprintf(path, sizeof path, "/proc/%d/exe", pid);
   tracee->carries_shim = carries_shim(pid);
   tracee->shim_begin = tracee->shim_end = 0;
+  tracee->shim_looks = 0;
   tracee->mode = is_beyond_shim(path) || !tracee->carries_shim ? OWNED : PASSED;
+  registers regs;
+  if (!ptrace(PTRACE_GETREGS, pid, 0, &regs) && regs.cs != CODE_OF_64_BITS) tracee->mode = PASSED;
   tracee->is_go = is_go(path);
   tracee->area = tracee->mode == OWNED ? give_clock(pid) : 0;
   if (tracee->mode == OWNED && !tracee->area) hide_vdso(pid);
@@ -261,7 +269,8 @@ static void begin_orphans(void) {
     char path[64];
     if (tracee->mode != UNKNOWN || !tracee->has_stopped) continue;
     snprintf(path, sizeof path, "/proc/%d/exe", tracee->pid);
-    tracee->mode = is_beyond_shim(path) || !carries_shim(tracee->pid) ? OWNED : PASSED;
+    tracee->carries_shim = carries_shim(tracee->pid);
+    tracee->mode = is_beyond_shim(path) || !tracee->carries_shim ? OWNED : PASSED;
     tracee->is_go = is_go(path);
     resume(tracee, PTRACE_CONT, 0);
   }
@@ -276,17 +285,25 @@ static void refuse_to_trace(int error) {
       is_known && atoi(text) > 1 ? "; kernel.yama.ptrace_scope is above 1" : "");
 }
 
+/* Any process below can write a slot that asks for another one, which may have more rights than the writer. */
+static int is_launcher(int pid) {
+  char path[64];
+  struct stat own, other;
+  snprintf(path, sizeof path, "/proc/%d/exe", pid);
+  return !stat("/proc/self/exe", &own) && !stat(path, &other) && own.st_dev == other.st_dev && own.st_ino == other.st_ino;
+}
+
 /* Who asks to be traced waits for its order. */
 static int serve_asks(void) {
   static int served;
   int asks = atomic_load(&page->asks);
   if (asks == served) return 0;
-  served = asks;
   for (int i = 0, top = slots_count(); i < top; i++) {
     struct slot *slot = &page->slots[i];
     int pid = atomic_load(&slot->pid), order = 1;
-    if (atomic_load(&slot->kind) != ASKS || atomic_load(&slot->order) || !is_below(pid)) continue;
-    if (tracee_of(pid)) order = 3;
+    if (atomic_load(&slot->kind) != ASKS || atomic_load(&slot->order) || pid <= 0) continue;
+    if (!is_below(pid) || !is_launcher(pid)) order = 2;
+    else if (tracee_of(pid)) order = 3;
     else if (ptrace(PTRACE_SEIZE, pid, 0, OPTIONS)) {
       order = 2;
       refuse_to_trace(errno);
@@ -298,12 +315,13 @@ static int serve_asks(void) {
     atomic_store(&slot->order, (uint32_t)order);
     syscall(SYS_futex, &slot->order, FUTEX_WAKE, 1, NULL, NULL, 0);
   }
+  served = asks;
   return 1;
 }
 
 int tracer_serve(void (*died)(int pid, int status)) {
   int status, tid, count = serve_asks();
-  while ((tid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
+  while (count < MOST_STOPS && (tid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
     if (WIFSTOPPED(status)) {
       serve(tid, status);
       int lost = take_lost(&status);

@@ -38,7 +38,8 @@ struct tracee {
   unsigned long area; /* its vDSO reads the page, mapped there; 0: it has none */
   unsigned readings, steps;
   int carries_shim;   /* it makes its own calls besides those of the shim, which serves itself */
-  unsigned long shim_begin, shim_end; /* where that lies; 0: not looked for yet */
+  unsigned long shim_begin, shim_end; /* where that lies; 0: not found yet */
+  int shim_looks;
   int is_go;          /* the runtime of Go naps while it looks for work: its naps take no time */
   int naps;           /* so many at one instant */
   int64_t napped_at;

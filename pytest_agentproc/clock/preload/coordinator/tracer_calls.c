@@ -21,6 +21,7 @@
 #define NEXT_SPIN 4000
 #define SLOW_READING 20 /* a reading that stops the thread counts for so many of the others */
 #define LONGEST_NAP (SECOND / 1000)
+#define LONGEST_RUNTIME_SLEEP (SECOND / 100) /* of Go's sysmon: its limit by the machine's clock stays */
 #define MOST_NAPS 100 /* of a thread at one instant: Go's sysmon waits for 10 ms to pass while a system call holds a P */
 #define LONGEST_SPIN (5 * SECOND)
 #define LONGEST_TURN (11 * SECOND / 1000) /* of a goroutine, and a bit */
@@ -160,7 +161,7 @@ static int64_t deadline_of(const struct tracee *tracee, registers *regs) {
     return ns_of(time) - base_of(command == FUTEX_LOCK_PI || regs->rsi & FUTEX_CLOCK_REALTIME);
   case SYS_futex_waitv:
     if (!get_memory(tracee->tid, limit, &time, sizeof time)) return -1;
-    return ns_of(time) - base_of(is_dated((long)regs->r8));
+    return ns_of(time) - base_of(is_dated((int)regs->r8));
   case SYS_mq_timedsend:
   case SYS_mq_timedreceive:
     if (!get_memory(tracee->tid, limit, &time, sizeof time)) return -1;
@@ -190,7 +191,7 @@ static void read_clock(struct tracee *tracee, registers *regs) {
   long result = 0;
   switch (regs->orig_rax) {
   case SYS_clock_gettime:
-    instant = base_of(is_dated((long)regs->rdi)) + page_now();
+    instant = base_of(is_dated((int)regs->rdi)) + page_now();
     time = time_of(instant);
     if (!put_memory(tracee->tid, regs->rsi, &time, sizeof time)) result = -EFAULT;
     break;
@@ -219,7 +220,7 @@ static int is_nap(struct tracee *tracee, int64_t ns) {
 
 static void sleep_as_asked(struct tracee *tracee, registers *regs) {
   int is_clock = regs->orig_rax == SYS_clock_nanosleep;
-  long clock = is_clock ? (long)regs->rdi : CLOCK_MONOTONIC;
+  int clock = is_clock ? (int)regs->rdi : CLOCK_MONOTONIC;
   int is_absolute = is_clock && regs->rsi & TIMER_ABSTIME;
   struct timespec time;
   if (!is_virtual(clock) || !get_memory(tracee->tid, is_clock ? regs->rdx : regs->rdi, &time, sizeof time) || time.tv_sec < 0 ||
@@ -227,7 +228,8 @@ static void sleep_as_asked(struct tracee *tracee, registers *regs) {
     resume(tracee, PTRACE_CONT, 0);
     return;
   }
-  if (tracee->is_go && !is_absolute) wait_until(tracee, regs, is_nap(tracee, ns_of(time)) ? page_now() : after(ns_of(time)));
+  if (tracee->is_go && !is_absolute && ns_of(time) <= LONGEST_RUNTIME_SLEEP)
+    wait_until(tracee, regs, is_nap(tracee, ns_of(time)) ? page_now() : after(ns_of(time)));
   else sleep_until(tracee, regs, is_absolute ? ns_of(time) - base_of(is_dated(clock)) : after(ns_of(time)));
 }
 
@@ -258,14 +260,14 @@ void stop_at_call(struct tracee *tracee) {
   tracee->is_stepping = 0;
   switch (regs.orig_rax) {
   case SYS_clock_gettime:
-    if (regs.rdi == CLOCK_BOOTTIME_ALARM) { /* the machine's, as for the shim */
+    if ((int)regs.rdi == CLOCK_BOOTTIME_ALARM) { /* the machine's, as for the shim */
       regs.rdi = CLOCK_BOOTTIME;
       tracee->is_waiting = 1;
       ptrace(PTRACE_SETREGS, tracee->tid, 0, &regs);
       resume(tracee, PTRACE_SYSCALL, 0);
       return;
     }
-    if (!is_virtual((long)regs.rdi)) break; /* fall through */
+    if (!is_virtual((int)regs.rdi)) break; /* fall through */
   case SYS_gettimeofday:
   case SYS_time:
     if (!spins(tracee)) {
@@ -428,6 +430,8 @@ void stop_at_end(struct tracee *tracee) {
   long result = (long)regs.rax;
   int is_interrupted = result == -EINTR || result == -ERESTARTSYS || result == -ERESTARTNOINTR ||
                        result == -ERESTARTNOHAND || result == -ERESTART_RESTARTBLOCK;
+  /* With a limit it would have been a restart block; without one the kernel begins it again after a handler. */
+  int is_futex = entry->orig_rax == SYS_futex && result == -ERESTARTSYS;
   int is_over = is_interrupted && tracee->slot && atomic_load(&tracee->slot->granted);
   if (entry->orig_rax == SYS_nanosleep) {
     if (is_over) tracee->spinning_since = 0;
@@ -455,7 +459,7 @@ void stop_at_end(struct tracee *tracee) {
   }
   if (is_over) restored.rax = (unsigned long)expired(tracee);
   /* Without a handler the kernel begins the call again, as the program made it: then it stops at it as before. */
-  else if (is_interrupted) restored.rax = (unsigned long)-ERESTARTNOHAND;
+  else if (result == -ERESTART_RESTARTBLOCK || result == -EINTR || is_futex) restored.rax = (unsigned long)-ERESTARTNOHAND;
   tracee->can_resume = is_interrupted && !is_over;
   leave_rest(tracee, (long)restored.rax);
   ptrace(PTRACE_SETREGS, tracee->tid, 0, &restored);

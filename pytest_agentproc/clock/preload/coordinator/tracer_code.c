@@ -82,6 +82,29 @@ static long call(int tid, const registers *regs, unsigned long place, long numbe
   return (long)new.rax;
 }
 
+/* Take what a process has sent; anybody in this network namespace can send here, too. */
+static int receive_file(int inbox, int pid) {
+  int file = -1;
+  for (;;) {
+    char byte, control[256] __attribute__((aligned(8)));
+    struct iovec bytes = {&byte, 1};
+    struct msghdr header = {.msg_iov = &bytes, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+    struct ucred sender = {0};
+    int files[16], count = 0;
+    if (recvmsg(inbox, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) < 0) return file;
+    for (struct cmsghdr *part = CMSG_FIRSTHDR(&header); part; part = CMSG_NXTHDR(&header, part)) {
+      if (part->cmsg_type == SCM_CREDENTIALS) memcpy(&sender, CMSG_DATA(part), sizeof sender);
+      if (part->cmsg_type != SCM_RIGHTS) continue;
+      for (size_t i = 0; CMSG_LEN((i + 1) * sizeof(int)) <= part->cmsg_len && count < 16; i++)
+        memcpy(&files[count++], CMSG_DATA(part) + i * sizeof(int), sizeof(int));
+    }
+    for (int i = 0; i < count; i++) {
+      if (file < 0 && sender.pid == pid && !i) file = files[i];
+      else close(files[i]);
+    }
+  }
+}
+
 /* Docker's seccomp profile lets a tracer do all but pidfd_getfd. So the thread, which stands at its call, sends the
  * descriptor itself, and the call is not made. */
 static int send_descriptor(struct tracee *tracee, const registers *regs, int descriptor) {
@@ -95,12 +118,13 @@ static int send_descriptor(struct tracee *tracee, const registers *regs, int des
   static int inbox = -1;
   static struct sockaddr_un address;
   static socklen_t length = sizeof address;
-  int tid = tracee->tid, file = -1;
+  int tid = tracee->tid;
   unsigned long place = tracee->area ? tracee->area + 64 : (regs->rsp - 128 - sizeof message) & ~15UL, syscall_at = regs->rip - 2;
   if (inbox < 0) {
     inbox = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     address.sun_family = AF_UNIX;
-    if (inbox < 0 || bind(inbox, (void *)&address, sizeof address.sun_family) ||
+    int on = 1;
+    if (inbox < 0 || setsockopt(inbox, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) || bind(inbox, (void *)&address, sizeof address.sun_family) ||
         getsockname(inbox, (void *)&address, &length))
       return -1;
   }
@@ -121,15 +145,10 @@ static int send_descriptor(struct tracee *tracee, const registers *regs, int des
   if (!put_memory(tid, place, &message, sizeof message)) return -1;
   if (ptrace(PTRACE_SETREGS, tid, 0, &first) || !go_to_call(tid) || ptrace(PTRACE_GETREGS, tid, 0, &first)) return -1;
   if ((long)first.rax < 0) return -1;
-  long sent = call(tid, regs, syscall_at, SYS_sendmsg, first.rax, place, 0, 0, 0, 0);
+  long sent = call(tid, regs, syscall_at, SYS_sendmsg, first.rax, place, MSG_DONTWAIT, 0, 0, 0);
   call(tid, regs, syscall_at, SYS_close, first.rax, 0, 0, 0, 0, 0);
   if (sent < 0) return -1;
-  message.header = (struct msghdr){.msg_iov = &message.bytes, .msg_iovlen = 1, .msg_control = &message.control,
-                                   .msg_controllen = sizeof message.control};
-  message.bytes.iov_base = &message.byte;
-  if (recvmsg(inbox, &message.header, MSG_CMSG_CLOEXEC) == 1 && message.header.msg_controllen >= CMSG_LEN(sizeof(int)))
-    file = message.control.descriptor;
-  return file;
+  return receive_file(inbox, tracee->pid);
 }
 
 /* As the shim does: a socket that holds small pieces back until their receipt is confirmed has bytes on their way by the
@@ -195,25 +214,28 @@ static unsigned long find_vdso(int tid, const registers *regs) {
   return 0;
 }
 
-/* Find its functions, and a system call within. */
+/* Find its functions, and a system call within. A program may lead to anything in place of a vDSO: nothing is read beyond
+ * what was copied. */
 static int read_vdso(int tid, struct vdso *vdso) {
-  static char image[2 * 4096];
+  static char image[2 * 4096 + 1];
   const Elf64_Ehdr *header = (void *)image;
-  if (!get_memory(tid, vdso->base, image, sizeof image) && !get_memory(tid, vdso->base, image, 4096)) return 0;
+  const char *end = image + sizeof image - 1;
+  memset(image, 0, sizeof image);
+  if (!get_memory(tid, vdso->base, image, sizeof image - 1) && !get_memory(tid, vdso->base, image, 4096)) return 0;
   const Elf64_Phdr *segments = (void *)(image + header->e_phoff);
   const Elf64_Dyn *dynamic = NULL;
-  const Elf64_Sym *symbols = NULL;
-  const char *names = NULL;
+  unsigned long symbols = 0, names = 0;
+  if (header->e_phoff >= sizeof image || (const char *)(segments + header->e_phnum) > end) return 0;
   for (int i = 0; i < header->e_phnum; i++)
-    if (segments[i].p_type == PT_DYNAMIC) dynamic = (void *)(image + segments[i].p_offset);
-  for (; dynamic && dynamic->d_tag != DT_NULL; dynamic++) {
-    if (dynamic->d_tag == DT_SYMTAB) symbols = (void *)(image + dynamic->d_un.d_ptr);
-    if (dynamic->d_tag == DT_STRTAB) names = image + dynamic->d_un.d_ptr;
+    if (segments[i].p_type == PT_DYNAMIC && segments[i].p_offset < sizeof image) dynamic = (void *)(image + segments[i].p_offset);
+  for (; dynamic && (const char *)(dynamic + 1) <= end && dynamic->d_tag != DT_NULL; dynamic++) {
+    if (dynamic->d_tag == DT_SYMTAB) symbols = dynamic->d_un.d_ptr;
+    if (dynamic->d_tag == DT_STRTAB) names = dynamic->d_un.d_ptr;
   }
-  if (!symbols || !names || (const char *)symbols > names) return 0;
-  for (const Elf64_Sym *symbol = symbols; (const char *)(symbol + 1) <= names; symbol++)
+  if (!symbols || !names || symbols > names || names >= sizeof image) return 0;
+  for (const Elf64_Sym *symbol = (void *)(image + symbols); (const char *)(symbol + 1) <= image + names; symbol++)
     for (int i = 0; i < 3; i++) {
-      if (strcmp(names + symbol->st_name, vdso_names[i])) continue;
+      if (symbol->st_name >= sizeof image - names || strcmp(image + names + symbol->st_name, vdso_names[i])) continue;
       vdso->functions[i] = vdso->base + symbol->st_value;
       vdso->sizes[i] = symbol->st_size;
     }

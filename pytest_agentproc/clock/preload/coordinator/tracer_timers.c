@@ -5,9 +5,11 @@
 
 #if defined(__x86_64__)
 
+#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -44,7 +46,12 @@ static struct timer *know_timer(int pid, long id, int kind) {
   if (timer) return timer;
   timers = grown_list(timers, timer_count, &timer_room, sizeof *timers);
   timer = &timers[timer_count++];
-  *timer = (struct timer){.pid = pid, .id = id, .file = -1, .signal = SIGALRM, .slot = demand_slot(pid, pid, kind)};
+  *timer = (struct timer){.pid = pid, .id = id, .file = -1, .signal = SIGALRM, .slot = NULL};
+  for (int i = 0, top = slots_count(); id == ALARM && i < top; i++) /* an earlier image, with the shim, has armed it */
+    if (atomic_load(&page->slots[i].tid) == pid && atomic_load(&page->slots[i].pid) == pid && page->slots[i].is_inherited)
+      timer->slot = &page->slots[i];
+  if (!timer->slot) timer->slot = demand_slot(pid, pid, kind);
+  timer->slot->is_inherited = id == ALARM;
   return timer;
 }
 
@@ -101,8 +108,9 @@ static long set_timerfd(struct tracee *tracee, registers *regs) {
   static const struct itimerspec off;
   struct itimerspec new, old;
   char text[256], *line;
-  int descriptor = (int)regs->rdi, file = duplicate(tracee->tid, descriptor);
+  int descriptor = (int)regs->rdi, file;
   if (!get_memory(tracee->tid, regs->rdx, &new, sizeof new)) return -EFAULT;
+  file = duplicate(tracee->pid, descriptor);
   if (file < 0 && errno == EBADF) return -EBADF;
   if (file < 0 && (file = borrow_file(tracee, regs, descriptor)) < 0) {
     say("a timerfd cannot be reached: its program waits for ever");
@@ -127,7 +135,7 @@ static long set_timerfd(struct tracee *tracee, registers *regs) {
 
 static long set_alarm(struct tracee *tracee, registers *regs) {
   struct { struct timeval interval, value; } given = {{0, 0}, {0, 0}}, was;
-  struct timer *timer = timer_of(tracee->pid, ALARM);
+  struct timer *timer = know_timer(tracee->pid, ALARM, TIMER);
   struct itimerspec old = setting(timer), new;
   was.interval = (struct timeval){old.it_interval.tv_sec, old.it_interval.tv_nsec / 1000};
   was.value = (struct timeval){old.it_value.tv_sec, old.it_value.tv_nsec / 1000};
@@ -160,7 +168,7 @@ void serve_timer(struct tracee *tracee, registers *regs) {
     return;
   case SYS_alarm: answer(tracee, regs, set_alarm(tracee, regs)); return;
   case SYS_timer_create: /* the kernel makes it, and gives its number at the end of the call */
-    if (!is_virtual((long)regs->rdi)) break;
+    if (!is_virtual((int)regs->rdi)) break;
     tracee->entry = *regs;
     tracee->is_waiting = 1;
     resume(tracee, PTRACE_SYSCALL, 0);
@@ -190,12 +198,38 @@ void note_created_timer(struct tracee *tracee, registers *regs) {
   int id;
   if (regs->rax || !get_memory(tracee->tid, tracee->entry.rdx, &id, sizeof id)) return;
   struct timer *timer = know_timer(tracee->pid, id, TIMER);
-  timer->is_dated = is_dated((long)tracee->entry.rdi);
+  timer->is_dated = is_dated((int)tracee->entry.rdi);
   timer->value = (uint64_t)id;
   if (!get_memory(tracee->tid, tracee->entry.rsi, &event, sizeof event)) return;
   timer->value = (uint64_t)event.sigev_value.sival_ptr;
   timer->signal = event.sigev_notify == SIGEV_NONE ? 0 : event.sigev_signo;
   if (event.sigev_notify == SIGEV_THREAD_ID) timer->thread = event._sigev_un._tid;
+}
+
+static int is_timerfd(int pid, const char *descriptor) {
+  char path[300], target[64] = "";
+  snprintf(path, sizeof path, "/proc/%d/fd/%s", pid, descriptor);
+  return readlink(path, target, sizeof target - 1) > 0 && !strcmp(target, "anon_inode:[timerfd]");
+}
+
+static int has_timerfd(int pid) {
+  char path[64];
+  int found = 0;
+  snprintf(path, sizeof path, "/proc/%d/fd", pid);
+  DIR *folder = opendir(path);
+  for (struct dirent *entry; folder && !found && (entry = readdir(folder));) found = is_timerfd(pid, entry->d_name);
+  if (folder) closedir(folder);
+  return found;
+}
+
+/* Its end is seen by nobody if its descriptor was closed, and no process below has a timerfd that may be a copy of it. */
+static int is_closed(const struct timer *timer) {
+  char number[24];
+  snprintf(number, sizeof number, "%ld", -2 - timer->id);
+  if (is_timerfd(timer->pid, number)) return 0;
+  for (int i = 0; i < process_count; i++)
+    if (has_timerfd(processes[i].pid)) return 0;
+  return 1;
 }
 
 /* The end of a timerfd is readable before this returns. */
@@ -204,6 +238,10 @@ int tracer_end_timer(struct slot *slot) {
   for (int i = 0; i < timer_count; i++) {
     struct timer *timer = &timers[i];
     if (timer->slot != slot || timer->file < 0) continue;
+    if (is_closed(timer)) {
+      forget_timer(timer);
+      return 1;
+    }
     struct pollfd seen = {.fd = timer->file, .events = POLLIN};
     timer->ends = poll(&seen, 1, 0) > 0 ? timer->ends + 1 : 1; /* a reader is given the number of all that nobody has read */
     if (!ioctl(timer->file, SET_TICKS, &timer->ends)) return 1;

@@ -4,6 +4,7 @@
  * A call with a timeout writes its virtual deadline into a slot and waits without one. Nobody below the coordinator
  * waits by the kernel's clock, so the coordinator may let time move when all threads are blocked. */
 #include "shim.h"
+#include "../shared/image.h"
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -221,7 +222,7 @@ static int is_traced(void) {
   if (file >= 0) CALL(SYS_close, file);
   text[size > 0 ? size : 0] = 0;
   line = strstr(text, "\nTracerPid:");
-  return known = line && atoi(line + 11) && strstr(line, "\nSeccomp:\t2");
+  return known = line && atoi(line + 11) && strstr(line, "\nSeccomp:\t2") && is_beyond_shim("/proc/self/exe");
 }
 
 struct timespec shim_by_machine(clockid_t clock, const struct timespec *until) {
@@ -276,7 +277,11 @@ int shim_again(struct wait *wait, long *result) {
   return 0;
 }
 
-void shim_end(struct wait *wait) { shim_disarm(wait->slot); }
+void shim_end(struct wait *wait) {
+  shim_disarm(wait->slot);
+  atomic_store(&wait->slot->granted, 0); /* a handler that waits leaves nothing to the wait that it interrupted */
+  woken = 0;
+}
 
 /* A wait that the program did not ask for: it goes on spinning, if it does. */
 static void pass(int64_t duration) {
@@ -358,7 +363,7 @@ static void drop_slots_of_earlier_image(void) {
   int pid = getpid(), top = atomic_load(&shim_page->top);
   for (int i = 0; i < top; i++) {
     struct slot *slot = &shim_page->slots[i];
-    if (atomic_load(&slot->pid) != pid || slot->is_inherited) continue;
+    if (atomic_load(&slot->pid) != pid || slot->is_inherited || atomic_load(&slot->kind) == TRACED_FILE) continue;
     if (atomic_load(&slot->kind) == TIMERFD && fcntl(slot->descriptor, F_GETFD) >= 0) continue;
     shim_free(slot);
   }

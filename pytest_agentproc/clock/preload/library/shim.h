@@ -96,6 +96,9 @@ void shim_begin_open(struct wait *wait, int64_t deadline);
 int shim_is_granted_already(struct wait *wait);
 void shim_end_open(struct wait *wait, long *result, int late);
 
+/* The numbers of the shim's own timers begin here. */
+#define FIRST_TIMER 0x10000
+
 /* `a` are the six arguments of futex. */
 long shim_call_futex(const long *a);
 

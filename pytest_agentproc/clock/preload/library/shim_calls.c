@@ -37,7 +37,7 @@ static long wait_without(long number, const long *a, int limit, int64_t deadline
   struct wait wait;
   long result;
   b[limit] = 0;
-  if (number == SYS_futex) b[1] &= ~FUTEX_CLOCK_REALTIME; /* the kernel takes it with a limit alone */
+  if (number == SYS_futex) b[1] &= ~FUTEX_CLOCK_REALTIME; /* older kernels take it with a limit alone */
   shim_begin_open(&wait, deadline);
   do result = shim_is_granted_already(&wait) ? -1 : shim_call(number, b[0], b[1], b[2], b[3], b[4], b[5]);
   while (shim_again(&wait, &result));
@@ -76,7 +76,7 @@ static long lock_by_machine(const long *a, clockid_t clock) {
 
 long shim_call_futex(const long *a) {
   clockid_t clock = a[1] & FUTEX_CLOCK_REALTIME ? CLOCK_REALTIME : CLOCK_MONOTONIC;
-  switch (a[1] & FUTEX_CMD_MASK) {
+  switch ((int)a[1] & FUTEX_CMD_MASK) {
   case FUTEX_WAIT: return wait_for(SYS_futex, a, 3, ETIMEDOUT);
   case FUTEX_WAIT_BITSET:
   case FUTEX_WAIT_REQUEUE_PI: return wait_until(SYS_futex, a, 3, clock);
@@ -147,8 +147,15 @@ static long call_wait(long number, const long *a, long *result) {
   }
 }
 
-/* Clocks and timers. */
+static int is_of_timer(long number) {
+  return number == SYS_timer_settime || number == SYS_timer_gettime || number == SYS_timer_getoverrun ||
+         number == SYS_timer_delete;
+}
+
+/* Clocks and timers. The kernel's own timers, of clocks that count work, have small numbers. */
 static long call_clock(long number, const long *a, long *result) {
+  if (number == SYS_timer_create && !shim_is_virtual((clockid_t)a[0])) return 0;
+  if (is_of_timer(number) && (int)a[0] < FIRST_TIMER) return 0;
   switch (number) {
   case SYS_clock_gettime: return *result = clock_gettime((clockid_t)a[0], (void *)a[1]), 1;
   case SYS_gettimeofday: return *result = gettimeofday((void *)a[0], (void *)a[1]), 1;
@@ -163,10 +170,10 @@ static long call_clock(long number, const long *a, long *result) {
   case SYS_timerfd_settime: return *result = timerfd_settime((int)a[0], (int)a[1], (void *)a[2], (void *)a[3]), 1;
   case SYS_timerfd_gettime: return *result = timerfd_gettime((int)a[0], (void *)a[1]), 1;
   case SYS_timer_create: return *result = call_timer_create(a), 1;
-  case SYS_timer_settime: return *result = timer_settime((timer_t)a[0], (int)a[1], (void *)a[2], (void *)a[3]), 1;
-  case SYS_timer_gettime: return *result = timer_gettime((timer_t)a[0], (void *)a[1]), 1;
-  case SYS_timer_getoverrun: return *result = timer_getoverrun((timer_t)a[0]), 1;
-  case SYS_timer_delete: return *result = timer_delete((timer_t)a[0]), 1;
+  case SYS_timer_settime: return *result = timer_settime((timer_t)(intptr_t)(int)a[0], (int)a[1], (void *)a[2], (void *)a[3]), 1;
+  case SYS_timer_gettime: return *result = timer_gettime((timer_t)(intptr_t)(int)a[0], (void *)a[1]), 1;
+  case SYS_timer_getoverrun: return *result = timer_getoverrun((timer_t)(intptr_t)(int)a[0]), 1;
+  case SYS_timer_delete: return *result = timer_delete((timer_t)(intptr_t)(int)a[0]), 1;
   default: return 0;
   }
 }

@@ -286,15 +286,15 @@ EXPORT int sem_timedwait(sem_t *restrict semaphore, const struct timespec *restr
 /* Locks with a limit. A lock of the usual kinds is a word that its owner wakes by futex if it is 2; the wait is that of
  * glibc, whose lists of waiters it leaves in order: who has waited leaves a 2, so that the next one is woken, too. */
 
-#define KINDS_OF_OWNER 3 /* recursive, error-checking, adaptive, and none */
+#define KINDS_OF_OWNER 0x203 /* recursive, error-checking, adaptive, and with or without elision */
 
 static int lock_until(pthread_mutex_t *mutex, int64_t deadline) {
   int *word = &mutex->__data.__lock, error, one, has_waited = 0;
   while ((error = pthread_mutex_trylock(mutex)) == EBUSY) {
     struct timespec until = {0, 0};
     one = 1;
+    if (!__atomic_compare_exchange_n(word, &one, 2, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST) && !one) continue;
     if (deadline <= shim_now()) return ETIMEDOUT;
-    __atomic_compare_exchange_n(word, &one, 2, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
     until = shim_timespec(deadline + shim_base(CLOCK_MONOTONIC));
     long a[6] = {(long)word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, 2, (long)&until, 0, FUTEX_BITSET_MATCH_ANY};
     int kept = errno;
@@ -316,7 +316,8 @@ EXPORT int pthread_mutex_clocklock(pthread_mutex_t *restrict mutex, clockid_t cl
   }
   if (!pthread_mutex_trylock(mutex)) return 0;
   if (!shim_is_valid(until)) return EINVAL;
-  if (mutex->__data.__kind == PTHREAD_MUTEX_ERRORCHECK_NP && mutex->__data.__owner == CALL(SYS_gettid)) return EDEADLK;
+  if ((mutex->__data.__kind & 3) == PTHREAD_MUTEX_ERRORCHECK_NP && mutex->__data.__owner == CALL(SYS_gettid))
+    return EDEADLK;
   return lock_until(mutex, shim_ns(until) - shim_base(clock));
 }
 

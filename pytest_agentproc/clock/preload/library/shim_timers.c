@@ -45,8 +45,6 @@ static int64_t deadline_of(const struct timespec *time, int is_absolute, int64_t
 
 /* timer_create: a number of ours stands for a slot. */
 
-#define FIRST_TIMER 0x10000
-
 static struct slot *slot_of(timer_t timer) {
   intptr_t index = (intptr_t)timer - FIRST_TIMER;
   return shim_page && index >= 0 && index < SLOTS ? &shim_page->slots[index] : NULL;

@@ -106,7 +106,10 @@ static int makes_own_calls(int file, const Elf64_Phdr *segment) {
 #if defined(__x86_64__)
   size_t size = segment->p_filesz, page_offset = segment->p_offset % 4096;
   int found = 0;
+  struct stat info;
   if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X)) return 0;
+  if (fstat(file, &info) || segment->p_offset >= (size_t)info.st_size) return 0;
+  if (size > (size_t)info.st_size - segment->p_offset) size = (size_t)info.st_size - segment->p_offset;
   unsigned char *code = mmap(NULL, size + page_offset, PROT_READ, MAP_PRIVATE, file, (off_t)(segment->p_offset - page_offset));
   if (code == MAP_FAILED) return 0;
   size += page_offset;

@@ -36,6 +36,7 @@ static void expect(const char *what, long long begin, long long ns, long result,
 static volatile int calls;
 static void note(union sigval value) { calls += value.sival_int; }
 static void count(int signal) { (void)signal, calls++; }
+static void waits(int signal) { (void)signal, poll(NULL, 0, 1000); }
 static void *sleeps(void *nothing) { return sleep(1000000), nothing; }
 static void *execs(void *self) { return sleep(1), execl("/proc/self/exe", self, "again", (char *)NULL), NULL; }
 
@@ -52,6 +53,14 @@ static void *unlocks_later(void *nothing) {
   pthread_mutex_lock(&mutex);
   sleep(5);
   pthread_mutex_unlock(&mutex);
+  return nothing;
+}
+
+static pthread_mutex_t other;
+static void *holds_other(void *nothing) {
+  pthread_mutex_lock(&other);
+  sleep(9);
+  pthread_mutex_unlock(&other);
   return nothing;
 }
 
@@ -100,6 +109,21 @@ static void locks(void) {
   expect("a lock with a limit of 60 s, given back after 5 s", t, 5 * S - 1000000, pthread_mutex_timedlock(&mutex, &until), 0);
   pthread_mutex_unlock(&mutex);
   pthread_join(thread, NULL);
+  for (int kind = PTHREAD_MUTEX_NORMAL; kind <= PTHREAD_MUTEX_RECURSIVE; kind++) {
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, kind);
+    pthread_mutex_init(&other, &attributes);
+    pthread_create(&thread, NULL, holds_other, NULL);
+    usleep(1000);
+    until.tv_sec += 60;
+    struct timespec soon;
+    clock_gettime(CLOCK_REALTIME, &soon);
+    soon.tv_sec += 3;
+    t = now();
+    expect("a lock of its kind, held for longer than the limit of 3 s", t, 3 * S, pthread_mutex_timedlock(&other, &soon), ETIMEDOUT);
+    pthread_join(thread, NULL);
+  }
 }
 
 static void children(void) {
@@ -246,6 +270,13 @@ static void handlers(void) {
   t = now();
   result = nanosleep(&minute, &rest);
   expect("a sleep of 60 s, cut by an alarm at 3.5 s", t, 3500000000LL, result < 0 ? errno : result, EINTR);
+  struct sigaction slow = {.sa_handler = waits};
+  sigaction(SIGALRM, &slow, NULL);
+  soon = (struct itimerval){{0, 0}, {3, 0}};
+  setitimer(ITIMER_REAL, &soon, NULL);
+  t = now();
+  result = nanosleep(&minute, NULL);
+  expect("a sleep of 60 s, cut by a handler that waits for 1 s", t, 4 * S, result < 0 ? errno : result, EINTR);
   action.sa_flags = SA_RESTART;
   sigaction(SIGUSR1, &action, NULL);
   child = fork();
