@@ -6,7 +6,8 @@ Usage: page_writer.py fuzz SEED COUNT PID...
        page_writer.py bare WORDS...
 
 `fuzz` writes COUNT random pages and orders, which name any of the PIDs, and prints a dot for each page. `order` claims
-that a wait (KIND 0) or a timer (KIND 2) of the process is due; it first becomes the user UID. `bare` does what the
+that a wait (KIND 0) or a timer (KIND 2) of the process is due, or that it asks to be traced (KIND 7); it first becomes
+the user UID. `bare` does what the
 other words say, without the library of the coordinator.
 """
 
@@ -24,6 +25,7 @@ import sys
 _SLOTS_OFFSET_BYTES, _SLOT_COUNT = 134_208, 4096
 _SLOT_STRUCT = struct.Struct("iiiiqqiIIiqiiiiiiQQQ")
 _TOP_OFFSET_BYTES = 44
+_ASKS_OFFSET_BYTES = _SLOTS_OFFSET_BYTES + _SLOT_COUNT * _SLOT_STRUCT.size
 _ODD_NUMBERS = (0, 1, -1, 2**31 - 1, -(2**31), 4096, 4097, 63, 9)
 _ODD_INSTANTS = (0, 1, -1, 2**63 - 1, -(2**63), 10**15)
 _TIMER = 2
@@ -47,7 +49,7 @@ def _draw_order(rnd: random.Random, pids: list[int]) -> list[int]:
     return [
         rnd.choice((pid, *number)),
         pid,
-        rnd.randrange(-1, 6),
+        rnd.randrange(-1, 9),
         rnd.choice((0, 0, 1)),
         rnd.choice(_ODD_INSTANTS),
         rnd.choice(_ODD_INSTANTS),
@@ -80,6 +82,7 @@ def _fuzz(seed: str, count: str, *pids: str) -> None:
                 if rnd.random() < 0.3:
                     struct.pack_into("i", page, place, rnd.choice((*_ODD_NUMBERS, *named)))
             struct.pack_into("q", page, 8, rnd.choice((-(2**63), -(2**63), *_ODD_INSTANTS)))
+            struct.pack_into("i", page, _ASKS_OFFSET_BYTES, number)
             struct.pack_into("i", page, _TOP_OFFSET_BYTES, rnd.choice((4096, 4096, *_ODD_NUMBERS)))
             os.write(1, b".")
             os.sched_yield()
@@ -92,6 +95,7 @@ def _claim(kind: int, pid: int, tid: int, signum: int, uid: str = "") -> None:
         thread = tid if kind == _TIMER else 0
         _write_order(page, 4000, tid, pid, kind, 0, 0, 1, 1, 0, 0, 0, 0, signum, thread, 0, 0, 0, 0, 0, 0, 0)
         struct.pack_into("i", page, _TOP_OFFSET_BYTES, 4001)
+        struct.pack_into("i", page, _ASKS_OFFSET_BYTES, 77)
         select.select([], [], [], 0.3)
         _write_order(page, 4000, tid, pid, kind, 0, 0, 1, 0, 0, 0, 0, 0, signum, thread, 0, 0, 0, 0, 0, 0, 0)
         select.select([], [], [], 3)

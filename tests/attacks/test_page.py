@@ -35,7 +35,7 @@ PAGES, MAX_PAGES_OF_A_WRITER = 500, 500
 LIMIT = 60
 SECONDS_WITHOUT_A_PAGE = 1
 OTHER_USER = "54321"
-WAIT, TIMER = "0", "2"
+WAIT, TIMER, ASKS_TO_BE_TRACED = "0", "2", "7"
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up rights")
 
 
@@ -157,6 +157,16 @@ def test_an_order_for_a_process_with_more_rights_is_not_carried_out() -> None:
         " kill -0 $victim && echo lives; kill -9 $victim $!"
     )
     assert run_below_coordinator(script).stdout == "lives\n"
+
+
+@needs_root
+def test_a_process_that_did_not_ask_is_not_traced() -> None:
+    """Root's coordinator traced a process of root, as one without rights had asked in its name."""
+    script = (
+        'sleep 1000 & victim=$!; "$0" "$1" order "$2" $victim $victim 0 "$3";'
+        " grep TracerPid /proc/$victim/status; kill -9 $victim"
+    )
+    assert run_below_coordinator(script, ASKS_TO_BE_TRACED, OTHER_USER).stdout == "TracerPid:\t0\n"
 
 
 def test_the_page_cannot_be_made_shorter() -> None:
