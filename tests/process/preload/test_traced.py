@@ -60,7 +60,7 @@ def build_go(source: str, folder: Path) -> Path:
 def test_what_ends_a_wait_ends_it_at_its_instant(kind: str, tmp_path: Path) -> None:
     """Data, signals, deaths and other threads come first; children are seen, and timers end in their order."""
     run = run_in_virtual_time(build_c(kind, "events.c", tmp_path))
-    assert (run.code, run.notes, run.virtual) == (0, [], "476.551001"), run.out
+    assert (run.code, run.notes, run.virtual) == (0, [], "482.551001"), run.out
     assert "BAD" not in run.out
 
 

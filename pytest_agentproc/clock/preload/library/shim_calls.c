@@ -16,6 +16,7 @@
 #include <sys/sysinfo.h>
 #include <sys/timerfd.h>
 #include <sys/times.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 
 #ifndef SYS_futex_waitv
@@ -189,6 +190,7 @@ static long call_file(long number, const long *a, long *result) {
   case SYS_setsockopt:
     return *result = setsockopt((int)a[0], (int)a[1], (int)a[2], (void *)a[3], (socklen_t)a[4]), 1;
   case SYS_read: return *result = read((int)a[0], (void *)a[1], (size_t)a[2]), 1;
+  case SYS_readv: return *result = readv((int)a[0], (void *)a[1], (int)a[2]), 1;
   case SYS_recvfrom:
     return *result = recvfrom((int)a[0], (void *)a[1], (size_t)a[2], (int)a[3], (void *)a[4], (void *)a[5]), 1;
   case SYS_recvmsg: return *result = recvmsg((int)a[0], (void *)a[1], (int)a[2]), 1;

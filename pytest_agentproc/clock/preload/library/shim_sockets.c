@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/uio.h>
 
 /* How long a descriptor may be read without an answer (SO_RCVTIMEO); Rust's set_read_timeout is that. Higher numbers
  * are left to the kernel, where strangers.c cannot see them. */
@@ -69,12 +70,17 @@ EXPORT ssize_t recvmsg(int descriptor, struct msghdr *message, int flags) {
   return is_readable(descriptor, flags) ? CALL(SYS_recvmsg, descriptor, message, flags) : -1;
 }
 
+EXPORT ssize_t readv(int descriptor, const struct iovec *pieces, int count) {
+  return is_readable(descriptor, 0) ? CALL(SYS_readv, descriptor, pieces, count) : -1;
+}
+
 EXPORT int connect(int descriptor, const struct sockaddr *address, socklen_t size) {
   if (shim_page) atomic_fetch_add(&shim_page->connections, 1);
   return (int)CALL(SYS_connect, descriptor, address, size);
 }
 
 EXPORT int accept4(int descriptor, struct sockaddr *address, socklen_t *size, int flags) {
+  if (!is_readable(descriptor, 0)) return -1;
   int accepted = (int)CALL(SYS_accept4, descriptor, address, size, flags);
   if (shim_page && accepted >= 0) atomic_fetch_add(&shim_page->connections, 1);
   return accepted;

@@ -1,11 +1,13 @@
 /* Timers of a process, whose end is a signal, a call or a readable descriptor. The coordinator ends them, so those of a
  * stopped or busy process end, too. */
 #include "shim.h"
+#include <linux/kcmp.h>
 #include <string.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
 
 #define MICROSECOND 1000LL
+#define MOST_DESCRIPTORS 1024 /* copies are looked for up to here */
 
 static struct slot *alarm_slot;
 static _Atomic int timerfds;
@@ -169,11 +171,23 @@ EXPORT int timerfd_gettime(int descriptor, struct itimerspec *now) {
   return 0;
 }
 
+/* Another number of the same file, as dup gives it; -1: there is none. A machine that forbids kcmp knows none. */
+static int copy_of(int descriptor) {
+  int pid = getpid();
+  for (int other = 0; other < MOST_DESCRIPTORS; other++)
+    if (other != descriptor && !CALL(SYS_kcmp, pid, pid, KCMP_FILE, descriptor, other)) return other;
+  return -1;
+}
+
 /* Its number may be another file's next: that one must not be ended as a timer. */
 EXPORT int close(int descriptor) {
   struct slot *slot = shim_page ? timerfd_slot(descriptor) : NULL;
+  int error = errno, copy = slot ? copy_of(descriptor) : -1;
+  errno = error;
   shim_forget_read_timeout(descriptor);
-  if (slot) {
+  if (slot && copy >= 0) {
+    slot->descriptor = copy;
+  } else if (slot) {
     shim_free(slot);
     timerfds--;
   }

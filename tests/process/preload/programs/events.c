@@ -234,6 +234,14 @@ static void timers(void) {
   expect("a timerfd that was not read for five ends", t, 10 * S, (long)times, 5);
   if (read(again, &times, sizeof times)) {}
   expect("its next end", t, 11 * S, (long)times, 1);
+  once.it_value.tv_sec = 6;
+  timerfd_settime(again, 0, &once, NULL);
+  int copy = dup(again);
+  close(again);
+  t = now();
+  if (read(copy, &times, sizeof times)) {}
+  expect("a timerfd whose first number was closed", t, 6 * S, (long)times, 1);
+  again = copy;
   once.it_value.tv_sec = 100;
   timerfd_settime(again, 0, &once, NULL);
   pid_t child = fork();
