@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -136,6 +137,25 @@ def test_a_process_may_become_one_kind_of_program_after_the_other(tmp_path: Path
     program = build_text(BECOMES, tmp_path)
     run = run_in_virtual_time(program, "none", "sh", "-c", f"sleep 2; exec {program} sleep")
     assert (run.code, run.notes, run.virtual) == (0, [], "5.001")
+
+
+def test_a_coordinator_below_a_session_is_not_traced() -> None:
+    """Its file holds code for others. A scenario was red now and then when that was taken for calls of its own."""
+    coordinator = find_coordinator()
+    words = [coordinator, "--session", coordinator, "grep", "TracerPid", "/proc/self/status"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT, check=False)
+    assert done.stdout == "TracerPid:\t0\n"
+
+
+def test_a_coordinator_below_a_traced_program_is_exact(tmp_path: Path) -> None:
+    """Another coordinator traces its whole tree: a thread that stands in a stop of the other one is about to move."""
+    program = build_text(BECOMES, tmp_path)
+    looks = "import select, time; time.sleep(20); [select.select([], [], [], 0) for _ in range(500)]; print('hi')"
+    inner = [find_coordinator(), "timeout", "60", sys.executable, "-c", looks]
+    words = [find_coordinator(), "--session", program, "none", *inner]
+    for _ in range(5):
+        done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT, check=False)
+        assert (done.stdout, "20 s of virtual time" in done.stderr) == ("hi\n", True), done.stderr
 
 
 def test_tracing_can_be_switched_off(tmp_path: Path) -> None:

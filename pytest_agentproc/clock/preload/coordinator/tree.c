@@ -306,6 +306,17 @@ static int note_gone(struct thread *thread) {
   return 0;
 }
 
+/* Whether somebody traces this process, and so all that it starts: another coordinator, or strace. A thread that stands
+ * in a stop of theirs is about to move. */
+static int is_traced(void) {
+  static int known = -1;
+  char text[4096], *line;
+  if (known >= 0) return known;
+  int file = open_file("/proc/%d/status", getpid(), 0), is_read = read_file(file, text, sizeof text);
+  if (file >= 0) close(file);
+  return known = is_read && (line = strstr(text, "\nTracerPid:")) && atoi(line + strlen("\nTracerPid:"));
+}
+
 /* A thread is dead a moment before its parent hears of it. So a death counts in the look after that which saw it: the
  * walk between them waits for the kernel to be done with it. */
 static int settle(struct thread *thread) {
@@ -323,7 +334,7 @@ static int settle(struct thread *thread) {
     return thread->is_settled = thread->state == 'Z' && was == 'Z';
   }
   if (ran != thread->runs && tracer_has(thread->pid)) tree_count_waking(); /* nobody counts what it wakes */
-  if (thread->state == 't' && tracer_holds(thread->tid)) return thread->is_settled = 0;
+  if (thread->state == 't' && (tracer_holds(thread->tid) || is_traced())) return thread->is_settled = 0;
   thread->is_settled = (thread->state == 'S' || is_stopped(thread->state)) && has_left_core(thread);
   if (thread->is_settled) last_settled = thread->tid;
   return thread->is_settled;
