@@ -1,6 +1,6 @@
 """Virtual time for any program: a shim in C that LD_PRELOAD puts into it, and a coordinator that moves its clock.
 
-Two programs, each in its folder, and what they share in `shared`: the page of memory (`page.h`), and a look into the
+Two programs, each in its folder, and what they share in `shared`: the page of memory (`page.c`), and a look into the
 files of programs (`image.c`).
 
 - `library` is the shim. It is loaded into every program: its clocks and timed waits follow the page.

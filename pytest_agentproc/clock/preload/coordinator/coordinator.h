@@ -96,9 +96,6 @@ void slots_grant(struct slot *slot);
 /* Let each wait go that began in real time and is due; gives the nanoseconds until the next one. */
 int64_t slots_serve_real_time(void);
 
-/* A free slot, or NULL: there is none left. */
-struct slot *slots_claim(int tid, int pid, int kind);
-
 /* Give a slot back, if it is still this thread's. */
 void slots_free(struct slot *slot, int tid);
 

@@ -138,36 +138,8 @@ static int is_eligible(const struct slot *slot) {
   return thread && !is_dead(thread->state) && !is_stopped(thread->state) && !atomic_load(&slot->granted);
 }
 
-struct slot *slots_claim(int tid, int pid, int kind) {
-  for (int i = 0; i < SLOTS; i++) {
-    struct slot *slot = &page->slots[i];
-    int free = 0, top = atomic_load(&page->top);
-    if (atomic_load(&slot->tid) || !atomic_compare_exchange_strong(&slot->tid, &free, tid)) continue;
-    atomic_store(&slot->deadline, NEVER);
-    atomic_store(&slot->granted, 0);
-    atomic_store(&slot->interval, 0);
-    atomic_store(&slot->order, 0);
-    atomic_store(&slot->holds, 0);
-    atomic_store(&slot->condition, NULL);
-    atomic_store(&slot->notify, NULL);
-    slot->signal = slot->thread = slot->is_dated = slot->is_inherited = 0;
-    atomic_store(&slot->kind, kind);
-    atomic_store(&slot->pid, pid);
-    while (i >= top && !atomic_compare_exchange_weak(&page->top, &top, i + 1)) {}
-    return slot;
-  }
-  return NULL;
-}
-
-static void free_slot(struct slot *slot) {
-  atomic_store(&slot->holds, 0);
-  atomic_store(&slot->deadline, NEVER);
-  atomic_store(&slot->pid, 0);
-  atomic_store(&slot->tid, 0);
-}
-
 void slots_free(struct slot *slot, int tid) {
-  if (slot && atomic_load(&slot->tid) == tid) free_slot(slot);
+  if (slot && atomic_load(&slot->tid) == tid) page_free(slot);
 }
 
 void slots_free_dead(void) {
@@ -175,7 +147,7 @@ void slots_free_dead(void) {
     struct slot *slot = &page->slots[i];
     int tid = atomic_load(&slot->tid);
     if (!tid || (is_timer(slot) ? tree_process(atomic_load(&slot->pid)) != NULL : tree_thread(tid) != NULL)) continue;
-    free_slot(slot);
+    page_free(slot);
   }
 }
 
@@ -244,7 +216,7 @@ void slots_free_gone(void) {
     int tid = atomic_load(&slot->tid), pid = atomic_load(&slot->pid);
     if (!tid || pid <= 0) continue;
     long result = is_timer(slot) ? kill(pid, 0) : syscall(SYS_tgkill, pid, tid, 0);
-    if (result && errno == ESRCH) free_slot(slot);
+    if (result && errno == ESRCH) page_free(slot);
   }
 }
 

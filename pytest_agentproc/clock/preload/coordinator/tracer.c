@@ -77,7 +77,7 @@ static struct tracee *know(int tid) {
 }
 
 struct slot *demand_slot(int tid, int pid, int kind) {
-  struct slot *slot = slots_claim(tid, pid, kind);
+  struct slot *slot = page_claim(page, tid, pid, kind);
   if (!slot) give_up("more than %d threads and timers: virtual time has no place for them", SLOTS);
   return slot;
 }

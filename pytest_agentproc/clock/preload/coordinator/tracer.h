@@ -1,16 +1,10 @@
 /* What the files of the tracer share: the traced threads, their time and their memory. */
 #pragma once
 #include "coordinator.h"
+#include "../shared/calls.h"
 #include <sys/syscall.h>
 #include <sys/user.h>
 #include <time.h>
-
-#ifndef SYS_futex_waitv
-#define SYS_futex_waitv 449
-#endif
-#ifndef SYS_epoll_pwait2
-#define SYS_epoll_pwait2 441
-#endif
 
 #if defined(__x86_64__)
 

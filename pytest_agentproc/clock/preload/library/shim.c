@@ -135,42 +135,15 @@ void shim_count_waking(void) {
   if (shim_page) atomic_fetch_add(&shim_page->wakings, 1);
 }
 
-static struct slot *take(struct slot *slot, int tid, int kind) {
-  int free = 0;
-  if (atomic_load(&slot->tid) || !atomic_compare_exchange_strong(&slot->tid, &free, tid)) return NULL;
-  atomic_store(&slot->deadline, NEVER);
-  atomic_store(&slot->granted, 0);
-  atomic_store(&slot->interval, 0);
-  atomic_store(&slot->order, 0);
-  atomic_store(&slot->holds, 0);
-  atomic_store(&slot->condition, NULL);
-  atomic_store(&slot->notify, NULL);
-  slot->signal = slot->thread = slot->is_dated = slot->is_inherited = 0;
-  atomic_store(&slot->kind, kind);
-  atomic_store(&slot->pid, getpid()); /* last: the coordinator takes a slot without a process for a stranger's */
-  return slot;
-}
-
 struct slot *shim_claim(int kind) {
-  int tid = (int)CALL(SYS_gettid);
-  for (int i = 0; i < SLOTS; i++) {
-    struct slot *slot = take(&shim_page->slots[i], tid, kind);
-    if (!slot) continue;
-    int top = atomic_load(&shim_page->top);
-    while (i >= top && !atomic_compare_exchange_weak(&shim_page->top, &top, i + 1)) {}
-    return slot;
-  }
+  struct slot *slot = page_claim(shim_page, (int)CALL(SYS_gettid), getpid(), kind);
+  if (slot) return slot;
   static const char words[] = "agentproc: more than 4096 threads and timers: virtual time has no place for them\n";
   if (write(STDERR_FILENO, words, sizeof words - 1)) {}
   _exit(70);
 }
 
-void shim_free(struct slot *slot) {
-  atomic_store(&slot->holds, 0);
-  atomic_store(&slot->deadline, NEVER);
-  atomic_store(&slot->pid, 0);
-  atomic_store(&slot->tid, 0);
-}
+void shim_free(struct slot *slot) { page_free(slot); }
 
 /* The slot of this thread. A fork that libc does not know of (by clone) leaves its parent's: hence the look at the tid. */
 struct slot *shim_mine(void) {

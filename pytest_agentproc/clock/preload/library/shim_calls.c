@@ -1,6 +1,7 @@
 /* System calls by number, and waits that few programs make: each becomes the shim's own function, or waits without its
  * limit. Rust, C++ and V8 call futex so. */
 #include "shim.h"
+#include "../shared/calls.h"
 #include <linux/futex.h>
 #include <mqueue.h>
 #include <poll.h>
@@ -18,13 +19,6 @@
 #include <sys/times.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-
-#ifndef SYS_futex_waitv
-#define SYS_futex_waitv 449
-#endif
-#ifndef SYS_epoll_pwait2
-#define SYS_epoll_pwait2 441
-#endif
 
 /* A call whose argument number `limit` points to its limit, which is over at `deadline`; `late` is the error then. */
 static long wait_without(long number, const long *a, int limit, int64_t deadline, int late) {

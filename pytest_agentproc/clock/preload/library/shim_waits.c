@@ -1,5 +1,6 @@
 /* Readings of the clock, and calls that wait in the kernel with a timeout. */
 #include "shim.h"
+#include "../shared/calls.h"
 #include <poll.h>
 #include <pthread.h>
 #include <sys/epoll.h>
@@ -12,10 +13,6 @@
 
 #define MILLISECOND 1000000LL
 #define MICROSECOND 1000LL
-
-#ifndef SYS_epoll_pwait2 /* headers older than Linux 5.11 */
-#define SYS_epoll_pwait2 441
-#endif
 
 /* Readings. */
 

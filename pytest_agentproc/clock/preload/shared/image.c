@@ -1,5 +1,6 @@
 /* Looks into program files: at the loader that they ask for. Shared by the shim and the coordinator. */
 #define _GNU_SOURCE
+#include "calls.h"
 #include "image.h"
 #include <elf.h>
 #include <errno.h>
@@ -13,12 +14,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#ifndef SYS_futex_waitv
-#define SYS_futex_waitv 449
-#endif
-#ifndef SYS_epoll_pwait2
-#define SYS_epoll_pwait2 441
-#endif
 #define MOV_EAX 0xb8
 #define LONGEST_WAY 32 /* so many bytes at most lie between the number and the call */
 #define BLOCK 64

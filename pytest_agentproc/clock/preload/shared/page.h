@@ -1,4 +1,4 @@
-/* The one page of memory that the coordinator and every process below it share. Owns its layout; does nothing.
+/* The one page of memory that the coordinator and every process below it share. Owns its layout.
  *
  * Each process below can write anything here, also one that has given up its rights. So the coordinator takes what it
  * reads for the word of a stranger: it reads a value once, checks it, and asks the kernel whom it may command. */
@@ -81,3 +81,7 @@ struct page {
   _Atomic int32_t asks;       /* counts the processes that have asked to be traced */
   _Atomic int32_t is_untraced; /* nobody is traced: the user or the machine forbids it */
 };
+
+/* A free slot for a thread or a timer; NULL: there is none left. */
+struct slot *page_claim(struct page *page, int tid, int pid, int kind);
+void page_free(struct slot *slot);
