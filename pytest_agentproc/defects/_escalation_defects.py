@@ -34,13 +34,8 @@ class IgnoresGroupAfterAgentEndDefect(SignalsOnlyProcessGroupDefect):
         return self.finish() if self.has_signalled else super().end_leftovers(now)
 
 
-@breaks(
-    "crash-repeats-the-run",
-    "P6",
-    "starts an agent again that ended without a result",
-    runs_only="A session starts its next agent; crash-repeats-the-prompt sends it the same prompt.",
-)
-class StartsCrashedAgentAgainDefect(Escalation):
+class _StartsAgentAgain(Escalation):
+    after_signals: ClassVar[bool]
     has_lingered = is_repeated = False
 
     def start_linger_grace(self, now: int, *, is_working: bool = False) -> None:
@@ -49,10 +44,20 @@ class StartsCrashedAgentAgainDefect(Escalation):
 
     def finish(self) -> list[MachineCommand]:
         commands = super().finish()
-        if self.is_repeated or self.has_lingered or self.has_signalled:
+        if self.is_repeated or self.has_lingered or self.has_signalled != self.after_signals:
             return commands
-        self.is_repeated = True
+        self.is_repeated, self.escalation_step = True, EscalationStep.NONE
         return [*commands[:-1], SpawnAgent(self.containment)]
+
+
+@breaks(
+    "crash-repeats-the-run",
+    "P6",
+    "starts an agent again that ended without a result",
+    runs_only="A session starts its next agent; crash-repeats-the-prompt sends it the same prompt.",
+)
+class StartsCrashedAgentAgainDefect(_StartsAgentAgain):
+    after_signals = False
 
 
 @breaks(
@@ -61,19 +66,8 @@ class StartsCrashedAgentAgainDefect(Escalation):
     "starts an agent again that it has ended itself, with the same prompt",
     runs_only="A session lets its agent live on; timeout-repeats-the-prompt sends it the same prompt.",
 )
-class StartsEndedAgentAgainDefect(Escalation):
-    has_lingered = is_repeated = False
-
-    def start_linger_grace(self, now: int, *, is_working: bool = False) -> None:
-        self.has_lingered = True
-        super().start_linger_grace(now, is_working=is_working)
-
-    def finish(self) -> list[MachineCommand]:
-        commands = super().finish()
-        if self.is_repeated or self.has_lingered or not self.has_signalled:
-            return commands
-        self.is_repeated, self.escalation_step = True, EscalationStep.NONE
-        return [*commands[:-1], SpawnAgent(self.containment)]
+class StartsEndedAgentAgainDefect(_StartsAgentAgain):
+    after_signals = True
 
 
 @breaks("holds-the-group-only", "T6", "holds the tree by its group, whatever containment was asked for")
