@@ -141,7 +141,7 @@ def test_a_process_may_become_one_kind_of_program_after_the_other(tmp_path: Path
 
 def test_a_coordinator_below_a_session_is_not_traced() -> None:
     """Its file holds code for others. A scenario was red now and then when that was taken for calls of its own."""
-    coordinator = find_coordinator()
+    coordinator = str(find_coordinator())
     words = [coordinator, "--session", coordinator, "grep", "TracerPid", "/proc/self/status"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT, check=False)
     assert done.stdout == "TracerPid:\t0\n"
@@ -151,8 +151,8 @@ def test_a_coordinator_below_a_traced_program_is_exact(tmp_path: Path) -> None:
     """Another coordinator traces its whole tree: a thread that stands in a stop of the other one is about to move."""
     program = build_text(BECOMES, tmp_path)
     looks = "import select, time; time.sleep(20); [select.select([], [], [], 0) for _ in range(500)]; print('hi')"
-    inner = [find_coordinator(), "timeout", "60", sys.executable, "-c", looks]
-    words = [find_coordinator(), "--session", program, "none", *inner]
+    inner = [str(find_coordinator()), "timeout", "60", sys.executable, "-c", looks]
+    words = [str(find_coordinator()), "--session", str(program), "none", *inner]
     for _ in range(5):
         done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT, check=False)
         assert (done.stdout, "20 s of virtual time" in done.stderr) == ("hi\n", True), done.stderr
