@@ -296,7 +296,11 @@ class VirtualClock:
         else:
             from pytest_agentproc.clock.loops._asyncio import build_asyncio_options as options
         try:
-            with raise_interrupt_alone(), options(self.hub, self.watch_host_actions) as backend_options:
+            with (
+                raise_interrupt_alone(),
+                options(self.hub, self.watch_host_actions) as backend_options,
+                end_left_blocks(),  # a patch that was made within ours is undone before ours
+            ):
                 return anyio.run(
                     self._run_until_fault, function, args, backend=backend, backend_options=backend_options
                 )

@@ -399,15 +399,17 @@ class ScenarioRunner:
         """End the decoys, the broker, and with it every fake that is left, and remove the files."""
         # A second Ctrl-C may come in any of these steps. Those after it run all the same, or the files would be left.
         with hold_interrupts(), ExitStack() as steps:
-            if self._workshop is not None:
-                steps.callback(self._workshop.close)
-            if self._broker is not None:
-                steps.callback(self._broker.wait, _BROKER_END_SECONDS)
+            # The builder removes the folder once nobody refers to it, and a broker that begins would write into it.
+            builder, broker = self._workshop, self._broker
+            self._workshop = self._broker = self._hider = None
+            if builder is not None:
+                steps.callback(builder.close)
+            if broker is not None:
+                steps.callback(broker.wait, _BROKER_END_SECONDS)
                 for _ in range(2):  # the Ctrl-C may come in the first kill, before the signal is sent
-                    steps.callback(self._broker.kill)
+                    steps.callback(broker.kill)
             steps.callback(self._decoys.close)
             steps.callback(self._preload.close)
-            self._workshop = self._broker = self._hider = None
 
     def _forget_clock(self) -> None:
         self._clock = None

@@ -130,6 +130,11 @@ def _play() -> None:
         runner.play(SCENARIO, reference_supervisor())
 
 
+def _play_on_trio() -> None:
+    with ScenarioRunner() as runner:
+        runner.play(SCENARIO, reference_supervisor(), backend="trio")
+
+
 def _play_below_coordinator() -> None:
     with ScenarioRunner() as runner:
         runner.play(SCENARIO, SUPERVISOR)
@@ -146,6 +151,7 @@ BLOCKS: dict[str, Callable[[], object]] = {
     "leaks": _track_leaks,
     "fake": _make_fake,
     "play": _play,
+    "play on trio": _play_on_trio,
     "play below a coordinator": _play_below_coordinator,
     "below a coordinator": partial(_enter, lambda: machine.enter_virtual_time(0, ALARM)),
 }

@@ -29,6 +29,7 @@ STEP_BY_BLOCK = {
     "leaks": 17,
     "fake": 23,
     "play": 151,
+    "play on trio": 149,
     "play below a coordinator": 97,
     "below a coordinator": 5,
 }

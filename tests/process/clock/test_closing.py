@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import signal
 import subprocess
 from operator import attrgetter
+from typing import Any
 
 import anyio
 import pytest
 
-from pytest_agentproc.clock import _virtual
+from pytest_agentproc.clock import VirtualClock, _virtual
 from pytest_agentproc.clock._participant import Participant
 from pytest_agentproc.harness import ScenarioRunner
+from pytest_agentproc.harness._signal_guard import guard_signals
 from tests.process.stand import Stand, is_gone, list_open_descriptors
 
 
@@ -92,3 +97,33 @@ def test_ctrl_c_while_a_runner_is_closed_leaves_nothing(step: str, monkeypatch: 
     assert is_gone(broker.pid)
     broker.wait()
     runner.close()
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_a_patch_that_an_interrupt_left_open_is_undone_first(backend: str) -> None:
+    """It was undone after the clock's own patches of the same names, and put one of them back for good."""
+    before = os.kill, os.killpg, signal.pidfd_send_signal
+
+    async def host() -> None:
+        guard_signals(lambda _event: None, int).__enter__()
+        raise_keyboard_interrupt()
+
+    with VirtualClock() as clock, pytest.raises(KeyboardInterrupt):
+        clock.run(host, backend=backend)
+    assert (os.kill, os.killpg, signal.pidfd_send_signal) == before
+
+
+def test_the_broker_has_ended_before_its_folder_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that had just begun wrote a file into the folder while it was removed, and the folder stayed."""
+    runner = ScenarioRunner()
+    Stand(runner).fake("- answer: done")
+    broker, plain, seen = runner._broker, shutil.rmtree, []  # noqa: SLF001  # nobody else knows its process
+    assert broker is not None
+
+    def note_and_remove(*args: Any, **options: Any) -> None:
+        seen.append(is_gone(broker.pid))
+        plain(*args, **options)
+
+    monkeypatch.setattr(shutil, "rmtree", note_and_remove)
+    runner.close()
+    assert seen == [True]
