@@ -439,6 +439,7 @@ static void be_coordinator(char **words) {
   notice_deaths();
   prctl(PR_SET_TIMERSLACK, 1); /* the usual 50 microseconds would be half of a step */
   note_given_sockets();
+  note_earlier_queues();
   leave_streams();
   files = user_files;
   files.rlim_cur = files.rlim_max;

@@ -27,7 +27,9 @@ struct thread {
   int stat, schedstat, call, place;    /* its files, kept open */
   uint64_t runs;                       /* how often it had been on a core when it was settled */
   int is_settled;                      /* it was seen blocked, or dead, after so many runs */
-  uint64_t vetted;                     /* the run at which its call was found to wait by no clock of the kernel's */
+  uint64_t vetted;                     /* the run at which its call was looked at */
+  int waits_outside;                   /* in that run it waits for what ends by the machine's clock */
+  int64_t vetted_at;                   /* by the machine's clock */
   int waits_for_condition;             /* in that run it waits for a condition, which only `page->wakings` can end */
   uint64_t proven;                     /* the count of wakings before it was last seen blocked */
   char state;                          /* as in /proc/PID/stat */
@@ -67,6 +69,8 @@ int open_file(const char *pattern, int pid, int tid);
 void name_of(int pid, char *name, int size);
 
 /* rights.c: whom the coordinator may command. */
+
+int parent_of(int pid);
 
 /* Whether the kernel says now that the process is below us: the page is no proof. */
 int is_below(int pid);
@@ -117,7 +121,7 @@ void slots_free_dead(void);
 /* The same while nobody walks the tree. */
 void slots_free_gone(void);
 
-/* strangers.c and outside.c: what does not follow the page. */
+/* strangers.c, outside.c and holders.c: what does not follow the page. */
 
 /* Whether time must pass as on the machine for now. Each reason is said once. */
 int has_stranger(enum look look);
@@ -126,6 +130,9 @@ int has_stranger(enum look look);
  * `connections` is how often anybody below has connected or accepted: only then is there anything new to look for.
  * `listener` is the process whose connections count only while it waits for them; 0: there is none. All are blocked. */
 int is_connected_outside(int connections, int listener);
+
+/* What was there before the command counts as somebody's outside. */
+void note_earlier_queues(void);
 
 /* The sockets that are open now lead outside, and never count. */
 void note_given_sockets(void);
@@ -139,9 +146,6 @@ int tracer_serve(void (*died)(int pid, int status));
 
 /* Whether a process has no shim and is traced: its time is the page's. */
 int tracer_has(int pid);
-
-/* Whether such a process has a wait that the tracer does not know. */
-int tracer_counts_by_machine(int pid);
 
 /* Whether a thread has stopped for the tracer, which will let it go on. */
 int tracer_holds(int tid);

@@ -3,37 +3,40 @@
  * other ends of Unix sockets.
  *
  * Programs hold connections that have no part in the test: a worker of pytest-xdist has one to its controller. So those
- * of the process that listens for alarms, which is pytest, count only while a thread of it waits for them. The same is
- * true for Unix sockets: programs keep one to the desktop, the log or a keyring. Those that the command was started with
- * do not count, as its other streams do not: who starts it often gives it sockets in place of pipes. */
+ * of the process that listens for alarms, which is pytest, count only while a thread of it waits for them (holders.c).
+ * The same is true for Unix sockets: programs keep one to the desktop, the log or a keyring. It is true as well for UDP
+ * without connect, whose destinations are noted in the page. Those that the command was started with do not count, as
+ * its other streams do not: who starts it often gives it sockets in place of pipes. */
 #define _GNU_SOURCE
-#include "coordinator.h"
+#include "waits.h"
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <linux/unix_diag.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #define AGAIN (SECOND / 20) /* so often a connection to the outside is looked at */
 #define MAPPED "0000000000000000FFFF0000"
-enum { ESTABLISHED = 1, CONNECTING = 2 };
+enum { ESTABLISHED = 1, CONNECTING = 2, UNCONNECTED = 7 };
 
-struct owned { unsigned long inode; int pid, descriptor; };
+struct owned { unsigned long inode; int pid; };
+
+/* One that counts while it is waited for. */
+struct idle { unsigned long inode; char words[200]; };
 struct row { char local[40], remote[40]; unsigned local_port, remote_port, state; unsigned long inode; };
 
 /* A Unix socket, the number of its other end, and the name of that, which is the server's. */
 struct ends { unsigned inode, peer; char name[109]; };
 
-static struct owned *sockets, *idle;
+static struct owned *sockets;
+static struct idle *idle;
 static struct row *rows;
 static struct ends *pairs;
 static unsigned long *given;
@@ -54,7 +57,7 @@ static void collect_sockets(int pid) {
   DIR *folder = opendir(path);
   if (!folder) return;
   for (struct dirent *entry; (entry = readdir(folder));) {
-    struct owned found = {0, pid, atoi(entry->d_name)};
+    struct owned found = {0, pid};
     snprintf(path, sizeof path, "/proc/%d/fd/%s", pid, entry->d_name);
     ssize_t length = readlink(path, target, sizeof target - 1);
     target[length > 0 ? length : 0] = 0;
@@ -103,97 +106,38 @@ static int leads_inside(const struct row *row) {
   return 0;
 }
 
-/* Whether a process waits for a descriptor: by itself, in a list, or in an epoll. */
-
-static int is_in_list(int pid, unsigned long place, unsigned long count, int descriptor) {
-  struct pollfd list[64];
-  struct iovec here = {list, sizeof list}, there = {(void *)place, count * sizeof *list};
-  if (count > 64) return 1;
-  if (process_vm_readv(pid, &here, 1, &there, 1, 0) != (ssize_t)there.iov_len) return 1;
-  for (unsigned long i = 0; i < count; i++)
-    if (list[i].fd == descriptor) return 1;
-  return 0;
-}
-
-static int is_in_sets(int pid, const unsigned long *sets, unsigned long count, int descriptor) {
-  long word;
-  unsigned long at = (unsigned long)descriptor / (8 * sizeof word), bit = (unsigned long)descriptor % (8 * sizeof word);
-  struct iovec here = {&word, sizeof word}, there = {NULL, sizeof word};
-  for (int i = 0; i < 3 && (unsigned long)descriptor < count; i++) {
-    if (!sets[i]) continue;
-    there.iov_base = (void *)(sets[i] + at * sizeof word);
-    if (process_vm_readv(pid, &here, 1, &there, 1, 0) != sizeof word || word >> bit & 1) return 1;
-  }
-  return 0;
-}
-
-static int is_in_epoll(int pid, unsigned long epoll, int descriptor) {
-  char path[64], line[200];
-  int found = 0, number;
-  snprintf(path, sizeof path, "/proc/%d/fdinfo/%lu", pid, epoll);
-  FILE *file = fopen(path, "re");
-  while (file && !found && fgets(line, sizeof line, file)) found = sscanf(line, "tfd: %d", &number) == 1 && number == descriptor;
-  if (file) fclose(file);
-  return found;
-}
-
-static int is_in_call(const struct thread *thread, int descriptor) {
-  char text[256];
-  long number;
-  unsigned long a[4];
-  if (!read_file(thread->call, text, sizeof text)) return 0;
-  if (sscanf(text, "%ld %lx %lx %lx %lx", &number, a, a + 1, a + 2, a + 3) < 5) return 0;
-  switch (number) {
-#ifdef SYS_poll
-  case SYS_poll:
-#endif
-  case SYS_ppoll: return is_in_list(thread->pid, a[0], a[1], descriptor);
-#ifdef SYS_select
-  case SYS_select:
-#endif
-  case SYS_pselect6: return is_in_sets(thread->pid, a + 1, a[0], descriptor);
-#ifdef SYS_epoll_wait
-  case SYS_epoll_wait:
-#endif
-#ifdef SYS_epoll_pwait2
-  case SYS_epoll_pwait2:
-#endif
-  case SYS_epoll_pwait: return is_in_epoll(thread->pid, a[0], descriptor);
-  case SYS_read:
-  case SYS_readv:
-  case SYS_recvfrom:
-  case SYS_recvmsg:
-  case SYS_sendto:
-  case SYS_sendmsg:
-  case SYS_write:
-  case SYS_writev:
-  case SYS_connect: return a[0] == (unsigned long)descriptor;
-  default: return 0;
-  }
-}
-
-static int is_waited_for(const struct owned *socket) {
-  for (int i = 0; i < thread_count; i++)
-    if (threads[i].pid == socket->pid && is_in_call(&threads[i], socket->descriptor)) return 1;
-  return 0;
-}
-
-static int is_any_waited_for(void) {
+const char *socket_outside(unsigned long inode) {
   for (int i = 0; i < idle_count; i++)
-    if (is_waited_for(&idle[i])) return 1;
-  return 0;
+    if (idle[i].inode == inode) return idle[i].words;
+  return NULL;
 }
 
-static void name(int pid, const struct row *row) {
-  struct process *process = tree_process(pid);
-  struct in_addr address;
-  char text[32];
-  if (!process || process->is_connection_named) return;
-  process->is_connection_named = 1;
-  name_of(pid, text, sizeof text);
-  address.s_addr = (in_addr_t)strtoul(row->remote, NULL, 16);
-  say("time passes as on the machine while %s (pid %d) is connected to %s port %u, which is outside the command", text,
-      pid, strlen(row->remote) == 8 ? inet_ntoa(address) : row->remote, row->remote_port);
+static void add_idle(unsigned long inode, const char *format, const char *place, unsigned port) {
+  idle = grown(idle, idle_count, &idle_room, sizeof *idle);
+  idle[idle_count].inode = inode;
+  snprintf(idle[idle_count++].words, sizeof idle->words, format, place, port);
+}
+
+#define CONNECTED "is connected to %s port %u, which is outside the command"
+#define ASKED "waits for an answer (UDP) from %s port %u, which is outside the command"
+
+static const char *address_of(const struct row *row) {
+  struct in_addr address = {(in_addr_t)strtoul(row->remote, NULL, 16)};
+  return strlen(row->remote) == 8 ? inet_ntoa(address) : row->remote;
+}
+
+/* Where a socket that is not connected has sent to. */
+static void look_for_destinations(const struct row *socket) {
+  struct row row = *socket;
+  for (int i = 0; i < DESTINATIONS; i++) {
+    struct destination *to = &page->destinations[i];
+    const uint32_t *a = to->address;
+    if (to->inode != socket->inode) continue;
+    snprintf(row.remote, sizeof row.remote, to->is_long ? "%08X%08X%08X%08X" : "%08X", a[0], a[1], a[2], a[3]);
+    shorten(row.remote);
+    row.remote_port = to->port;
+    if (!leads_inside(&row)) add_idle(row.inode, ASKED, address_of(&row), row.remote_port);
+  }
 }
 
 /* Unix sockets. */
@@ -250,30 +194,14 @@ void note_given_sockets(void) {
   }
 }
 
-static void name_unix(int pid, const struct ends *other) {
-  struct process *process = tree_process(pid);
-  char text[32];
-  if (!process || process->is_connection_named) return;
-  process->is_connection_named = 1;
-  name_of(pid, text, sizeof text);
-  say("time passes as on the machine while %s (pid %d) waits for the Unix socket %s, whose other end is outside the command",
-      text, pid, other && other->name[0] ? other->name : "without a name");
-}
-
-static int look_for_unix_connections(void) {
-  int is_found = 0;
+static void look_for_unix_connections(void) {
   for (int i = 0; i < socket_count; i++) {
-    const struct ends *pair = pair_of(sockets[i].inode);
+    const struct ends *pair = pair_of(sockets[i].inode), *other;
     if (!pair || !pair->peer || owned(pair->peer) || is_given(pair->inode)) continue;
-    if (is_waited_for(&sockets[i])) {
-      name_unix(sockets[i].pid, pair_of(pair->peer));
-      is_found = 1;
-    } else {
-      idle = grown(idle, idle_count, &idle_room, sizeof *idle);
-      idle[idle_count++] = sockets[i];
-    }
+    other = pair_of(pair->peer);
+    add_idle(pair->inode, "waits for the Unix socket %s, whose other end is outside the command",
+             other && other->name[0] ? other->name : "without a name", 0);
   }
-  return is_found;
 }
 
 static int look_for_connections(int listener) {
@@ -283,25 +211,28 @@ static int look_for_connections(int listener) {
   for (int i = 0; i < process_count; i++) collect_sockets(processes[i].pid);
   for (int i = 0; i < 4; i++) collect_rows(files[i]);
   for (int i = 0; i < row_count; i++) {
-    struct owned *socket = rows[i].state == ESTABLISHED || rows[i].state == CONNECTING ? owned(rows[i].inode) : NULL;
-    if (!socket || leads_inside(&rows[i])) continue;
-    if (socket->pid == listener && !is_waited_for(socket)) {
-      idle = grown(idle, idle_count, &idle_room, sizeof *idle);
-      idle[idle_count++] = *socket;
+    struct row *row = &rows[i];
+    struct owned *socket = owned(row->inode);
+    if (socket && row->state == UNCONNECTED) look_for_destinations(row);
+    if (!socket || (row->state != ESTABLISHED && row->state != CONNECTING) || leads_inside(row)) continue;
+    if (socket->pid == listener) {
+      add_idle(row->inode, CONNECTED, address_of(row), row->remote_port);
       continue;
     }
-    name(socket->pid, &rows[i]);
+    struct process *process = tree_process(socket->pid);
+    if (process) name_stranger(process, &process->is_connection_named, CONNECTED, address_of(row), row->remote_port);
     is_found = 1;
   }
   collect_pairs();
-  return look_for_unix_connections() || is_found;
+  look_for_unix_connections();
+  for (int i = 0; i < thread_count; i++) threads[i].vetted = UINT64_MAX; /* each wait for one of them counts from here on */
+  return is_found;
 }
 
 int is_connected_outside(int connections, int listener) {
   static int known, is_outside;
   static int64_t looked;
-  if (connections == known && !is_outside && !is_any_waited_for()) return 0;
-  if (connections == known && machine_now() - looked < AGAIN) return 1;
+  if (connections == known && (!is_outside || machine_now() - looked < AGAIN)) return is_outside;
   known = connections;
   is_outside = look_for_connections(listener);
   looked = machine_now();

@@ -4,9 +4,10 @@
  * musl programs). Neither reaches setuid and 32-bit programs, one that may not be traced, and a library that makes its
  * own calls in a program that does not. While one of those lives, time passes as on the machine. */
 #define _GNU_SOURCE
-#include "coordinator.h"
+#include "waits.h"
 #include <errno.h>
 #include <linux/futex.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +17,9 @@
  * but not of that. */
 #define BEGINNING (SECOND / 10)
 
-/* The line of /proc/PID/maps that holds a text, or that an address lies in: 1 if there is one, -1 if the process has
- * ended, so that it has no lines at all. */
-static int find_mapping(int pid, const char *text, uint64_t address, char *line, int size) {
+#define AGAIN (SECOND / 20) /* so often a wait for somebody outside is looked at */
+
+int find_mapping(int pid, const char *text, uint64_t address, char *line, int size) {
   char path[64];
   snprintf(path, sizeof path, "/proc/%d/maps", pid);
   FILE *file = fopen(path, "re");
@@ -37,65 +38,19 @@ static int carries_page(int pid) {
   return find_mapping(pid, "/memfd:" PAGE_NAME, 0, line, sizeof line);
 }
 
-/* A call that the kernel ends by its own clock. */
-static int is_timed(long number, const unsigned long *arguments) {
-  switch (number) {
-#ifdef SYS_epoll_wait
-  case SYS_epoll_wait:
-#endif
-  case SYS_epoll_pwait: return (int)arguments[3] > 0;
-#ifdef SYS_epoll_pwait2
-  case SYS_epoll_pwait2: return arguments[3] != 0;
-#endif
-#ifdef SYS_poll
-  case SYS_poll: return (int)arguments[2] > 0;
-#endif
-#ifdef SYS_select
-  case SYS_select:
-#endif
-  case SYS_pselect6:
-  case SYS_io_getevents:
-  case SYS_io_pgetevents:
-  case SYS_mq_timedsend:
-  case SYS_mq_timedreceive:
-  case SYS_recvmmsg: return arguments[4] != 0;
-  case SYS_ppoll:
-  case SYS_rt_sigtimedwait: return arguments[2] != 0;
-  case SYS_semtimedop: return arguments[3] != 0;
-  case SYS_nanosleep:
-  case SYS_clock_nanosleep: return 1;
-  case SYS_futex: {
-    int command = arguments[1] & FUTEX_CMD_MASK;
-    return arguments[3] && (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET || command == FUTEX_LOCK_PI);
-  }
-  default: return 0;
-  }
+void name_stranger(struct process *process, int *is_named, const char *reason, ...) {
+  char name[32], text[400];
+  va_list list;
+  if (*is_named) return;
+  *is_named = 1;
+  name_of(process->pid, name, sizeof name);
+  va_start(list, reason);
+  vsnprintf(text, sizeof text, reason, list);
+  va_end(list);
+  say("time passes as on the machine while %s (pid %d) %s", name, process->pid, text);
 }
 
-/* What a blocked thread has asked the kernel for; `place` is the address of the code that did. */
-struct call {
-  long number;
-  unsigned long a[6], place;
-};
-
-static struct call read_call(const struct thread *thread) {
-  char text[256];
-  struct call call = {.number = -1};
-  unsigned long *a = call.a, stack;
-  if (!read_file(thread->call, text, sizeof text) ||
-      sscanf(text, "%ld %lx %lx %lx %lx %lx %lx %lx %lx", &call.number, a, a + 1, a + 2, a + 3, a + 4, a + 5, &stack,
-             &call.place) < 9)
-    call.number = -1;
-  return call;
-}
-
-static void name(struct process *process, const char *reason) {
-  char text[32];
-  if (process->is_named) return;
-  process->is_named = 1;
-  name_of(process->pid, text, sizeof text);
-  say("time passes as on the machine while %s (pid %d) %s", text, process->pid, reason);
-}
+static void name(struct process *process, const char *reason) { name_stranger(process, &process->is_named, "%s", reason); }
 
 static int is_unreachable(struct process *process) {
   if (process->carries == 1 || !process->is_alive) return 0;
@@ -114,34 +69,46 @@ enum wait { UNCOUNTED, COUNTED, MOVED };
  * system calls also reads the clock past the shim, so it is a stranger as long as it lives. A process that ended, or
  * began another image, between the two readings has the lines of neither: it once was called a runtime of that kind.
  * The shim itself waits by the machine's clock for a nap only: one began after the coordinator looked for naps. */
-static enum wait waits_by_machine(struct thread *thread, struct process *process) {
+static enum wait waits_by_machine(struct thread *thread, struct process *process, const struct call *call) {
   char line[4400];
-  if (thread->vetted == thread->runs || is_dead(thread->state)) return UNCOUNTED;
-  struct call call = read_call(thread), again;
-  if (!is_timed(call.number, call.a)) {
-    thread->vetted = thread->runs;
-    /* A futex that is not private may be woken from another process. */
-    thread->waits_for_condition = call.number == SYS_futex && call.a[1] & FUTEX_PRIVATE_FLAG &&
-                                  slots_have_condition(thread->tid, call.a[0]);
-    return UNCOUNTED;
-  }
-  int found = find_mapping(thread->pid, NULL, call.place, line, sizeof line);
-  again = read_call(thread);
-  if (found < 0 || !is_timed(again.number, again.a) || again.place != call.place) return MOVED;
+  int found = find_mapping(thread->pid, NULL, call->place, line, sizeof line);
+  struct call again = read_call(thread);
+  if (found < 0 || !is_timed(&again) || again.place != call->place) return MOVED;
   if (found && strstr(line, "/shim.so")) return MOVED;
   if (!found || !is_libc(line)) process->counts_always = 1;
+  name(process, process->counts_always ? "lives: a library in it makes system calls of its own"
+                                       : "waits in a call that virtual time does not know");
   return COUNTED;
+}
+
+/* Of a traced thread the tracer has taken all limits, but for the naps of Go and the limit of recvmmsg. */
+static int has_kept_limit(const struct thread *thread, const struct call *call) {
+  return is_timed(call) && (call->number == SYS_recvmmsg || !tracer_has(thread->pid));
+}
+
+/* What a thread waits for is looked at once in each of its runs, and again while it lies outside. */
+static enum wait vet(struct thread *thread, struct process *process) {
+  char words[300];
+  if (is_dead(thread->state)) return UNCOUNTED;
+  if (thread->vetted == thread->runs && (!thread->waits_outside || machine_now() - thread->vetted_at < AGAIN))
+    return thread->waits_outside ? COUNTED : UNCOUNTED;
+  struct call call = read_call(thread);
+  if (has_kept_limit(thread, &call)) return waits_by_machine(thread, process, &call);
+  thread->vetted = thread->runs;
+  thread->vetted_at = machine_now();
+  /* A futex that is not private may be woken from another process. */
+  thread->waits_for_condition = call.number == SYS_futex && call.a[1] & FUTEX_PRIVATE_FLAG &&
+                                slots_have_condition(thread->tid, call.a[0]);
+  thread->waits_outside = waits_for_outside(thread, &call, words, sizeof words);
+  if (thread->waits_outside) name_stranger(process, &process->is_connection_named, "%s", words);
+  return thread->waits_outside ? COUNTED : UNCOUNTED;
 }
 
 static int has_counting_thread(void) {
   int is_found = 0;
   for (int i = 0; i < thread_count; i++) {
     struct process *process = tree_process(threads[i].pid);
-    enum wait wait = process && !tracer_has(process->pid) ? waits_by_machine(&threads[i], process) : UNCOUNTED;
-    if (wait == COUNTED)
-      name(process, process->counts_always ? "lives: a library in it makes system calls of its own"
-                                           : "waits in a call that virtual time does not know");
-    is_found |= wait != UNCOUNTED;
+    is_found |= process && vet(&threads[i], process) != UNCOUNTED;
   }
   return is_found;
 }
@@ -159,10 +126,6 @@ int has_stranger(enum look look) {
   int is_found = 0;
   for (int i = 0; i < process_count; i++) {
     struct process *process = &processes[i];
-    if (tracer_counts_by_machine(process->pid)) {
-      name(process, "lives: it limits the reads of a socket (SO_RCVTIMEO, recvmmsg)");
-      is_found = 1;
-    }
     if (tracer_has(process->pid)) continue;
     if (process->counts_always) is_found = 1;
     if (process->carries == 1 || (look != QUIET && !process->is_named && is_beginning(process))) continue;

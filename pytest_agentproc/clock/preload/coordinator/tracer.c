@@ -94,13 +94,12 @@ int tracer_holds(int tid) {
 }
 
 void forget_timers(int pid, int keeps_inherited);
-static void forget_machine_wait(int pid);
 
 static void forget(int tid) {
   struct tracee *tracee = tracee_of(tid);
   if (!tracee) return;
   slots_free(tracee->slot, tid);
-  if (tracee->pid == tid) forget_timers(tid, 0), forget_machine_wait(tid);
+  if (tracee->pid == tid) forget_timers(tid, 0);
   *tracee = tracees[--tracee_count];
 }
 
@@ -124,26 +123,6 @@ int put_memory(int tid, unsigned long place, const void *from, size_t size) {
 /* Stops. */
 
 void tracer_wake(struct slot *slot) { ptrace(PTRACE_INTERRUPT, atomic_load(&slot->tid), 0, 0); }
-
-/* Processes that wait by the machine's clock all the same. */
-static int *machine_waiters, machine_waiter_count, machine_waiter_room;
-
-void note_machine_wait(int pid) {
-  if (tracer_counts_by_machine(pid)) return;
-  machine_waiters = grown_list(machine_waiters, machine_waiter_count, &machine_waiter_room, sizeof *machine_waiters);
-  machine_waiters[machine_waiter_count++] = pid;
-}
-
-int tracer_counts_by_machine(int pid) {
-  for (int i = 0; i < machine_waiter_count; i++)
-    if (machine_waiters[i] == pid) return 1;
-  return 0;
-}
-
-static void forget_machine_wait(int pid) {
-  for (int i = 0; i < machine_waiter_count; i++)
-    if (machine_waiters[i] == pid) machine_waiters[i] = machine_waiters[--machine_waiter_count];
-}
 
 static int carries_shim(int pid) {
   static char text[1 << 18];
@@ -192,7 +171,6 @@ static void stop_at_exec(struct tracee *tracee) {
   tracee->is_waiting = tracee->can_resume = tracee->is_stepping = tracee->is_settling = tracee->has_settled = 0;
   tracee->readings = tracee->steps = 0;
   forget_timers(pid, 1);
-  forget_machine_wait(pid);
   snprintf(path, sizeof path, "/proc/%d/exe", pid);
   tracee->carries_shim = carries_shim(pid);
   tracee->shim_begin = tracee->shim_end = 0;
@@ -351,6 +329,5 @@ int tracer_has(int pid) { return (void)pid, 0; }
 int tracer_holds(int tid) { return (void)tid, 0; }
 void tracer_wake(struct slot *slot) { (void)slot; }
 int tracer_end_timer(struct slot *slot) { return (void)slot, 0; }
-int tracer_counts_by_machine(int pid) { return (void)pid, 0; }
 
 #endif

@@ -61,9 +61,6 @@ int is_call_of_shim(struct tracee *tracee, unsigned long place);
 /* A slot of this thread's, or the end of the coordinator: there is none left. */
 struct slot *demand_slot(int tid, int pid, int kind);
 
-/* From here on the process waits by the machine's clock. */
-void note_machine_wait(int pid);
-
 /* tracer_calls.c: the calls about time. */
 
 void stop_at_call(struct tracee *tracee);

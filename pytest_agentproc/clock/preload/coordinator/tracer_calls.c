@@ -9,9 +9,13 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -242,8 +246,20 @@ static int settles(struct tracee *tracee) {
   return tracee->is_settling = tracee->looks++ < MOST_LOOKS;
 }
 
+/* A datagram that goes to an address: its answer may come from outside. */
+static void note_destination(struct tracee *tracee, const registers *regs, unsigned long place) {
+  char path[64];
+  struct stat socket;
+  struct sockaddr_in6 to = {0};
+  snprintf(path, sizeof path, "/proc/%d/fd/%d", tracee->pid, (int)regs->rdi);
+  if (!place || !get_memory(tracee->tid, place, &to, sizeof(struct sockaddr_in)) || stat(path, &socket)) return;
+  get_memory(tracee->tid, place, &to, sizeof to);
+  page_note_destination(page, socket.st_ino, (void *)&to);
+}
+
 void stop_at_call(struct tracee *tracee) {
   registers regs;
+  uint64_t flags;
   int is_ours = tracee->mode != PASSED && !ptrace(PTRACE_GETREGS, tracee->tid, 0, &regs);
   if (is_ours && is_call_of_shim(tracee, regs.rip)) {
     is_ours = 0;
@@ -279,12 +295,21 @@ void stop_at_call(struct tracee *tracee) {
     int64_t step = 1000LL << (tracee->steps < 20 ? tracee->steps++ : 20);
     sleep_until(tracee, &regs, page_now() + (step < LONGEST_STEP ? step : LONGEST_STEP));
     return;
-  case SYS_setsockopt: { /* what the kernel ends by its own clock, in any call that reads */
-    struct timeval limit;
-    if (get_memory(tracee->tid, regs.r10, &limit, sizeof limit) && (limit.tv_sec || limit.tv_usec)) note_machine_wait(tracee->pid);
+  case SYS_clone: /* no filter serves a child that nobody traces */
+    regs.rdi &= ~(unsigned long)CLONE_UNTRACED;
+    ptrace(PTRACE_SETREGS, tracee->tid, 0, &regs);
     break;
-  }
-  case SYS_recvmmsg: note_machine_wait(tracee->pid); break; /* its limit counts from datagram to datagram */
+  case SYS_clone3: /* its flags come first */
+    if (get_memory(tracee->tid, regs.rdi, &flags, sizeof flags) && flags & CLONE_UNTRACED) {
+      flags &= ~(uint64_t)CLONE_UNTRACED;
+      put_memory(tracee->tid, regs.rdi, &flags, sizeof flags);
+    }
+    break;
+  case SYS_sendto: note_destination(tracee, &regs, regs.r8); break;
+  case SYS_sendmsg:
+  case SYS_sendmmsg: /* the address of the name comes first in a message */
+    if (get_memory(tracee->tid, regs.rsi, &flags, sizeof flags)) note_destination(tracee, &regs, flags);
+    break;
   case SYS_times:
   case SYS_sysinfo: /* the kernel fills them with more than the time */
     tracee->is_waiting = 1;

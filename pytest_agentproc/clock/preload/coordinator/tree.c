@@ -19,6 +19,7 @@
  * hour later, while a program was about to go on or its end was about to be seen. */
 #define _GNU_SOURCE
 #include "coordinator.h"
+#include "../shared/calls.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -26,6 +27,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -292,6 +294,16 @@ static int has_left_core(const struct thread *thread) {
   return !read_file(thread->call, text, sizeof text) || strncmp(text, "running", 7) != 0;
 }
 
+/* A parent that waits for its child of vfork to execute a program is in state D. */
+static int waits_for_vfork(const struct thread *thread) {
+  char text[32];
+  long number = read_file(thread->call, text, sizeof text) && text[0] != 'r' ? atol(text) : -1;
+#ifdef SYS_vfork
+  if (number == SYS_vfork) return 1;
+#endif
+  return number == SYS_clone || number == SYS_clone3;
+}
+
 static int waits_for_condition(const struct thread *thread) {
   return thread->waits_for_condition && thread->vetted == thread->runs;
 }
@@ -336,6 +348,7 @@ static int settle(struct thread *thread) {
   if (ran != thread->runs && tracer_has(thread->pid)) tree_count_waking(); /* nobody counts what it wakes */
   if (thread->state == 't' && (tracer_holds(thread->tid) || is_traced())) return thread->is_settled = 0;
   thread->is_settled = (thread->state == 'S' || is_stopped(thread->state)) && has_left_core(thread);
+  if (thread->state == 'D') thread->is_settled = waits_for_vfork(thread);
   if (thread->is_settled) last_settled = thread->tid;
   return thread->is_settled;
 }

@@ -179,6 +179,10 @@ static long call_file(long number, const long *a, long *result) {
   case SYS_close: return *result = close((int)a[0]), 1;
   case SYS_socket: return *result = socket((int)a[0], (int)a[1], (int)a[2]), 1;
   case SYS_connect: return *result = connect((int)a[0], (void *)a[1], (socklen_t)a[2]), 1;
+  case SYS_sendto:
+    return *result = sendto((int)a[0], (void *)a[1], (size_t)a[2], (int)a[3], (void *)a[4], (socklen_t)a[5]), 1;
+  case SYS_sendmsg: return *result = sendmsg((int)a[0], (void *)a[1], (int)a[2]), 1;
+  case SYS_sendmmsg: return *result = sendmmsg((int)a[0], (void *)a[1], (unsigned)a[2], (int)a[3]), 1;
   case SYS_accept: return *result = accept((int)a[0], (void *)a[1], (void *)a[2]), 1;
   case SYS_accept4: return *result = accept4((int)a[0], (void *)a[1], (void *)a[2], (int)a[3]), 1;
   case SYS_setsockopt:

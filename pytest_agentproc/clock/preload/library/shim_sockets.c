@@ -5,6 +5,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 
@@ -72,6 +73,29 @@ EXPORT ssize_t recvmsg(int descriptor, struct msghdr *message, int flags) {
 
 EXPORT ssize_t readv(int descriptor, const struct iovec *pieces, int count) {
   return is_readable(descriptor, 0) ? CALL(SYS_readv, descriptor, pieces, count) : -1;
+}
+
+/* Where a datagram goes is noted: its answer may come from outside, and the socket does not say so. */
+static void note_destination(int descriptor, const struct sockaddr *to) {
+  struct stat socket;
+  if (shim_page && to && (to->sa_family == AF_INET || to->sa_family == AF_INET6) && !fstat(descriptor, &socket))
+    page_note_destination(shim_page, socket.st_ino, to);
+}
+
+EXPORT ssize_t sendto(int descriptor, const void *bytes, size_t size, int flags, const struct sockaddr *to,
+                      socklen_t length) {
+  note_destination(descriptor, to);
+  return CALL(SYS_sendto, descriptor, bytes, size, flags, to, length);
+}
+
+EXPORT ssize_t sendmsg(int descriptor, const struct msghdr *message, int flags) {
+  note_destination(descriptor, message ? message->msg_name : NULL);
+  return CALL(SYS_sendmsg, descriptor, message, flags);
+}
+
+EXPORT int sendmmsg(int descriptor, struct mmsghdr *messages, unsigned count, int flags) {
+  for (unsigned i = 0; i < count; i++) note_destination(descriptor, messages[i].msg_hdr.msg_name);
+  return (int)CALL(SYS_sendmmsg, descriptor, messages, count, flags);
 }
 
 EXPORT int connect(int descriptor, const struct sockaddr *address, socklen_t size) {

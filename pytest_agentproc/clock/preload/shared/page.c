@@ -1,6 +1,10 @@
-/* Claims and frees the slots of the page: by a thread for itself, and by the coordinator for a thread that it traces. */
+/* Claims and frees the slots of the page, and notes where datagrams go: by a thread for itself, and by the coordinator for
+ * a thread that it traces. */
 #include "page.h"
+#include <netinet/in.h>
 #include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
 
 struct slot *page_claim(struct page *page, int tid, int pid, int kind) {
   for (int i = 0; i < SLOTS; i++) {
@@ -28,4 +32,23 @@ void page_free(struct slot *slot) {
   atomic_store(&slot->deadline, NEVER);
   atomic_store(&slot->pid, 0);
   atomic_store(&slot->tid, 0);
+}
+
+void page_note_destination(struct page *page, uint64_t inode, const struct sockaddr *to) {
+  struct destination new = {.inode = inode, .is_long = to->sa_family == AF_INET6};
+  if (to->sa_family == AF_INET) {
+    const struct sockaddr_in *in = (const void *)to;
+    memcpy(new.address, &in->sin_addr, sizeof in->sin_addr);
+    new.port = ntohs(in->sin_port);
+  } else if (new.is_long) {
+    const struct sockaddr_in6 *in = (const void *)to;
+    memcpy(new.address, &in->sin6_addr, sizeof in->sin6_addr);
+    new.port = ntohs(in->sin6_port);
+  } else {
+    return;
+  }
+  for (int i = 0; i < DESTINATIONS; i++)
+    if (!memcmp(&page->destinations[i], &new, sizeof new)) return;
+  page->destinations[atomic_fetch_add(&page->destination_count, 1) % DESTINATIONS] = new;
+  atomic_fetch_add(&page->connections, 1);
 }

@@ -63,6 +63,14 @@ struct wake {
 };
 #define WAKES 4096
 
+/* Where a UDP socket that is not connected has sent to: its other end, as far as anybody knows. */
+struct destination {
+  uint64_t inode; /* of the socket; 0: none */
+  uint32_t address[4], port;
+  int32_t is_long; /* IPv6 */
+};
+#define DESTINATIONS 64
+
 struct page {
   _Atomic int64_t now;     /* the virtual instant, in nanoseconds since the coordinator began */
   _Atomic int64_t offset;  /* real time passes: the page's instants minus the machine's; VIRTUAL: `now` is the instant */
@@ -79,9 +87,15 @@ struct page {
   char waits[1024];           /* the threads and processes that wait as time stands still */
   struct slot slots[SLOTS];
   _Atomic int32_t asks;       /* counts the processes that have asked to be traced */
+  _Atomic uint32_t destination_count; /* so many were ever noted: the oldest one makes room */
+  struct destination destinations[DESTINATIONS];
   _Atomic int32_t is_untraced; /* nobody is traced: the user or the machine forbids it */
 };
 
 /* A free slot for a thread or a timer; NULL: there is none left. */
 struct slot *page_claim(struct page *page, int tid, int pid, int kind);
 void page_free(struct slot *slot);
+
+/* Note where a socket sends to; `to` is the address as the call has it. */
+struct sockaddr;
+void page_note_destination(struct page *page, uint64_t inode, const struct sockaddr *to);
