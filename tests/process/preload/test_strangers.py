@@ -51,6 +51,46 @@ def test_a_library_with_system_calls_of_its_own_is_named(tmp_path: Path) -> None
     assert 0.25 <= float(run.virtual) < 20
 
 
+ARMS = """\
+#define _GNU_SOURCE
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+int arm(int timer) {
+  struct itimerspec when = {{0, 0}, {0, 300000000}};
+  long result;
+  register long r10 __asm__("r10") = 0;
+  __asm__ volatile("syscall" : "=a"(result) : "a"(SYS_timerfd_settime), "D"((long)timer), "S"(0L), "d"(&when), "r"(r10)
+                   : "rcx", "r11", "memory");
+  return (int)result;
+}
+"""
+WAITS_FOR_TIMER = """\
+#include <poll.h>
+#include <sys/timerfd.h>
+int arm(int);
+int main(void) {
+  struct pollfd timer = {timerfd_create(CLOCK_MONOTONIC, 0), POLLIN, 0};
+  arm(timer.fd);
+  return poll(&timer, 1, 180000) != 1;
+}
+"""
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="it is written in the machine's language")
+def test_a_timerfd_that_a_library_arms_by_itself_is_named(tmp_path: Path) -> None:
+    """The kernel lets it run out. The program's own limit of 180 s was over before, and nothing said so."""
+    (tmp_path / "arms.c").write_text(ARMS)
+    (tmp_path / "program.c").write_text(WAITS_FOR_TIMER)
+    library, cc = tmp_path / "libarms.so", require_program("cc")
+    subprocess.run([cc, "-shared", "-fPIC", tmp_path / "arms.c", "-o", library], check=True, timeout=LIMIT)
+    words = [cc, str(tmp_path / "program.c"), str(library), "-o", str(tmp_path / "waiter")]
+    subprocess.run(words, check=True, timeout=LIMIT)
+    run = run_in_virtual_time(tmp_path / "waiter")
+    begin = "time passes as on the machine while waiter (pid N) waits for a timerfd that a library has armed"
+    assert (run.code, run.notes) == (0, [f"{begin} by a system call of its own"])
+    assert 0.25 <= float(run.virtual) < 20
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to somebody else")
 def test_a_setuid_program_is_named(tmp_path: Path) -> None:
     """The loader leaves LD_PRELOAD out of it."""

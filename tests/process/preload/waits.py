@@ -24,15 +24,25 @@ COMPILERS = {
 }
 """The kinds of programs. The first one carries the library; the others are traced."""
 
-_SOCKET = "The program limits reads by `SO_RCVTIMEO`, and is traced."
+PLACES = ("main", "thread", "vfork", "handler")
+"""Where a call is made: `main`, another thread, a child of `vfork`, the handler of a signal."""
+
+_READ = "A traced program limits reads by `SO_RCVTIMEO`."
+_WRITE = "The kernel ends a write that `SO_SNDTIMEO` limits."
 _DATAGRAMS = "The kernel looks at the limit of `recvmmsg` from datagram to datagram."
 _WAYS = ("libc", "syscall", "own")
 NAMED = {
     ("glibc", "futex_lock_pi", "syscall"): "No signal ends the kernel's wait for a lock with priorities.",
     ("glibc", "pthread_rwlock_timedrdlock", "libc"): "libc's lock for readers and writers waits by itself.",
-    ("glibc, own calls", "read_so_rcvtimeo", "own"): _SOCKET,
-    **{(kind, "read_so_rcvtimeo", way): _SOCKET for kind in ("static", "musl") for way in _WAYS},
-    **{(kind, "recvmmsg", way): _DATAGRAMS for kind in COMPILERS for way in _WAYS if (kind, way) != ("glibc", "own")},
+    ("glibc, own calls", "read_so_rcvtimeo", "own"): _READ,
+    **{(kind, "read_so_rcvtimeo", way): _READ for kind in ("static", "musl") for way in _WAYS},
+    **{
+        (kind, name, way): reason
+        for name, reason in {"write_so_sndtimeo": _WRITE, "recvmmsg": _DATAGRAMS}.items()
+        for kind in COMPILERS
+        for way in _WAYS
+        if (kind, way) != ("glibc", "own")
+    },
 }
 """Calls that end by the machine's clock: the program is named, and is not judged in virtual time."""
 
@@ -55,6 +65,11 @@ one program: `python -m tests.process.preload.waits`.
 """
 
 
+_FOOT = """\
+An empty cell: there is no such function. Each cell is the same in `main`, in another thread, in a child of `vfork`, and in
+the handler of a signal. The locks and conditions of `pthread` must not be used in a child of `vfork`."""
+
+
 def build(kind: str, folder: Path) -> Path:
     """Compile the program for a kind; skip the test if the compiler is not here."""
     words = COMPILERS[kind]
@@ -66,23 +81,24 @@ def build(kind: str, folder: Path) -> Path:
     return program
 
 
-def run_calls(program: Path, *names: str) -> tuple[dict[tuple[str, str], bool], list[str]]:
-    """Run the calls with these names, and say of each way whether it was exact.
+def run_calls(program: Path, place: str, *names: str) -> tuple[dict[tuple[str, str], bool], list[str]]:
+    """Run the calls with these names in one of the places, and say of each way whether it was exact.
 
     Returns:
         Call and way, each with whether it took its time; and what the coordinator said.
     """
-    run = run_in_virtual_time(program, *names)
+    run = run_in_virtual_time(program, place, *names)
     if run.code:
         raise AssertionError(run.out + run.err)
     lines = [line.split() for line in run.out.splitlines()]
     return {(line[0], line[1]): line[2] == line[3] for line in lines}, run.notes
 
 
-def list_names(kind: str) -> tuple[list[str], list[str]]:
+def list_names(kind: str, place: str = "main") -> tuple[list[str], list[str]]:
     """List the calls that are exact in each way, and those that are named in one."""
     text = SOURCE.read_text("utf-8").partition("} calls[] = {")[2].partition("};")[0]
     names = [line.split('"')[1] for line in text.splitlines() if '"' in line]
+    names = [name for name in names if place != "vfork" or not name.startswith("pthread_")]
     named = [name for name in names if any(key[:2] == (kind, name) for key in NAMED)]
     return [name for name in names if name not in named], named
 
@@ -93,9 +109,9 @@ def _render() -> str:
         for kind in COMPILERS:
             program = build(kind, Path(folder))
             exact, named = list_names(kind)
-            results = run_calls(program, *exact)[0]
+            results = run_calls(program, "main", *exact)[0]
             for name in named:
-                results |= run_calls(program, name)[0]
+                results |= run_calls(program, "main", name)[0]
             keys = [(kind, name, way) for name, way in results]
             cells |= {key: "named" if key in NAMED or not results[key[1:]] else "exact" for key in keys}
     calls = list(dict.fromkeys(name for _, name, _ in cells))
@@ -109,7 +125,7 @@ def _render() -> str:
         row = [cells.get((kind, name, way), "") for kind, way in columns]
         lines.append(f"| `{name}` | " + " | ".join(row) + " |")
     reasons = [f"- {reason}" for reason in dict.fromkeys(NAMED.values())]
-    foot = ["", "An empty cell: there is no such function.", "", "## Why some are named", "", *reasons]
+    foot = ["", _FOOT, "", "## Why some are named", "", *reasons]
     return _HEAD + "\n".join([*lines, *foot]) + "\n"
 
 

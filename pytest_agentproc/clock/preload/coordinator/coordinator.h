@@ -81,6 +81,9 @@ int signal_below(int pid, int thread, int signal, const siginfo_t *info);
 /* The same for the signal that ends a wait: only if the process takes it, as one that carries the page does. */
 int wake_below(int pid, int tid);
 
+/* A file of a process, opened here too; -1: the machine forbids it, or there is none. */
+int copy_of(int pid, int descriptor);
+
 /* Whether every process below may signal this one: one that may not could have written its order into the page. */
 int is_for_all_to_signal(int pid);
 
@@ -99,6 +102,9 @@ void slots_grant(struct slot *slot);
 
 /* Let each wait go that began in real time and is due; gives the nanoseconds until the next one. */
 int64_t slots_serve_real_time(void);
+
+/* Let a timerfd run out; `ends` counts those that nobody has read. It is readable before this returns. */
+void end_timerfd(int file, uint64_t *ends);
 
 /* Give a slot back, if it is still this thread's. */
 void slots_free(struct slot *slot, int tid);

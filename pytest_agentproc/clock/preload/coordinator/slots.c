@@ -6,9 +6,11 @@
 #include "coordinator.h"
 #include <errno.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #define PATIENCE 3        /* so often a waiter is woken again before the next one has its turn */
@@ -33,9 +35,30 @@ static struct slot *helper_of(int pid) {
   return NULL;
 }
 
+void end_timerfd(int file, uint64_t *ends) {
+  static const struct itimerspec soon = {{0, 0}, {0, 1}};
+  struct pollfd seen = {.fd = file, .events = POLLIN};
+  *ends = poll(&seen, 1, 0) > 0 ? *ends + 1 : 1; /* a reader is given the number of all that nobody has read */
+  if (!ioctl(file, SET_TICKS, ends)) return;
+  timerfd_settime(file, 0, &soon, NULL);
+  poll(&seen, 1, 100);
+}
+
+/* A child of vfork has no helper: it shares its parent's memory, and must start no thread there. */
+static void end_without_helper(struct slot *slot) {
+  int pid = atomic_load(&slot->pid);
+  int file = atomic_load(&slot->kind) == TIMERFD && is_below(pid) && is_for_all_to_signal(pid) ? copy_of(pid, slot->descriptor) : -1;
+  if (file < 0) return;
+  end_timerfd(file, &slot->value);
+  close(file);
+}
+
 static void ask_helper(struct slot *slot) {
   struct slot *helper = helper_of(atomic_load(&slot->pid));
-  if (!helper) return;
+  if (!helper) {
+    end_without_helper(slot);
+    return;
+  }
   atomic_store(&helper->order, (uint32_t)(slot - page->slots) + 1);
   syscall(SYS_futex, &helper->order, FUTEX_WAKE, 1, NULL, NULL, 0);
 }

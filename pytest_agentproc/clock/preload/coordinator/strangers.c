@@ -63,6 +63,7 @@ static int is_libc(const char *mapping) {
   return strstr(mapping, "/libc.so") || strstr(mapping, "/libc-") || strstr(mapping, "/libpthread");
 }
 
+#define UNKNOWN_CALL "waits in a call that virtual time does not know"
 enum wait { UNCOUNTED, COUNTED, MOVED };
 
 /* What libc itself waits for, such as an answer of a name server, is over with that wait. A runtime with its own
@@ -71,13 +72,13 @@ enum wait { UNCOUNTED, COUNTED, MOVED };
  * The shim itself waits by the machine's clock for a nap only: one began after the coordinator looked for naps. */
 static enum wait waits_by_machine(struct thread *thread, struct process *process, const struct call *call) {
   char line[4400];
+  if (tracer_has(thread->pid)) return name(process, UNKNOWN_CALL), COUNTED;
   int found = find_mapping(thread->pid, NULL, call->place, line, sizeof line);
   struct call again = read_call(thread);
   if (found < 0 || !is_timed(&again) || again.place != call->place) return MOVED;
   if (found && strstr(line, "/shim.so")) return MOVED;
   if (!found || !is_libc(line)) process->counts_always = 1;
-  name(process, process->counts_always ? "lives: a library in it makes system calls of its own"
-                                       : "waits in a call that virtual time does not know");
+  name(process, process->counts_always ? "lives: a library in it makes system calls of its own" : UNKNOWN_CALL);
   return COUNTED;
 }
 

@@ -7,7 +7,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,20 +96,13 @@ static void set_timer(struct timer *timer, const struct itimerspec *new, int is_
   atomic_store(&slot->deadline, deadline);
 }
 
-static int duplicate(int pid, int descriptor) {
-  int process = (int)syscall(SYS_pidfd_open, pid, 0);
-  int file = process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, descriptor, 0);
-  if (process >= 0) close(process);
-  return file;
-}
-
 static long set_timerfd(struct tracee *tracee, registers *regs) {
   static const struct itimerspec off;
   struct itimerspec new, old;
   char text[256], *line;
   int descriptor = (int)regs->rdi, file;
   if (!get_memory(tracee->tid, regs->rdx, &new, sizeof new)) return -EFAULT;
-  file = duplicate(tracee->pid, descriptor);
+  file = copy_of(tracee->pid, descriptor);
   if (file < 0 && errno == EBADF) return -EBADF;
   if (file < 0 && (file = borrow_file(tracee, regs, descriptor)) < 0) {
     say("a timerfd cannot be reached: its program waits for ever");
@@ -234,7 +226,6 @@ static int is_closed(const struct timer *timer) {
 
 /* The end of a timerfd is readable before this returns. */
 int tracer_end_timer(struct slot *slot) {
-  static const struct itimerspec soon = {{0, 0}, {0, 1}};
   for (int i = 0; i < timer_count; i++) {
     struct timer *timer = &timers[i];
     if (timer->slot != slot || timer->file < 0) continue;
@@ -242,11 +233,7 @@ int tracer_end_timer(struct slot *slot) {
       forget_timer(timer);
       return 1;
     }
-    struct pollfd seen = {.fd = timer->file, .events = POLLIN};
-    timer->ends = poll(&seen, 1, 0) > 0 ? timer->ends + 1 : 1; /* a reader is given the number of all that nobody has read */
-    if (!ioctl(timer->file, SET_TICKS, &timer->ends)) return 1;
-    timerfd_settime(timer->file, 0, &soon, NULL);
-    poll(&seen, 1, 100);
+    end_timerfd(timer->file, &timer->ends);
     return 1;
   }
   return 0;

@@ -86,14 +86,6 @@ enum use use_of(long number) {
   }
 }
 
-/* A file of a process, opened here too; -1: the machine forbids it, or there is none. */
-static int copy_of(int pid, int descriptor) {
-  int process = (int)syscall(SYS_pidfd_open, pid, 0);
-  int file = process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, descriptor, 0);
-  if (process >= 0) close(process);
-  return file;
-}
-
 /* Docker's profile forbids to copy a descriptor. */
 int has_limit_of_socket(int pid, int descriptor, enum use use) {
   static int is_said;

@@ -9,7 +9,6 @@
 #define MICROSECOND 1000LL
 #define MOST_DESCRIPTORS 1024 /* copies are looked for up to here */
 
-static struct slot *alarm_slot;
 static _Atomic int timerfds;
 
 /* Slots that another image of this process has armed, and that outlive it as in the kernel. */
@@ -18,16 +17,12 @@ void shim_adopt_timers(void) {
   for (int i = 0; i < top; i++) {
     struct slot *slot = &shim_page->slots[i];
     if (atomic_load(&slot->pid) != pid) continue;
-    if (slot->is_inherited) alarm_slot = slot;
-    else if (atomic_load(&slot->kind) == TIMERFD) timerfds++;
+    if (atomic_load(&slot->kind) == TIMERFD) timerfds++;
   }
   if (timerfds) shim_need_helper();
 }
 
-void shim_forget_timers(void) {
-  alarm_slot = NULL;
-  timerfds = 0;
-}
+void shim_forget_timers(void) { timerfds = 0; }
 
 static void set(struct slot *slot, int64_t deadline, int64_t interval) {
   atomic_store(&slot->deadline, NEVER); /* nobody ends it while it is half set */
@@ -101,24 +96,34 @@ static struct itimerval in_microseconds(struct itimerspec time) {
                             {time.it_value.tv_sec, time.it_value.tv_nsec / MICROSECOND}};
 }
 
+/* An earlier image of this process may have armed it. A child of vfork has another one, in the same memory. */
+static struct slot *alarm_slot(void) {
+  int pid = getpid(), top = atomic_load(&shim_page->top);
+  for (int i = 0; i < top; i++)
+    if (atomic_load(&shim_page->slots[i].pid) == pid && shim_page->slots[i].is_inherited) return &shim_page->slots[i];
+  return NULL;
+}
+
 static int64_t ns_of(struct timeval time) { return time.tv_sec * SECOND + time.tv_usec * MICROSECOND; }
 
 EXPORT int getitimer(__itimer_which_t which, struct itimerval *now) {
   if (!shim_page || which != ITIMER_REAL) return (int)CALL(SYS_getitimer, which, now);
-  *now = alarm_slot ? in_microseconds(setting(alarm_slot)) : (struct itimerval){0};
+  struct slot *slot = alarm_slot();
+  *now = slot ? in_microseconds(setting(slot)) : (struct itimerval){0};
   return 0;
 }
 
 EXPORT int setitimer(__itimer_which_t which, const struct itimerval *restrict new, struct itimerval *restrict old) {
   if (!shim_page || which != ITIMER_REAL) return (int)CALL(SYS_setitimer, which, new, old);
   if (old) getitimer(which, old);
-  if (!alarm_slot) {
-    alarm_slot = shim_claim(TIMER);
-    alarm_slot->is_inherited = 1;
-    alarm_slot->signal = SIGALRM;
+  struct slot *slot = alarm_slot();
+  if (!slot) {
+    slot = shim_claim(TIMER);
+    slot->is_inherited = 1;
+    slot->signal = SIGALRM;
   }
   struct timespec value = shim_timespec(new ? ns_of(new->it_value) : 0);
-  set(alarm_slot, deadline_of(&value, 0, 0), new ? ns_of(new->it_interval) : 0);
+  set(slot, deadline_of(&value, 0, 0), new ? ns_of(new->it_interval) : 0);
   return 0;
 }
 

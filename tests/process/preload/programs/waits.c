@@ -1,8 +1,9 @@
 /* Each call of Linux that reads a clock, waits with a limit or arms a timer, made in three ways: by libc's function, by
  * syscall() and by an instruction of the program's own. Prints `NAME WAY TOOK WANTED` in nanoseconds for each of them.
  *
- * With -DNO_OWN_CALLS it has no such instruction, so it is a program that the library alone serves. With names as its
- * arguments it makes those calls only. */
+ * With -DNO_OWN_CALLS it has no such instruction, so it is a program that the library alone serves. The first argument
+ * says where the calls are made: in `main`, in another `thread`, in a child of `vfork`, or in the `handler` of a signal.
+ * With names as its further arguments it makes those calls only. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -79,7 +80,7 @@ static long numbered(long result) {
 
 static struct timespec span = {0, LIMIT + ODD};
 static int ends_of_pipe[2];
-static sigset_t one_signal;
+static sigset_t one_signal, alarms;
 
 static int64_t ns(struct timespec t) { return t.tv_sec * S + t.tv_nsec; }
 static struct timespec at(int64_t instant) { return (struct timespec){instant / S, instant % S}; }
@@ -227,6 +228,28 @@ static int so_rcvtimeo(void) {
   close(both[0]);
   close(both[1]);
   return ok;
+}
+
+static int so_sndtimeo(void) {
+  static char many[1 << 16];
+  int both[2];
+  struct timeval limit = {0, LIMIT / 1000};
+  if (socketpair(AF_UNIX, SOCK_STREAM, 0, both)) return 0;
+  MAKE(setsockopt(both[0], SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit), SYS_setsockopt, both[0], SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit, 0);
+  while (send(both[0], many, sizeof many, MSG_DONTWAIT) > 0) {}
+  int ok = ends(MAKE(write(both[0], many, sizeof many), SYS_write, both[0], many, sizeof many, 0, 0, 0), EAGAIN);
+  close(both[0]);
+  close(both[1]);
+  return ok;
+}
+
+/* A child that asks to have no tracer. */
+static int clone_untraced(void) {
+  int status;
+  if (way == LIBC) return errno = ENOSYS, 0;
+  long child = MAKE(NOTHING, SYS_clone, 0x00800000 /* CLONE_UNTRACED */ | SIGCHLD, 0, 0, 0, 0, 0);
+  if (!child) _exit(!ends(MAKE(NOTHING, SYS_nanosleep, &span, 0, 0, 0, 0, 0), 0));
+  return waitpid((pid_t)child, &status, 0) == child && !status;
 }
 
 static int timerfd_by(clockid_t clock, int flags) {
@@ -388,6 +411,7 @@ static const struct { const char *name; int (*make)(void); int64_t takes; } call
     {"mq_timedreceive", mq_timedreceive_, LIMIT + ODD},
     {"io_getevents", io_getevents_, LIMIT + ODD},
     {"read_so_rcvtimeo", so_rcvtimeo, LIMIT},
+    {"write_so_sndtimeo", so_sndtimeo, LIMIT},
     {"recvmmsg", recvmmsg_, LIMIT + ODD},
     {"timerfd_settime_monotonic", timerfd_monotonic, LIMIT + ODD},
     {"timerfd_settime_monotonic_absolute", timerfd_monotonic_at, LIMIT + ODD},
@@ -398,6 +422,7 @@ static const struct { const char *name; int (*make)(void); int64_t takes; } call
     {"pthread_cond_timedwait", cond_timedwait, LIMIT + ODD},
     {"pthread_mutex_timedlock", mutex_timedlock, LIMIT + ODD},
     {"pthread_rwlock_timedrdlock", rwlock_timedrdlock, LIMIT + ODD},
+    {"clone_untraced", clone_untraced, LIMIT + ODD},
 };
 
 static int holds;
@@ -411,19 +436,53 @@ static void *hold(void *nothing) {
 }
 
 static int is_asked_for(const char *name, int count, char **words) {
-  for (int i = 1; i < count; i++)
+  for (int i = 2; i < count; i++)
     if (!strcmp(words[i], name)) return 1;
-  return count == 1;
+  return count == 2;
+}
+
+/* The places. A child of vfork shares the memory. */
+static volatile size_t made;
+static volatile int ok, error;
+static void make(void) {
+  errno = 0;
+  ok = calls[made].make();
+  error = errno;
+}
+static void *make_in_thread(void *nothing) {
+  pthread_sigmask(SIG_UNBLOCK, &alarms, NULL);
+  make();
+  return nothing;
+}
+static void make_in_handler(int signal) { (void)signal, make(); }
+
+static void make_in(const char *place) {
+  pthread_t thread;
+  if (!strcmp(place, "thread")) {
+    pthread_sigmask(SIG_BLOCK, &alarms, NULL); /* they are for that thread */
+    pthread_create(&thread, NULL, make_in_thread, NULL);
+    pthread_join(thread, NULL);
+    pthread_sigmask(SIG_UNBLOCK, &alarms, NULL);
+  } else if (!strcmp(place, "vfork")) {
+    pid_t child = vfork();
+    if (!child) make(), _exit(0);
+    waitpid(child, NULL, 0);
+  } else if (!strcmp(place, "handler")) {
+    raise(SIGUSR2);
+  } else {
+    make();
+  }
 }
 
 int main(int count, char **words) {
   pthread_t holder;
-  if (pipe(ends_of_pipe)) return 2;
+  if (count < 2 || pipe(ends_of_pipe)) return 2;
   signal(SIGALRM, ignore);
   sigemptyset(&one_signal);
   sigaddset(&one_signal, SIGUSR1);
   sigprocmask(SIG_BLOCK, &one_signal, NULL);
-  sigset_t alarms, before;
+  signal(SIGUSR2, make_in_handler);
+  sigset_t before;
   sigemptyset(&alarms);
   sigaddset(&alarms, SIGALRM);
   pthread_sigmask(SIG_BLOCK, &alarms, &before); /* they are for this thread */
@@ -434,9 +493,9 @@ int main(int count, char **words) {
   for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
     if (!is_asked_for(calls[i].name, count, words)) continue;
     for (way = LIBC; way <= LAST_WAY; way++) {
-      errno = 0;
       int64_t begin = now(CLOCK_MONOTONIC);
-      int ok = calls[i].make(), error = errno;
+      made = i;
+      make_in(words[1]);
       int64_t took = now(CLOCK_MONOTONIC) - begin;
       if (!ok && error == ENOSYS) continue;
       if (ok) printf("%s %s %lld %lld\n", calls[i].name, ways[way], (long long)took, (long long)calls[i].takes);
