@@ -1,4 +1,4 @@
-"""A wait that a process outside the command can end takes the machine's time, and is named; one that stays within is exact.
+"""A wait that a process outside the command can end is named, and takes the machine's time; one within is exact.
 
 `programs/outside.c` has both sides of each kind. `test_strangers.py` has connections.
 """

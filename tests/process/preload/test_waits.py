@@ -1,4 +1,4 @@
-"""Each call about time is exact, or its program is named: in each kind of program, in each place, by each way to call."""
+"""Each call about time is exact, or its program is named: in each kind of program, place and way to call."""
 
 from __future__ import annotations
 

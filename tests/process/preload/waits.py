@@ -66,8 +66,8 @@ one program: `python -m tests.process.preload.waits`.
 
 
 _FOOT = """\
-An empty cell: there is no such function. Each cell is the same in `main`, in another thread, in a child of `vfork`, and in
-the handler of a signal. The locks and conditions of `pthread` must not be used in a child of `vfork`."""
+An empty cell: there is no such function. Each cell is the same in `main`, in another thread, in a child of `vfork`, and
+in the handler of a signal. The locks and conditions of `pthread` must not be used in a child of `vfork`."""
 
 
 def build(kind: str, folder: Path) -> Path:
