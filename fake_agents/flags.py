@@ -31,7 +31,16 @@ _UUID_LENGTH, _UUID_DASH_PLACES = 36, (8, 13, 18, 23)
 
 
 class WrongModeArguments(UnplayableScript):
-    """The arguments ask for a mode in which the script cannot be played."""
+    """The arguments ask for a session and the script is a run's, or the other way round.
+
+    Args:
+        words: what is wrong, with its remedy.
+        asked: `session` or `run`.
+    """
+
+    def __init__(self, words: str, asked: str) -> None:
+        super().__init__(words)
+        self.asked = asked
 
 
 class _CommandLineExit(Exception):
@@ -111,7 +120,8 @@ def adapt_program_to_arguments(program: Program, table: CommandLineTable, known:
         raise WrongModeArguments(
             f"its arguments ask for mode {mode}, which is a {kind}, but its script is for mode {program['mode']}, "
             f"which is a {other}: write `agent: {{dialect: {program['dialect']}, mode: {mode}}}` above `script:`, "
-            "or `flags: any` in place of the mode"
+            "or `flags: any` in place of the mode",
+            kind,
         )
     own = {**program, "mode": mode}
     if isinstance(settings.get("hooks"), dict):
@@ -685,7 +695,7 @@ def _handle_plain_word(table: CommandLineTable, given: _ParsedCommandLine, word:
         if not table["trusts"]:
             _answer_foreign_command(table, [*given.command.split(), word, *reversed(rest)])
             _require_trusted_folder(table, given, rest)
-            raise WrongModeArguments(
+            raise UnplayableScript(
                 f"the fake has no command {word}: with `flags: any` it plays its script all the same"
             )
         given.is_foreign = True

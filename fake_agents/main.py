@@ -75,6 +75,7 @@ def _report_own_fault(baked: dict[str, Any], error: Exception) -> str:
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     kind = "endless" if isinstance(error, EndlessStep) else "script" if isinstance(error, UnplayableScript) else "own"
+    kind = getattr(error, "asked", kind)
     words = str(error)
     if kind == "own" and trace is not None:
         file = trace.tb_frame.f_code.co_filename.rpartition("/")[2]

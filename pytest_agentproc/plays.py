@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from pytest_agentproc.errors import KitError, ScenarioError, ScenarioProblem
+from pytest_agentproc.errors import Declined, KitError, ScenarioError, ScenarioProblem
 from pytest_agentproc.events import EndSeen, ProcessEnded, SignalCaught, SignalSent, StreamBytes, StreamKeptOpen
 from pytest_agentproc.record import format_duration
 
@@ -146,6 +146,7 @@ class FakeFault(NamedTuple):
         step: its name.
         words: what happened.
         kind: `endless`: the step went on and on. `script`: the script cannot answer the arguments of the start.
+            `session`, `run`: the arguments ask for that one, and the script is the other's.
             `outside`: something outside the fake ended it, or did not let it begin. `own`: the fake has a mistake.
     """
 
@@ -167,7 +168,7 @@ class FakeFault(NamedTuple):
             return ScenarioError(
                 [ScenarioProblem(path, self.line, 1, f"{name}: {self.words}; {_ENDLESS_AGENT_REMEDY}")]
             )
-        if self.kind == "script":
+        if self.kind in ("script", *_WAYS_TO_JUDGE):
             texts = scenario.text.splitlines()
             line = self.line or next((number for number, text in enumerate(texts, 1) if text.strip()), 1)
             return ScenarioError([ScenarioProblem(path, line, 1, f"a fake cannot play this script: {self.words}")])
@@ -176,7 +177,21 @@ class FakeFault(NamedTuple):
         words = self.words if self.kind == "outside" else f"the fake agent itself failed{step}: {self.words}"
         return KitError(f"{place}: {words}; {_NO_VERDICT_CLAUSE}")
 
+    def require_same_mode(self) -> None:
+        """Find a scenario of one prompt not applicable to a client of sessions, and the other way round.
 
+        Raises:
+            Declined: the arguments of the agent's start are for the other kind.
+        """
+        if self.kind in _WAYS_TO_JUDGE:
+            raise Declined(f"the agent: {self.words.partition(': write ')[0]}; {_WAYS_TO_JUDGE[self.kind]}")
+
+
+_WAYS_TO_JUDGE = {
+    "session": 'judge this supervisor as a client of sessions: `sessions = "acp"` for a program, a `Client` in Python',
+    "run": "judge this supervisor as one of runs, without `sessions`",
+}
+"""By what the arguments of an agent's start ask for."""
 _SCRIPT_STEP_BY_ACTION = {
     "bytes": "raw",
     "refork": "spawn",

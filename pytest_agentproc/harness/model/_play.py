@@ -94,8 +94,10 @@ def blame_endless_agent(played: PlayResult, fault: FakeFault, reference: Callabl
     Raises:
         ScenarioError: the kit's own supervisor does not end the agent, either.
         KitError: the fake failed, in a way that no supervisor can bring about.
+        Declined: the supervisor starts its agent for a session, and the scenario is for one prompt, or the other way round.
     """
     scenario = played.bound.scenario
+    fault.require_same_mode()
     if not fault.is_endless:
         raise fault.make_error(scenario)
     ended = reference()

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_agentproc.harness import ScenarioRunner
+    from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import RunRequest
 
 HELLO = loads("scenario: x\nagent: raw\nscript: [{say: hello}]\nexpect: {outcome: completed}\n")
@@ -170,6 +171,39 @@ def test_a_decline_after_the_start_is_an_adapter_error(runner: ScenarioRunner) -
     rows = judge_all_expectations(runner.play(HELLO, Function(start_and_decline)))
     assert choose_overall_verdict(rows) is Verdict.ADAPTER_ERROR
     assert rows[0].seen.startswith(f"it declined the order after it had started an agent: {WHY}\nraise Declined before")
+
+
+PROMPT = loads(
+    "scenario: x\nagent: {dialect: claude, mode: print}\nscript: [{answer: hello}]\nexpect: {outcome: completed}\n"
+)
+SESSION_OPTIONS = ["--input-format", "stream-json", "--output-format", "stream-json", "--verbose", "--print"]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "given", "way"),
+    [
+        (PROMPT, SESSION_OPTIONS, "judge this supervisor as a client of sessions: "),
+        (TALK, ["--mode", "json", "hi"], "judge this supervisor as one of runs, without `sessions`"),
+    ],
+    ids=["session", "run"],
+)
+def test_a_start_for_the_other_kind_is_not_applicable(
+    scenario: Scenario, given: list[str], way: str, runner: ScenarioRunner
+) -> None:
+    """A program on claude-agent-sdk gives one prompt to a session. Each scenario was a kit error."""
+
+    async def start(order: RunRequest) -> RunReport:
+        await anyio.run_process([order.argv[0], *given], env=order.env, input=b"", check=False)
+        return RunReport()
+
+    class Starts(Client):
+        async def start(self) -> None:
+            await start(self.order)
+
+    subject = Function(start) if scenario is PROMPT else Driven(Starts)
+    with pytest.raises(Declined) as caught:
+        runner.play(scenario, subject)
+    assert way in caught.value.reason()
 
 
 @pytest.mark.slow
