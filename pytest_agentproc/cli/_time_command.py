@@ -24,11 +24,15 @@ programs, and those that may not be traced, cannot be reached. While one of them
 and its name is printed. The same is true for a program that waits for something outside, such as a server that was
 started before. Programs that the command leaves behind are killed at its end, and named.
 
+With --explain each jump of time is a row on stderr: the instant, the jump, who held time there and for how many
+milliseconds of the machine, and whose deadline comes next.
+
 exit codes: that of the command, 128 + n if signal n ended it; 127 or 126 if it could not be started; 2 if virtual time
 is not to be had here; 3 if the coordinator failed or was killed.
 
 examples:
   agentproc time -- sleep 3600                            # prints: 3600 s of virtual time in 0.01 s
+  agentproc time --explain -- sh -c "sleep 5; sleep 60"   # who holds time, where, and for how long
   agentproc fake hang-after-output --dir fakes
   PATH=$PWD/fakes:$PATH agentproc time -- npx vitest run
 """
@@ -36,6 +40,9 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
+    parser.add_argument(
+        "--explain", action="store_true", help="print a row for each jump of time: who held it, who is next"
+    )
     parser.add_argument("command", nargs="+", metavar="COMMAND", help="after --: the command and its arguments")
 
 
@@ -48,4 +55,5 @@ def run_command(options: argparse.Namespace) -> int:
     program = str(find_coordinator())
     sys.stdout.flush()
     sys.stderr.flush()
-    os.execv(program, [program, *options.command])  # noqa: S606  # it takes the place of this process
+    words = ["--explain", *options.command] if options.explain else options.command
+    os.execv(program, [program, *words])  # noqa: S606  # it takes the place of this process

@@ -68,7 +68,8 @@ def parse_field_sources(says: Mapping[str, Any]) -> dict[str, FieldSource]:
     Args:
         says: fields of an answer; each is said by `"stdout"` (its text without white space around it), by `"exit_code"`
             (the number), by `{"exit_code": {0: "completed", "other": "failed"}}`, or by the value at a `key` (words
-            with dots between them) of a JSON file in the run's folder, which `words` may translate; it names all of them, or `other`.
+            with dots between them) of a JSON file in the run's folder, which `words` may translate. They name each
+            value, or `other`.
 
     Raises:
         UsageError: there is no such field, or that is no place for it.

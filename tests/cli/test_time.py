@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -31,6 +32,28 @@ def test_both_times_are_printed_and_the_exit_code_is_the_commands() -> None:
     completed = _run_time_command("sh", "-c", 'echo "$@"; sleep 3600; exit 4', "sh", "--", "-x")
     assert (completed.returncode, completed.stdout) == (4, "-- -x\n")
     assert completed.stderr.startswith("agentproc time: 3600 s of virtual time in ")
+
+
+def test_each_jump_is_a_row_with_who_held_time() -> None:
+    """Whoever wonders why time moves slowly, or where, reads it from top to bottom."""
+    command = [
+        sys.executable,
+        "-m",
+        "pytest_agentproc",
+        "time",
+        "--explain",
+        "--",
+        "sh",
+        "-c",
+        "sleep 5; sleep 55.5; :",
+    ]
+    completed = subprocess.run(command, capture_output=True, text=True, timeout=CEILING, check=True)
+    head, first, second, last = (line.removeprefix("agentproc time: ") for line in completed.stderr.splitlines())
+    assert head.split("  ")[-1].strip() == "held before by (ms of the machine)"
+    row = re.compile(r"^ +(\S+ s) +(\S+ s)  sleep \(pid \d+\): a wait +(?:.+ \d+\.\d|nobody)$")
+    rows = [found.groups() if (found := row.match(line)) else line for line in (first, second)]
+    assert rows == [("0 s", "5 s"), ("5 s", "55.5 s")]
+    assert last.startswith("60.5 s of virtual time in ")
 
 
 @pytest.mark.parametrize("scale", ["1", "60"])

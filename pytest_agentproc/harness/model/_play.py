@@ -94,7 +94,7 @@ def blame_endless_agent(played: PlayResult, fault: FakeFault, reference: Callabl
     Raises:
         ScenarioError: the kit's own supervisor does not end the agent, either.
         KitError: the fake failed, in a way that no supervisor can bring about.
-        Declined: the supervisor starts its agent for a session, and the scenario is for one prompt, or the other way round.
+        Declined: the supervisor starts its agent for a session, and the scenario is for one prompt, or the reverse.
     """
     scenario = played.bound.scenario
     fault.require_same_mode()

@@ -8,7 +8,9 @@
  * waiter go. So what happens at one instant has one order.
  *
  * coordinator --session COMMAND...: in real time, until a process below says in the page that time is virtual now, and
- * again from when it says that it is not. A wait ends by the time in which it began. */
+ * again from when it says that it is not. A wait ends by the time in which it began.
+ *
+ * coordinator --explain COMMAND...: with a row for each jump. */
 #define _GNU_SOURCE
 #include "coordinator.h"
 #include "../shared/image.h"
@@ -48,7 +50,7 @@ int page_file = -1;
 static char page_path[64], library[4096];
 static pid_t watcher, group;
 static _Atomic int32_t *program; /* the pid of the command: in memory that the command does not share */
-static int is_session;
+static int is_session, explains;
 static int harness = -1; /* a pidfd of the process that started this one to play; -1: nobody's */
 static sigset_t user_mask;
 static struct sigaction user_deaths;
@@ -142,8 +144,10 @@ static void follow_machine(void) {
 }
 
 static void leave_machine(void) {
-  if (paced_since) paced_time += machine_now() - paced_since;
+  if (!paced_since) return;
+  paced_time += machine_now() - paced_since;
   paced_since = 0;
+  explain_machine_time(paced_from, atomic_load(&page->now));
 }
 
 /* What a blocked process waits for, in words. */
@@ -225,6 +229,7 @@ static void advance(void) {
     nap(SECOND / 20000);
   } else if (slot) {
     standing_since = 0;
+    explain_jump(slot, atomic_load(&page->now), atomic_load(&slot->deadline));
     slots_grant(slot);
   } else {
     stand_still();
@@ -316,6 +321,7 @@ static void coordinate(void) {
       look = MOVES;
       tree_is_seen = 0;
     }
+    if (look == MOVES) explain_movement(tree_mover);
     if (is_over(look)) break;
     if (look == QUIET) is_outside = is_connected_outside(atomic_load(&page->connections), listening_process());
     int is_strange = has_stranger(look) || is_outside;
@@ -404,7 +410,7 @@ static void leave_streams(void) {
   dup2(null, STDOUT_FILENO);
 }
 
-static void number(int64_t ns, char *text, int size) {
+void write_seconds(int64_t ns, char *text, int size) {
   snprintf(text, (size_t)size, "%lld.%09lld", (long long)(ns / SECOND), (long long)(ns % SECOND));
   char *end = text + strlen(text);
   while (end[-1] == '0') *--end = 0;
@@ -444,10 +450,11 @@ static void be_coordinator(char **words) {
   files = user_files;
   files.rlim_cur = files.rlim_max;
   setrlimit(RLIMIT_NOFILE, &files);
+  if (explains) explain_begin();
   coordinate();
   leave_machine();
   if (is_session) _exit(code);
-  number(atomic_load(&page->now), virtual, sizeof virtual);
+  write_seconds(atomic_load(&page->now), virtual, sizeof virtual);
   if (paced_time) snprintf(paced, sizeof paced, ", %.2f s of it as on the machine", (double)paced_time / SECOND);
   say("%s s of virtual time in %.2f s%s", virtual, (double)(machine_now() - begin) / SECOND, paced);
   _exit(code);
@@ -536,7 +543,8 @@ int main(int count, char **words) {
   char **given = words, *path = getenv(PAGE_VARIABLE);
   if (count > 3 && !strcmp(words[1], "--traced")) launch(words + 2);
   is_session = count > 2 && !strcmp(words[1], "--session");
-  if (is_session) words++;
+  explains = count > 2 && !strcmp(words[1], "--explain");
+  if (is_session || explains) words++;
   if (!words[1]) give_up("no command");
   if (path && is_in_virtual_time(path)) become(words + 1);
   open_notes();

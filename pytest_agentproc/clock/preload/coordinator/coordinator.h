@@ -52,6 +52,9 @@ void tree_walk(void);
 /* From here on walks list processes alone, and keep no files. */
 void tree_begin_end(void);
 
+/* The process that moved in the last look; 0: one that comes or goes. */
+extern int tree_mover;
+
 /* Whether the last look was QUIET, and nothing has happened since: what the lists say is true now. */
 extern int tree_is_seen;
 
@@ -142,6 +145,20 @@ void note_earlier_queues(void);
 
 /* The sockets that are open now lead outside, and never count. */
 void note_given_sockets(void);
+
+/* explain.c: the table of --explain. */
+
+void explain_begin(void);
+
+/* A look has seen this process move; 0: one that comes or goes. */
+void explain_movement(int pid);
+
+/* Time moves to the deadline of a slot, or has moved as on the machine. */
+void explain_jump(const struct slot *slot, int64_t from, int64_t to);
+void explain_machine_time(int64_t from, int64_t to);
+
+/* coordinator.c: seconds without needless zeros; `text` has room for 32 characters. */
+void write_seconds(int64_t ns, char *text, int size);
 
 /* tracer.c: programs that the shim cannot reach. The coordinator is their tracer (ptrace), and a filter (seccomp) stops
  * them at the calls that are about time. */

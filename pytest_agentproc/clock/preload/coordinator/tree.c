@@ -39,7 +39,7 @@
 
 struct thread *threads;
 struct process *processes;
-int thread_count, process_count, tree_is_seen;
+int thread_count, process_count, tree_is_seen, tree_mover;
 static int thread_room, process_room;
 static int thread_hint, process_hint; /* the next to be looked for is mostly the one after the last */
 static int round_number;
@@ -422,7 +422,7 @@ static void unsettle_those_in_front(void) {
 static int is_all_settled(void) {
   unsettle_those_in_front();
   for (int i = 0; i < thread_count; i++)
-    if (!threads[i].is_settled && !settle(&threads[i])) return 0;
+    if (!threads[i].is_settled && !settle(&threads[i])) return tree_mover = threads[i].pid, 0;
   return thread_count > 0;
 }
 
@@ -434,6 +434,7 @@ static int is_all_still(void) {
   for (int i = 0; i < thread_count; i++) {
     if (threads[i].tid == last_settled || (waits_for_condition(&threads[i]) && threads[i].proven == wakings)) continue;
     if (is_still(&threads[i])) continue;
+    tree_mover = threads[i].pid;
     move_to_front(i);
     return 0;
   }
@@ -442,7 +443,7 @@ static int is_all_still(void) {
 
 /* A thread that has run and is blocked again is settled at once: to wait for it took another part of a step. */
 enum look tree_look(void) {
-  last_settled = tree_is_seen = 0;
+  last_settled = tree_is_seen = tree_mover = 0;
   for (int tries = 0; tries < MOST_TRIES; tries++) {
     int is_quiet = walk_if_needed(is_all_settled());
     if (!is_quiet) return MOVES;
