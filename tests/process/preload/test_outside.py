@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_agentproc.clock.preload import find_coordinator
 from tests.process.preload.stand import LIMIT, TimedRun, require_program, require_tracing, run_in_virtual_time
 
 if TYPE_CHECKING:
@@ -74,11 +75,24 @@ def place(tmp_path: Path) -> Callable[[str], Path]:
 
 
 def wait_for_outside(program: Path, kind: str, place: Path) -> TimedRun:
-    """Start the other side outside the command; it lets go after 0.3 s of the machine."""
-    with subprocess.Popen([program, "act", kind, place, "300"], stdout=subprocess.PIPE, text=True) as other:
+    """Start the other side outside the command; it lets go when the coordinator has said something."""
+    pipes: dict[str, Any] = {
+        "stdin": subprocess.PIPE,
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+        "text": True,
+    }
+    with subprocess.Popen([program, "act", kind, place, "0"], **pipes) as other:
+        assert other.stdin is not None
         assert other.stdout is not None
         assert other.stdout.readline() == "ready\n"
-        return run_in_virtual_time(program, "wait", kind, place, "0", str(other.pid))
+        words = [str(find_coordinator()), str(program), "wait", kind, str(place), "0", str(other.pid)]
+        with subprocess.Popen(words, **pipes) as run:
+            assert run.stderr is not None
+            first = run.stderr.readline()
+            other.stdin.close()
+            out, err = run.communicate(timeout=LIMIT)
+    return TimedRun(run.returncode, out, first + err)
 
 
 @pytest.mark.parametrize("kind", REASONS)

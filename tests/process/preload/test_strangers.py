@@ -48,7 +48,7 @@ def test_a_library_with_system_calls_of_its_own_is_named(tmp_path: Path) -> None
     assert run.notes == [
         "time passes as on the machine while caller (pid N) lives: a library in it makes system calls of its own"
     ]
-    assert 0.25 <= float(run.virtual) < 20
+    assert 0 < float(run.virtual) < 20
 
 
 ARMS = """\
@@ -88,7 +88,7 @@ def test_a_timerfd_that_a_library_arms_by_itself_is_named(tmp_path: Path) -> Non
     run = run_in_virtual_time(tmp_path / "waiter")
     begin = "time passes as on the machine while waiter (pid N) waits for a timerfd that a library has armed"
     assert (run.code, run.notes) == (0, [f"{begin} by a system call of its own"])
-    assert 0.25 <= float(run.virtual) < 20
+    assert 0 < float(run.virtual) < 20
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to somebody else")

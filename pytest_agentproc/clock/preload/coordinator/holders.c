@@ -178,6 +178,7 @@ static int leads_outside(int pid, int descriptor) {
     file = (struct file){kind.st_dev, kind.st_ino};
     return keep(&file, has_open) && say_reason("waits for %s, which a process outside the command has open", target);
   }
+  if (!strcmp(target, "anon_inode:[eventpoll]")) return any_in_epoll(pid, descriptor, leads_outside); /* one in another */
   if (!strcmp(target, "anon_inode:[timerfd]")) /* the shim's and the tracer's are armed by nobody */
     return is_armed(pid, descriptor) && say_reason("waits for a timerfd%s that a library has armed by a system call of its own", "");
   if (!strcmp(target, "anon_inode:inotify"))

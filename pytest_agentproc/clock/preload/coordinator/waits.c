@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #define MOST_DESCRIPTORS 1024 /* of one list */
-#define DEEPEST_EPOLL 3
 
 struct call read_call(const struct thread *thread) {
   char text[256];
@@ -124,14 +123,13 @@ static int any_in_sets(int pid, const unsigned long *sets, unsigned long count, 
   return 0;
 }
 
-/* An epoll may be within another one. */
-static int any_in_epoll(int pid, int epoll, leads *check, int depth) {
+int any_in_epoll(int pid, int epoll, leads *check) {
   char path[64], line[200];
   int found = 0, number;
   snprintf(path, sizeof path, "/proc/%d/fdinfo/%d", pid, epoll);
-  FILE *file = depth < DEEPEST_EPOLL ? fopen(path, "re") : NULL;
+  FILE *file = fopen(path, "re");
   while (file && !found && fgets(line, sizeof line, file))
-    if (sscanf(line, "tfd: %d", &number) == 1) found = check(pid, number) || any_in_epoll(pid, number, check, depth + 1);
+    if (sscanf(line, "tfd: %d", &number) == 1) found = check(pid, number);
   if (file) fclose(file);
   return found;
 }
@@ -152,7 +150,7 @@ int any_descriptor(const struct thread *thread, const struct call *call, leads *
   case SYS_epoll_wait:
 #endif
   case SYS_epoll_pwait2:
-  case SYS_epoll_pwait: return any_in_epoll(pid, (int)call->a[0], check, 0);
+  case SYS_epoll_pwait: return any_in_epoll(pid, (int)call->a[0], check);
   default: return 0;
   }
 }

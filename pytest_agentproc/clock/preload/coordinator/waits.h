@@ -22,6 +22,7 @@ int has_limit_of_socket(int pid, int descriptor, enum use use);
 
 /* Whether `check` holds for one of the descriptors that a call waits for. */
 typedef int leads(int pid, int descriptor);
+int any_in_epoll(int pid, int epoll, leads *check);
 int any_descriptor(const struct thread *thread, const struct call *call, leads *check);
 
 /* holders.c: whether somebody outside can end what a thread waits for; `words` say what that is. */

@@ -1,6 +1,6 @@
 /* Waits for what another process ends, in each way that is no connection. `act` is the other process: it holds the other
- * end, prints `ready`, and lets go after so many milliseconds. `wait` waits for it, and has a limit of 180 s beside that.
- * `both` is both of them in one tree.
+ * end, prints `ready`, and lets go after so many milliseconds; 0: at the end of its stdin. `wait` waits for it, and has a
+ * limit of 180 s beside that. `both` is both of them in one tree.
  *
  * outside act|wait|both KIND PATH MILLISECONDS */
 #define _GNU_SOURCE
@@ -43,11 +43,16 @@ static int demand(long result, const char *what) {
   exit(9);
 }
 
-static void ready_and_pause(void) {
+static void pause_as_told(void) {
   struct timespec time = {pause_ms / 1000, pause_ms % 1000 * 1000000L};
+  if (pause_ms) nanosleep(&time, NULL);
+  else while (read(STDIN_FILENO, bytes, 1) > 0) {}
+}
+
+static void ready_and_pause(void) {
   puts("ready");
   fflush(stdout);
-  nanosleep(&time, NULL);
+  pause_as_told();
 }
 
 static int opened(int flags) { return demand(open(path, flags | O_CLOEXEC, 0600), path); }
@@ -66,8 +71,7 @@ static void act_udp(void) {
   puts("ready");
   fflush(stdout);
   demand(recvfrom(file, bytes, sizeof bytes, 0, (void *)&from, &size), "recvfrom");
-  struct timespec time = {pause_ms / 1000, pause_ms % 1000 * 1000000L};
-  nanosleep(&time, NULL);
+  pause_as_told();
   demand(sendto(file, "x", 1, 0, (void *)&from, size), "sendto");
 }
 static void wait_udp(void) {
@@ -192,9 +196,13 @@ static void wait_sem(void) {
   demand(semop(number, &take, 1), "semop");
   semctl(number, 0, IPC_RMID);
 }
+static char name[64];
 static mqd_t mail(void) {
   struct mq_attr attributes = {.mq_maxmsg = 1, .mq_msgsize = 8};
-  return demand(mq_open(strrchr(path, '/'), O_RDWR | O_CREAT, 0600, &attributes), "mq_open");
+  struct stat found;
+  demand(stat(path, &found), path);
+  snprintf(name, sizeof name, "/outside-%lu", (unsigned long)found.st_ino);
+  return demand(mq_open(name, O_RDWR | O_CREAT, 0600, &attributes), "mq_open");
 }
 static void act_mq(void) {
   mqd_t to = mail();
@@ -204,7 +212,7 @@ static void act_mq(void) {
 static void wait_mq(void) {
   mqd_t from = mail();
   demand(mq_receive(from, bytes, sizeof bytes, NULL), "mq_receive");
-  mq_unlink(strrchr(path, '/'));
+  mq_unlink(name);
 }
 
 /* The end of a process that is nobody's child here. */
