@@ -334,6 +334,7 @@ static void coordinate(void) {
     leave_machine();
     if (look == QUIET) {
       moving_since = 0;
+      if (bring_text_of_terminals() && tree_look() != QUIET) continue;
       advance();
     } else {
       watch_movement(known);

@@ -29,6 +29,7 @@ struct thread {
   int is_settled;                      /* it was seen blocked, or dead, after so many runs */
   uint64_t vetted;                     /* the run at which its call was looked at */
   int waits_outside;                   /* in that run it waits for what ends by the machine's clock */
+  int waits_for_terminal;              /* in that run */
   int64_t vetted_at;                   /* by the machine's clock */
   int waits_for_condition;             /* in that run it waits for a condition, which only `page->wakings` can end */
   uint64_t proven;                     /* the count of wakings before it was last seen blocked */
@@ -139,6 +140,9 @@ int has_stranger(enum look look);
  * `connections` is how often anybody below has connected or accepted: only then is there anything new to look for.
  * `listener` is the process whose connections count only while it waits for them; 0: there is none. All are blocked. */
 int is_connected_outside(int connections, int listener);
+
+/* Have the text of each terminal that is waited for arrive; gives whether there is one. All are blocked. */
+int bring_text_of_terminals(void);
 
 /* What was there before the command counts as somebody's outside. */
 void note_earlier_queues(void);

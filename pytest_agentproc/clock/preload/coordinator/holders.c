@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,6 +153,37 @@ static int number_in(int pid, int descriptor, const char *key) {
   return number;
 }
 
+/* Terminals. The kernel brings what was written to the other end in a thread of its own, which is none of the tree. A look
+ * at that end (poll) waits for it. What is typed comes back as an echo, so both ends are looked at twice. */
+
+int has_terminal;
+
+static int is_terminal(const char *target) {
+  return !strncmp(target, "/dev/pts/", 9) || !strcmp(target, "/dev/ptmx") || !strcmp(target, "/dev/tty");
+}
+
+static int bring_text(int pid, int descriptor) {
+  char link[64], target[64];
+  snprintf(link, sizeof link, "/proc/%d/fd/%d", pid, descriptor);
+  int file = target_of(link, target, sizeof target) && is_terminal(target) ? copy_of(pid, descriptor) : -1;
+  struct pollfd seen = {.fd = file, .events = POLLIN};
+  poll(&seen, 1, 0);
+  if (file >= 0) close(file); /* at once: the other end hears of the last one that is closed */
+  return 0;
+}
+
+int bring_text_of_terminals(void) {
+  int are_any = 0;
+  for (int i = 0; i < 2 * thread_count; i++) {
+    struct thread *thread = &threads[i % thread_count];
+    if (!thread->waits_for_terminal || thread->vetted != thread->runs) continue;
+    struct call call = read_call(thread);
+    any_descriptor(thread, &call, bring_text);
+    are_any = 1;
+  }
+  return are_any;
+}
+
 static int is_armed(int pid, int descriptor) {
   char text[400];
   int file = open_file("/proc/%d/fdinfo/%d", pid, descriptor);
@@ -172,8 +204,9 @@ static int leads_outside(int pid, int descriptor) {
     return (use == READS || use == WRITES) && has_limit_of_socket(pid, descriptor, use) &&
            say_reason("waits for a socket%s whose limit (SO_RCVTIMEO, SO_SNDTIMEO) virtual time does not know", "");
   }
+  if (is_terminal(target)) return has_terminal = 1, 0;
   if (target[0] == '/') {
-    struct stat kind; /* a character device is a terminal, or never waited for */
+    struct stat kind; /* a character device is never waited for */
     if (stat(link, &kind) || !(S_ISFIFO(kind.st_mode) || S_ISREG(kind.st_mode))) return 0;
     file = (struct file){kind.st_dev, kind.st_ino};
     return keep(&file, has_open) && say_reason("waits for %s, which a process outside the command has open", target);
@@ -298,6 +331,7 @@ static int is_queue_outside(int is_set, int number) {
 int waits_for_outside(const struct thread *thread, const struct call *call, char *words, size_t size) {
   reason = words;
   reason_size = size;
+  has_terminal = 0;
   use = use_of(call->number);
   switch (call->number) {
   case SYS_flock:

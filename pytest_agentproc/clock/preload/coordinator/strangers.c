@@ -101,6 +101,7 @@ static enum wait vet(struct thread *thread, struct process *process) {
   thread->waits_for_condition = call.number == SYS_futex && call.a[1] & FUTEX_PRIVATE_FLAG &&
                                 slots_have_condition(thread->tid, call.a[0]);
   thread->waits_outside = waits_for_outside(thread, &call, words, sizeof words);
+  thread->waits_for_terminal = has_terminal;
   if (thread->waits_outside) name_stranger(process, &process->is_connection_named, "%s", words);
   return thread->waits_outside ? COUNTED : UNCOUNTED;
 }

@@ -28,6 +28,9 @@ int any_descriptor(const struct thread *thread, const struct call *call, leads *
 /* holders.c: whether somebody outside can end what a thread waits for; `words` say what that is. */
 int waits_for_outside(const struct thread *thread, const struct call *call, char *words, size_t size);
 
+/* Whether the last call of it met a terminal. */
+extern int has_terminal;
+
 /* outside.c: the words for a socket that leads outside, and that counts only while it is waited for; NULL: it is none. */
 const char *socket_outside(unsigned long inode);
 
