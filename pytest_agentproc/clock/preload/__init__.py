@@ -6,7 +6,8 @@ files of programs (`image.c`).
 - `library` is the shim. It is loaded into every program: its clocks and timed waits follow the page.
 - `coordinator` starts the program (`coordinator.c`), walks the tree below it (`tree.c`), and lets the next waiter go
   (`slots.c`) when every thread is blocked. It traces programs that the shim cannot enter (`tracer.c` and its parts;
-  `launch.c` is what such a program begins with). It names what neither reaches (`strangers.c`, `outside.c`).
+  `launch.c` is what such a program begins with). It names what neither reaches (`strangers.c`), and what somebody
+  outside can end (`outside.c`, `holders.c`). `waits.c` reads what a thread waits for, `explain.c` is the table.
 
 `_build` finds or compiles them.
 

@@ -10,7 +10,7 @@
 #include <sys/uio.h>
 
 /* How long a descriptor may be read without an answer (SO_RCVTIMEO); Rust's set_read_timeout is that. Higher numbers
- * are left to the kernel, where strangers.c cannot see them. */
+ * are left to the kernel: then holders.c names the program. */
 #define TIMED_DESCRIPTORS 4096
 static _Atomic int64_t read_timeouts[TIMED_DESCRIPTORS];
 static _Atomic int has_read_timeouts;
