@@ -15,7 +15,7 @@ from pytest_agentproc.capture._replay import copy_encoder
 from pytest_agentproc.capture._wording import format_inline_yaml, format_yaml_text
 from pytest_agentproc.fake_agents.dialects import make_encoder
 from pytest_agentproc.supervisor import LineSplitter
-from pytest_agentproc.supervisor.dialects import Setting, make_decoder, make_session_protocol
+from pytest_agentproc.supervisor.dialects import Piece, Setting, make_decoder, make_session_protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -88,7 +88,8 @@ def generate_step_candidates(
         meanings: what the decoder says of each.
         printed_text: the pieces of the current text that were printed already.
     """
-    ahead = [meaning for some in meanings[:_MAX_LINES_TO_LOOK_AHEAD] for meaning in some]
+    found = [meaning for some in meanings[:_MAX_LINES_TO_LOOK_AHEAD] for meaning in some]
+    ahead = sorted(found, key=lambda meaning: isinstance(meaning, Piece))  # what is whole prints the most lines
     texts = _list_unique_texts(getattr(meaning, "text", None) for meaning in ahead)[:4]
     stops = _list_unique_texts(getattr(meaning, "stop_reason", None) for meaning in ahead)[:2]
     errors = _list_unique_texts(getattr(meaning, "error", None) for meaning in ahead)[:2]

@@ -9,11 +9,11 @@ from pytest_agentproc.defects._defect import breaks
 from pytest_agentproc.supervisor import BackgroundTaskTracker, OpenTurns, Outcome, TurnRouter
 from pytest_agentproc.supervisor.dialects import (
     BACKGROUND_TURN_MARK,
+    Finished,
     Question,
     TaskBegun,
     TaskOver,
-    ToolEnded,
-    TurnEnded,
+    TaskReported,
     TurnProgress,
 )
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import (
         Meaning,
         PromptNamed,
-        SessionMeaning,
         TurnBegun,
         TurnMeaning,
         WorkMeaning,
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 @breaks("routes-by-order", "B1", "assigns turns by the order in which they begin, whatever their lines name")
 class AssignsTurnsByBeginOrderDefect(TurnRouter):
-    def find_turns(self, meaning: TurnBegun | TurnProgress | TurnEnded | Question | PromptNamed) -> tuple[int, ...]:
+    def find_turns(self, meaning: TurnBegun | TurnProgress | Finished | Question | PromptNamed) -> tuple[int, ...]:
         self.is_marked = False
         return super().find_turns(replace(meaning, marks=()))
 
@@ -39,11 +38,11 @@ class AssignsTurnsByBeginOrderDefect(TurnRouter):
 class AnswersWithEarlierWordsDefect(OpenTurns):
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
-        self._unread: list[TurnProgress | TurnEnded | Question] = []
+        self._unread: list[TurnProgress | Finished | Question] = []
 
     def handle_turn_meaning(self, meaning: TurnMeaning, now: int) -> bytes:
         if self.flight is None:
-            if isinstance(meaning, TurnProgress | TurnEnded | Question) and self.unacknowledged is None:
+            if isinstance(meaning, TurnProgress | Finished | Question) and self.unacknowledged is None:
                 self._unread.append(meaning)
                 return b""
             return super().handle_turn_meaning(meaning, now)
@@ -68,15 +67,15 @@ class MergesBackgroundAfterBadResultDefect(AnswersWithEarlierWordsDefect):
             else super().handle_turn_meaning(meaning, now)
         )
 
-    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
+    def _handle_end(self, ended: Finished, number: int, now: int) -> None:
         super()._handle_end(ended, number, now)
         if number != BACKGROUND_TURN_MARK:
-            self._was_good = ended.ok
+            self._was_good = bool(ended.ok)
 
 
 @breaks("background-result-acknowledges", "P3", "accepts any result as the acknowledgement")
 class AnyResultAcknowledgesCancelDefect(OpenTurns):
-    def _end_background_turn(self, ended: TurnEnded, now: int) -> None:
+    def _end_background_turn(self, ended: Finished, now: int) -> None:
         super()._end_background_turn(ended, now)
         self.unacknowledged = self.cancel_deadline = None
 
@@ -86,10 +85,10 @@ class MergesBackgroundIntoPromptDefect(OpenTurns):
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         self._owed = 0
-        self._held: tuple[TurnEnded, int] | None = None
+        self._held: tuple[Finished, int] | None = None
 
     def handle_work(self, worked: WorkMeaning, now: int) -> bytes:
-        if isinstance(worked, ToolEnded) and worked.id.startswith("task ") and self.flight is not None:
+        if isinstance(worked, TaskReported) and self.flight is not None:
             self._owed += 1
         return super().handle_work(worked, now)
 
@@ -98,7 +97,7 @@ class MergesBackgroundIntoPromptDefect(OpenTurns):
         if number == BACKGROUND_TURN_MARK and self._held is not None and self.flight is not None:
             self.flight.answered.add_progress(progress)
 
-    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
+    def _handle_end(self, ended: Finished, number: int, now: int) -> None:
         if number != BACKGROUND_TURN_MARK and self._owed:
             self._held = (replace(ended, text=None), number)
             return
@@ -129,17 +128,17 @@ class ShowsBackgroundWordsInPromptDefect(OpenTurns):
 
 @breaks("any-result-ends-the-prompt", "B1", "ends the prompt at a background turn's result")
 class BackgroundResultEndsPromptDefect(OpenTurns):
-    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
+    def _handle_end(self, ended: Finished, number: int, now: int) -> None:
         is_taken = number == BACKGROUND_TURN_MARK and self.flight is not None and self._ends_prompt(ended)
         super()._handle_end(ended, self.flight.number if is_taken and self.flight is not None else number, now)
 
-    def _ends_prompt(self, ended: TurnEnded) -> bool:
+    def _ends_prompt(self, ended: Finished) -> bool:
         return True
 
 
 @breaks("empty-result-ends-the-prompt", "B1", "ends the prompt at the empty result of a background turn")
 class EmptyBackgroundResultEndsPromptDefect(BackgroundResultEndsPromptDefect):
-    def _ends_prompt(self, ended: TurnEnded) -> bool:
+    def _ends_prompt(self, ended: Finished) -> bool:
         return not ended.text
 
 
@@ -149,11 +148,11 @@ class SecondBackgroundTurnEndsPromptDefect(BackgroundResultEndsPromptDefect):
         super().__init__(*args, **more)
         self._consumed = 0
 
-    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
+    def _handle_end(self, ended: Finished, number: int, now: int) -> None:
         super()._handle_end(ended, number, now)
         self._consumed = self._consumed + 1 if number == BACKGROUND_TURN_MARK else 0
 
-    def _ends_prompt(self, ended: TurnEnded) -> bool:
+    def _ends_prompt(self, ended: Finished) -> bool:
         return self._consumed > 0
 
 
@@ -189,7 +188,7 @@ class BackgroundWordsAreProgressDefect(OpenTurns):
     runs_only="A session gives background work no grace.",
 )
 class TracksBackgroundAgentsAsCommandsDefect(BackgroundTaskTracker):
-    def feed(self, meaning: Meaning | SessionMeaning) -> None:
+    def feed(self, meaning: Meaning) -> None:
         super().feed(replace(meaning, kind=self.KIND) if isinstance(meaning, TaskBegun) else meaning)
 
 
@@ -200,7 +199,7 @@ class TracksBackgroundAgentsAsCommandsDefect(BackgroundTaskTracker):
     harmless="It is a warning too many, or a grace that is some seconds longer.",
 )
 class EndedTasksStayRunningDefect(BackgroundTaskTracker):
-    def feed(self, meaning: Meaning | SessionMeaning) -> None:
+    def feed(self, meaning: Meaning) -> None:
         if not isinstance(meaning, TaskOver):
             super().feed(meaning)
 

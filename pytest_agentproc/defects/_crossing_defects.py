@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.defects._defect import breaks
 from pytest_agentproc.supervisor import OpenTurns, TurnRouter
-from pytest_agentproc.supervisor.dialects import Finished, Nested, TurnEnded, TurnProgress
+from pytest_agentproc.supervisor.dialects import Finished, Nested, Piece
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor import Outcome
-    from pytest_agentproc.supervisor.dialects import HistoryReplayed, WorkMeaning
+    from pytest_agentproc.supervisor.dialects import HistoryReplayed, TurnProgress, WorkMeaning
 
 
 @breaks("queue-goes-with-the-agent", "P6", "loses the waiting prompts with the agent")
@@ -69,7 +69,7 @@ class HistoryAnswersNextPromptDefect(OpenTurns):
         """Begin the answer with them."""
         data = super().deliver_next_prompt(now)
         if data and self.flight is not None:
-            self.flight.answered.add_progress(TurnProgress("delta", self.past))
+            self.flight.answered.add_progress(Piece(self.past))
             self.past = ""
         return data
 
@@ -97,7 +97,7 @@ class ResumeWaitsForHistoryDefect(OpenTurns):
     harmless="The caller has cancelled the turn, and reads that it is cancelled.",
 )
 class CancelOverridesGoodResultDefect(OpenTurns):
-    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
+    def _handle_end(self, ended: Finished, number: int, now: int) -> None:
         turn = self.flight
         if turn is not None and turn.number == number and turn.cause is not None:
             turn.has_ended = True
@@ -113,7 +113,7 @@ class SubagentEndsTurnDefect(OpenTurns):
         """Look at the kind of line, and not at the thread that it names."""
         data = super().handle_work(worked, now)
         is_end = isinstance(worked, Nested) and isinstance(worked.meaning, Finished)
-        return data + (self.handle_turn_meaning(TurnEnded(True), now) if is_end else b"")
+        return data + (self.handle_turn_meaning(Finished(True), now) if is_end else b"")
 
 
 @breaks("idle-cancel-hits-the-next", "P5", "keeps a cancel that hit nothing for the next turn")

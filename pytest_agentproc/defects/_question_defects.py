@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.defects._defect import breaks
 from pytest_agentproc.supervisor import HookTracker, OpenQuestions, OpenTurns, Outcome
-from pytest_agentproc.supervisor.dialects import TurnEnded
+from pytest_agentproc.supervisor.dialects import Finished
 from pytest_agentproc.vocabulary import add_limit
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class QuestionTakenForResponseDefect(OpenTurns):
     def _handle_question(self, question: Question, owners: tuple[int, ...], now: int) -> bytes:
         turn = self.flight
         if turn is not None and question.id == json.dumps(turn.number - 1 + _NUMBER_OF_HANDSHAKE_REQUESTS):
-            self._handle_end(TurnEnded(True, (turn.number,)), turn.number, now)
+            self._handle_end(Finished(True, marks=(turn.number,)), turn.number, now)
             return b""
         return super()._handle_question(question, owners, now)
 
@@ -292,7 +292,7 @@ class AnswersLateQuestionTwiceDefect(OpenTurns):
     harmless="The turn is over, so its agent does not wait for the answer.",
 )
 class EndedTurnQuestionUnansweredDefect(OpenTurns):
-    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
+    def _handle_end(self, ended: Finished, number: int, now: int) -> None:
         super()._handle_end(ended, number, now)
         self.questions.withdraw_of_turn(number)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.defects._defect import breaks_in_sessions
 from pytest_agentproc.supervisor import OpenTurns, Outcome
-from pytest_agentproc.supervisor.dialects import PromptNamed, TurnEnded
+from pytest_agentproc.supervisor.dialects import Finished, Message, PromptNamed
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import TurnMeaning, TurnProgress
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class ErrorResultCompletesTurnDefect(OpenTurns):
     """Takes an error result for a good one (C1)."""
 
-    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
+    def _handle_end(self, ended: Finished, number: int, now: int) -> None:
         super()._handle_end(replace(ended, ok=True, error=""), number, now)
 
 
@@ -27,7 +27,7 @@ class ExitOverridesTurnResultDefect(OpenTurns):
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
-        self._held: tuple[TurnEnded, int] | None = None
+        self._held: tuple[Finished, int] | None = None
 
     def handle_turn_meaning(self, meaning: TurnMeaning, now: int) -> bytes:
         if isinstance(meaning, PromptNamed):
@@ -41,7 +41,7 @@ class ExitOverridesTurnResultDefect(OpenTurns):
         self._held = None
         super().lose_agent(outcome, now, error)
 
-    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
+    def _handle_end(self, ended: Finished, number: int, now: int) -> None:
         if ended.ok:
             self._held = (ended, number)
         else:
@@ -54,10 +54,8 @@ class FirstStopEndsTurnDefect(OpenTurns):
 
     def _handle_progress(self, progress: TurnProgress, number: int, now: int) -> None:
         super()._handle_progress(progress, number, now)
-        if progress.kind == "message" and progress.stop_reason in ("stop", "error"):
-            super()._handle_end(
-                TurnEnded(progress.stop_reason == "stop", stop_reason=progress.stop_reason), number, now
-            )
+        if isinstance(progress, Message) and progress.stop_reason in ("stop", "error"):
+            super()._handle_end(Finished(progress.stop_reason == "stop", stop_reason=progress.stop_reason), number, now)
 
 
 @breaks_in_sessions("exit-0-is-success")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.defects._defect import breaks, breaks_in_sessions
 from pytest_agentproc.supervisor import ToolTracker, TurnWatchdog, Watchdog
-from pytest_agentproc.supervisor.dialects import Asked, Compaction, Nested, ToolEnded, ToolStarted
+from pytest_agentproc.supervisor.dialects import Asked, Compaction, Nested, TaskReported, ToolEnded, ToolStarted
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Meaning
@@ -24,7 +24,7 @@ class SubagentRestoresShortLimitDefect(ToolTracker):
     def feed(self, meaning: Meaning) -> None:
         super().feed(meaning)
         if isinstance(meaning, Nested):
-            self.running.clear()
+            self.running, self.agents = set(), set()
 
 
 @breaks(
@@ -42,15 +42,15 @@ class CountsSubagentToolsDefect(ToolTracker):
 class FirstToolEndRestoresLimitDefect(ToolTracker):
     def feed(self, meaning: Meaning) -> None:
         super().feed(meaning)
-        if isinstance(meaning, ToolEnded):
-            self.running.clear()
+        if isinstance(meaning, (ToolEnded, TaskReported)):
+            self.running, self.agents = set(), set()
 
 
 @breaks("background-agent-forgotten", "A6", "treats a launched background agent as a tool that has ended")
 class LaunchEndsBackgroundAgentDefect(ToolTracker):
     def feed(self, meaning: Meaning) -> None:
-        if not isinstance(meaning, ToolStarted) or meaning.name != "local_agent":
-            super().feed(meaning)
+        super().feed(meaning)
+        self.agents.clear()
 
 
 @breaks(
@@ -61,7 +61,7 @@ class LaunchEndsBackgroundAgentDefect(ToolTracker):
 )
 class LongLimitOutlivesToolDefect(ToolTracker):
     def feed(self, meaning: Meaning) -> None:
-        if not isinstance(meaning, ToolEnded):
+        if not isinstance(meaning, (ToolEnded, TaskReported)):
             super().feed(meaning)
 
 

@@ -11,7 +11,7 @@ from pytest_agentproc.vocabulary import add_limit
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor import SessionStatus, TurnRecord
-    from pytest_agentproc.supervisor.dialects import PromptDeclined, TurnEnded, TurnMeaning, TurnProgress
+    from pytest_agentproc.supervisor.dialects import Finished, PromptDeclined, TurnMeaning, TurnProgress
 
 
 @breaks("timeout-kills-the-agent", "P1", "kills the agent whose turn takes too long")
@@ -192,7 +192,7 @@ class QueuedCancelIsLostDefect(OpenTurns):
 
 @breaks("failure-ends-no-turn", "P9", "waits on after a turn has failed, until its time is up")
 class FailureEndsNoTurnDefect(OpenTurns):
-    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
+    def _handle_end(self, ended: Finished, number: int, now: int) -> None:
         turn = self._find_live_turn(number)
         if ended.ok or turn is None or turn.cause is not None:
             super()._handle_end(ended, number, now)
@@ -215,7 +215,7 @@ class CleanExitEndsNoTurnDefect(OpenTurns):
     "waits for another acknowledgement after the cancelled turn ended with a good result",
 )
 class GoodResultAcknowledgesNothingDefect(OpenTurns):
-    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
+    def _handle_end(self, ended: Finished, number: int, now: int) -> None:
         """Wait on after a good result."""
         waiting, deadline = self.unacknowledged, self.cancel_deadline
         super()._handle_end(ended, number, now)
@@ -300,7 +300,7 @@ class StripsPromptOfTurnDefect(OpenTurns):
 
 @breaks("result-completes-the-queue", "P9", "reports the prompts that wait as completed when a turn completes")
 class ResultCompletesQueueDefect(OpenTurns):
-    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
+    def _handle_end(self, ended: Finished, number: int, now: int) -> None:
         super()._handle_end(ended, number, now)
         if ended.ok:
             self.refuse_queued(Outcome.COMPLETED, "", now)
@@ -308,7 +308,7 @@ class ResultCompletesQueueDefect(OpenTurns):
 
 @breaks("error-drops-the-queue", "P9", "drops the prompts that wait when a turn fails")
 class FailedTurnDropsQueueDefect(OpenTurns):
-    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
+    def _handle_end(self, ended: Finished, number: int, now: int) -> None:
         super()._handle_end(ended, number, now)
         if not ended.ok:
             self.refuse_queued(Outcome.CANCELLED, "the turn before it failed", now)

@@ -2,9 +2,9 @@
 
 `result.json` has the fields of `vocabulary.RESULT_FIELD_TEXTS`; it comes last, so who sees it sees the other files
 whole. A line of `events.jsonl` is `{"at": seconds since the spawn, "event": NAME, ...}` with what the event says; its
-name is message, line, finished, failure, resumed, noise or other. Text is UTF-8; half a character (a lone surrogate,
-which JSON can carry and UTF-8 cannot) is written as JSON writes it. A run that its caller cancels has a result.json
-too: with the outcome that was there already, or else `stopped`.
+name is that of a meaning, such as message, piece, toolstarted, finished, noise or other. Text is UTF-8; half a
+character (a lone surrogate, which JSON can carry and UTF-8 cannot) is written as JSON writes it. A run that its caller
+cancels has a result.json too: with the outcome that was there already, or else `stopped`.
 
 While it grows, `stdout.log` is `stdout.log.TOKEN.part`, with a token of its own for each store, so that two runs in one
 directory never write into one file. A supervisor that is killed leaves its `.part` files. They hold all bytes that it
@@ -189,7 +189,14 @@ def _describe_meaning(meaning: Meaning) -> dict[str, Any]:
     return words
 
 
-_DEFAULTS_LEFT_OUT_OF_LOG = {"is_over": False, "is_torn": False, "lines": 1, "is_progress": True, "was_stopped": False}
+_DEFAULTS_LEFT_OUT_OF_LOG: dict[str, Any] = {
+    **dict.fromkeys(("ends_message", "is_over", "is_torn", "was_stopped"), False),
+    "lines": 1,
+    "is_progress": True,
+    "marks": (),
+    "id": "",
+    "name": "",
+}
 
 
 def _encode_json(value: Any, encoder: json.JSONEncoder) -> str:

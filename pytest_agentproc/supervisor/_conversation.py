@@ -14,24 +14,24 @@ from pytest_agentproc.supervisor import _events as machine_events
 from pytest_agentproc.supervisor._agent_lifecycle import AgentLifecycle, SessionStatus
 from pytest_agentproc.supervisor._ending import EscalationStep
 from pytest_agentproc.supervisor.dialects import (
+    MEANINGS_OF_WORK,
     Asked,
-    Compaction,
     Failure,
+    Finished,
     HandshakeDone,
     HandshakeRefused,
     HistoryReplayed,
     Hook,
     ImmediateReply,
     MalformedLine,
-    Nested,
     Noise,
     Other,
     QuestionWithdrawn,
+    Resumed,
     SwitchRefused,
     TaskBegun,
     TaskOver,
-    ToolEnded,
-    ToolStarted,
+    TaskReported,
 )
 from pytest_agentproc.vocabulary import DIALECTS, Outcome
 
@@ -40,11 +40,10 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.supervisor._agent_lifecycle import SessionDeciders, SessionSettings
     from pytest_agentproc.supervisor._events import CallerIntent, MachineCommand, MachineEvent
-    from pytest_agentproc.supervisor.dialects import SessionMeaning, TaskMeaning
+    from pytest_agentproc.supervisor.dialects import Meaning, WorkMeaning
 
 
 _STATUSES_THAT_TAKE_PROMPTS = (SessionStatus.READY, SessionStatus.PROMPTING)
-_MEANINGS_OF_TOOL_WORK = (Asked, Compaction, Nested, ToolEnded, ToolStarted)
 
 
 class Conversation(AgentLifecycle):
@@ -83,8 +82,7 @@ class Conversation(AgentLifecycle):
             Hook: lambda hook, now: self._send_reply(self.hooks.handle_fired(hook, now), now),
             QuestionWithdrawn: self._handle_question_withdrawn,
             SwitchRefused: self._handle_refused_switch,
-            TaskBegun: self._handle_background_task,
-            TaskOver: self._handle_background_task,
+            **dict.fromkeys((Asked, TaskBegun, TaskOver, TaskReported), self._handle_work_beside_turns),
         }
         self._expiries: dict[str, Callable[[int], list[MachineCommand]]] = {
             "permission_timeout": lambda now: self.feeder.put(self.turns.deny_late_questions(now)),
@@ -186,15 +184,17 @@ class Conversation(AgentLifecycle):
         self.turns.lose_agent(Outcome.PROTOCOL_ERROR, now, why)
         return self._give_up_agent(why, now)
 
-    def _handle_meaning(self, meaning: SessionMeaning, now: int) -> list[MachineCommand]:
-        if isinstance(meaning, Other):
+    def _handle_meaning(self, meaning: Meaning, now: int) -> list[MachineCommand]:
+        """Take what a line means. A session waits for an end that the agent does not take back."""
+        if isinstance(meaning, (Other, Resumed)) or (isinstance(meaning, Finished) and not meaning.final):
             return []
         understood = self._meanings.get(type(meaning))
         if understood is not None:
             return understood(meaning, now)
-        if isinstance(meaning, _MEANINGS_OF_TOOL_WORK):
-            return self._send_reply(self.turns.handle_work(meaning, now), now)
-        return self._send_reply(self.turns.handle_turn_meaning(meaning, now), now)  # type: ignore[arg-type]  # all others are in the table
+        data = self.turns.handle_turn_meaning(meaning, now)  # type: ignore[arg-type]  # all others are in the table
+        if type(meaning) in MEANINGS_OF_WORK:
+            data += self.turns.handle_work(meaning, now)  # type: ignore[arg-type]  # its type says so
+        return self._send_reply(data, now)
 
     def _handle_handshake_done(self, welcome: HandshakeDone, now: int) -> list[MachineCommand]:
         is_first = not self._is_greeted
@@ -227,9 +227,10 @@ class Conversation(AgentLifecycle):
         self.turns.note_error(failure.error)
         return []
 
-    def _handle_background_task(self, task: TaskMeaning, now: int) -> list[MachineCommand]:
-        self.tasks.feed(task)
-        return []
+    def _handle_work_beside_turns(self, worked: WorkMeaning, now: int) -> list[MachineCommand]:
+        """Take what is no progress of a turn: a message that asks for tools has been shown by then."""
+        self.tasks.feed(worked)
+        return self._send_reply(self.turns.handle_work(worked, now), now)
 
     def _send_reply(self, data: bytes, now: int) -> list[MachineCommand]:
         if not data:

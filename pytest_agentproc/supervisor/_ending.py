@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor._events import FinishRun, ReapAgent, SendSignal
 from pytest_agentproc.supervisor._streams import Transcript
-from pytest_agentproc.supervisor.dialects import Failure, Finished, Line, Message, Noise, Other, Resumed
+from pytest_agentproc.supervisor.dialects import Failure, Finished, Line, Message, Noise, Other, Piece, Resumed
 from pytest_agentproc.vocabulary import Outcome, add_limit, compute_exit_code
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class Completion:
 
     def feed(self, meaning: Meaning, now: int) -> None:
         """Take one event."""
-        if isinstance(meaning, Other):
+        if isinstance(meaning, (Other, Piece)):
             return
         if isinstance(meaning, Message):
             self._add_message(meaning)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.supervisor.dialects import BACKGROUND_TURN_MARK, PromptNamed, TurnBegun, TurnEnded
+from pytest_agentproc.supervisor.dialects import BACKGROUND_TURN_MARK, Finished, PromptNamed, TurnBegun
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,7 +52,7 @@ class TurnRouter:
             self.waiting.remove(number)
         self.running = tuple(other for other in self.running if other != number)
 
-    def find_turns(self, meaning: TurnBegun | TurnProgress | TurnEnded | Question | PromptNamed) -> tuple[int, ...]:
+    def find_turns(self, meaning: TurnBegun | TurnProgress | Finished | Question | PromptNamed) -> tuple[int, ...]:
         """Say which turns an event belongs to; it may be none."""
         marks = meaning.marks
         self.retracted = ()
@@ -61,7 +61,7 @@ class TurnRouter:
             return ()
         if isinstance(meaning, TurnBegun):
             return self._begin_marked_turns(marks)
-        if isinstance(meaning, TurnEnded):
+        if isinstance(meaning, Finished):
             return self._end_turns(marks)
         if marks and marks != self.running:
             self._begin_marked_turns(marks)

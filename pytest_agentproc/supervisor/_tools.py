@@ -12,16 +12,17 @@ from pytest_agentproc.supervisor.dialects import (
     Compaction,
     TaskBegun,
     TaskOver,
+    TaskReported,
     ToolEnded,
     ToolStarted,
 )
 
 if TYPE_CHECKING:
-    from pytest_agentproc.supervisor.dialects import Meaning, SessionMeaning
+    from pytest_agentproc.supervisor.dialects import Meaning
     from pytest_agentproc.vocabulary import Policy
 
 
-_TOOL_NAME_OF_BACKGROUND_AGENTS = "local_agent"
+_KIND_OF_BACKGROUND_AGENTS = "local_agent"
 
 
 class ToolTracker:
@@ -34,35 +35,38 @@ class ToolTracker:
         self.host_tools = policy.host_tools
         self.running: set[str] = set()
         self.is_compacting = False
-        self._agents: set[str] = set()
+        self.agents: set[str] = set()
+        """The background agents in flight."""
 
     def feed(self, meaning: Meaning) -> None:
         """Take one event."""
         if isinstance(meaning, ToolStarted):
             if len(self.running) < MAX_TOOLS_IN_FLIGHT and not self.is_host_tool(meaning.name):
                 self.running.add(meaning.id[:MAX_ID_CHARS])
-                if meaning.name == _TOOL_NAME_OF_BACKGROUND_AGENTS:
-                    self._agents.add(meaning.id[:MAX_ID_CHARS])
         elif isinstance(meaning, ToolEnded):
             self.running.discard(meaning.id[:MAX_ID_CHARS])
-            self._agents.discard(meaning.id[:MAX_ID_CHARS])
+        elif isinstance(meaning, TaskBegun):
+            if meaning.kind == _KIND_OF_BACKGROUND_AGENTS and len(self.agents) < MAX_TOOLS_IN_FLIGHT:
+                self.agents.add(meaning.id[:MAX_ID_CHARS])
+        elif isinstance(meaning, TaskReported):
+            self.agents.discard(meaning.id[:MAX_ID_CHARS])
         elif isinstance(meaning, Compaction):
             self.is_compacting = not meaning.is_over
 
     def note_turn_end(self) -> None:
         """Take note that a session's turn is over: nothing of it is in flight any more but agents that it launched."""
-        self.running &= self._agents
+        self.running.clear()
         self.is_compacting = False
 
     @property
     def is_busy(self) -> bool:
         """Whether a tool of the agent's own is in flight, or it compacts its context."""
-        return self.is_compacting or bool(self.running)
+        return self.is_compacting or bool(self.running or self.agents)
 
     @property
     def current_work_text(self) -> str:
         """The work that the agent is busy with, in a clause."""
-        return "it compacted its context" if self.is_compacting and not self.running else "a tool ran"
+        return "it compacted its context" if self.is_compacting and not (self.running or self.agents) else "a tool ran"
 
     def is_host_tool(self, name: str) -> bool:
         """Say whether a tool is executed by the host."""
@@ -91,7 +95,7 @@ class BackgroundTaskTracker:
         self._others: dict[str, str] = {}
         self._stopped: dict[str, str] = {}
 
-    def feed(self, meaning: Meaning | SessionMeaning) -> None:
+    def feed(self, meaning: Meaning) -> None:
         """Take one event."""
         if isinstance(meaning, TaskBegun):
             followed = self.running if meaning.kind == self.KIND else self._others

@@ -18,10 +18,12 @@ from pytest_agentproc.supervisor._streams import Transcript
 from pytest_agentproc.supervisor.dialects import (
     BACKGROUND_TURN_MARK,
     CancelAnswered,
+    Finished,
+    Message,
+    Piece,
     PromptDeclined,
     Question,
     QuestionWithdrawn,
-    TurnEnded,
     TurnProgress,
 )
 from pytest_agentproc.vocabulary import Outcome, add_limit, compute_exit_code
@@ -88,26 +90,26 @@ class TurnAnswer:
         Returns:
             what `end_message` returns, if the progress ends a message that came in pieces; else "".
         """
-        self.stop_reason = progress.stop_reason or self.stop_reason
-        self.model = progress.model or self.model
-        self.usage = progress.usage or self.usage
-        if progress.kind == "message":
+        if isinstance(progress, Message):
             self._add_whole_message(progress)
-        elif progress.is_end:
+        elif progress.ends_message:
             return self.end_message()
-        elif progress.kind == "delta":
+        elif isinstance(progress, Piece):
             self._add_piece(self._pieces, progress.text)
         return ""
 
-    def _add_whole_message(self, progress: TurnProgress) -> None:
+    def _add_whole_message(self, message: Message) -> None:
+        self.stop_reason = message.stop_reason or self.stop_reason
+        self.model = message.model or self.model
+        self.usage = message.usage or self.usage
         self._pieces = []
-        if not progress.text:
+        if not message.text:
             return
-        if not progress.id or progress.id != self._id:
+        if not message.id or message.id != self._id:
             self.end_message()
-        self._id = progress.id
-        self._add_piece(self._blocks, progress.text)
-        if not progress.id:
+        self._id = message.id
+        self._add_piece(self._blocks, message.text)
+        if not message.id:
             self.end_message()
 
     def _add_piece(self, parts: list[str], text: str) -> None:
@@ -131,7 +133,7 @@ class TurnAnswer:
         self._id, self._blocks, self._pieces, self._size = "", [], [], 0
         return pieces
 
-    def note_end(self, ended: TurnEnded) -> None:
+    def note_end(self, ended: Finished) -> None:
         """Take the end of a turn."""
         self.end_message()
         self.text = self.text if ended.text is None else ended.text
@@ -139,7 +141,7 @@ class TurnAnswer:
         self.model = ended.model or self.model
         self.usage = ended.usage or self.usage
 
-    def build_result(self, ended: TurnEnded, now: int) -> TurnResult:
+    def build_result(self, ended: Finished, now: int) -> TurnResult:
         """Take the end of a background turn, and sum it up."""
         self.note_end(ended)
         outcome = Outcome.COMPLETED if ended.ok else Outcome.FAILED
@@ -371,7 +373,7 @@ class OpenTurns:
 
     def handle_turn_meaning(self, meaning: TurnMeaning, now: int) -> bytes:
         """Take what the agent said."""
-        if not isinstance(meaning, (TurnProgress, TurnEnded)):
+        if not isinstance(meaning, (TurnProgress, Finished)):
             return self._handle_other_meaning(meaning, now)
         owners = self._router.find_turns(meaning)
         self._return_words_to_background()
@@ -431,14 +433,14 @@ class OpenTurns:
         turn = self.flight
         if number == BACKGROUND_TURN_MARK:
             self._show_message(BACKGROUND_TURN_MARK, self._background.add_progress(progress))
-            self._report_event(progress.kind, BACKGROUND_TURN_MARK, progress.text)
+            self._report_event(progress.kind, BACKGROUND_TURN_MARK, progress.shown_text)
         elif turn is not None and turn.number == number:
             turn.last_error = ""
             self._show_message(number, turn.answered.add_progress(progress))
             self.watchdog.note_progress(now)
-            self._report_event(progress.kind, number, progress.text)
+            self._report_event(progress.kind, number, progress.shown_text)
         else:
-            self._report_event("late", number, progress.text)
+            self._report_event("late", number, progress.shown_text)
 
     def handle_work(self, worked: WorkMeaning, now: int) -> bytes:
         """Follow the tools; a message of the turn in flight that asks for one of the host's is its end (A7).
@@ -456,7 +458,7 @@ class OpenTurns:
         self._conclude_turn(turn, Outcome.TOOL_USE, now)
         return data
 
-    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
+    def _handle_end(self, ended: Finished, number: int, now: int) -> None:
         if number == BACKGROUND_TURN_MARK:
             self._end_background_turn(ended, now)
             return
@@ -472,7 +474,7 @@ class OpenTurns:
             self._conclude_turn(turn, outcome, now, ended.error if turn.cause is None else "the caller cancelled it")
         self._note_acknowledged(turn)
 
-    def _end_background_turn(self, ended: TurnEnded, now: int) -> None:
+    def _end_background_turn(self, ended: Finished, now: int) -> None:
         said, self._background = self._background, TurnAnswer(self._kept)
         self._show_message(BACKGROUND_TURN_MARK, said.end_message())
         result = said.build_result(ended, now)

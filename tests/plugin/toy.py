@@ -131,7 +131,7 @@ class Plain:
         if mark == b">":
             return [Message(text)]
         if mark in (b"=", b"!"):
-            return [Finished(ok=mark == b"=", final=True, error=text)]
+            return [Finished(mark == b"=", error=text)]
         return [Noise(line)]
 
     def end(self, stderr):
@@ -139,7 +139,7 @@ class Plain:
 """,
     "toy_agent/protocol.py": """\
 from pytest_agentproc.supervisor.dialects import (
-    HandshakeDone, HandshakeRefused, Noise, Other, TurnBegun, TurnEnded, TurnProgress
+    Finished, HandshakeDone, HandshakeRefused, Message, Noise, Other, TurnBegun
 )
 
 
@@ -174,9 +174,9 @@ class Chat:
         if mark == b"@":
             return [TurnBegun((int(text),))]
         if mark == b">":
-            return [TurnProgress("message", text)]
+            return [Message(text)]
         if mark in (b"=", b"!"):
-            return [TurnEnded(mark == b"=", error=text)]
+            return [Finished(mark == b"=", error=text)]
         return [Other("beat") if mark == b"~" else Noise(line)]
 """,
     "toy_agent/wrong.py": """\

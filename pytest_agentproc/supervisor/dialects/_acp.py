@@ -11,21 +11,27 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor.dialects._base import Asked, Other, ToolEnded, ToolStarted
+from pytest_agentproc.supervisor.dialects._json import as_dict
 from pytest_agentproc.supervisor.dialects._json_rpc import JsonRpcSessionProtocol
-from pytest_agentproc.supervisor.dialects._session_protocol import (
+from pytest_agentproc.supervisor.dialects._meanings import (
+    Asked,
+    Finished,
     HandshakeDone,
     HandshakeRefused,
     HistoryReplayed,
     ImmediateReply,
+    Other,
+    Piece,
     Question,
     SwitchRefused,
-    TurnEnded,
-    TurnProgress,
+    ToolEnded,
+    ToolProgress,
+    ToolStarted,
 )
 
 if TYPE_CHECKING:
-    from pytest_agentproc.supervisor.dialects._session_protocol import SessionMeaning, Setting
+    from pytest_agentproc.supervisor.dialects._meanings import Meaning
+    from pytest_agentproc.supervisor.dialects._session_protocol import Setting
 
 
 _INITIALIZE_REQUEST_ID, _OPEN_SESSION_REQUEST_ID = 0, 1
@@ -89,7 +95,7 @@ class AcpSessionProtocol(JsonRpcSessionProtocol):
 
     # Responses.
 
-    def _read_own_response(self, number: int, response: dict[str, Any], error: str) -> list[SessionMeaning]:
+    def _read_own_response(self, number: int, response: dict[str, Any], error: str) -> list[Meaning]:
         if number < 0:
             return [Other("response")]
         if number > _REQUEST_ID_BEFORE_FIRST_MODE:
@@ -98,7 +104,7 @@ class AcpSessionProtocol(JsonRpcSessionProtocol):
             return self._read_handshake(number, response, error) if number == self._awaited else [Other("response")]
         return [_read_turn_end(number - _REQUEST_ID_OF_FIRST_PROMPT + 1, response, error)]
 
-    def _read_handshake(self, number: int, response: dict[str, Any], error: str) -> list[SessionMeaning]:
+    def _read_handshake(self, number: int, response: dict[str, Any], error: str) -> list[Meaning]:
         self._awaited += 1
         if error:
             return [HandshakeRefused(error)]
@@ -107,14 +113,14 @@ class AcpSessionProtocol(JsonRpcSessionProtocol):
         self.session = self.session or str(response.get("sessionId", ""))
         return [HandshakeDone(self.session)] if self.session else [HandshakeRefused("session/new gave no sessionId")]
 
-    def _request_session(self, response: dict[str, Any]) -> SessionMeaning:
+    def _request_session(self, response: dict[str, Any]) -> Meaning:
         """Ask for a new session, or for the one that the caller continues, if the agent can open that."""
         where = {"cwd": self.setting.cwd, "mcpServers": []}
         known = self.setting.continues
         if known is None:
             return ImmediateReply(self.encode_request(_OPEN_SESSION_REQUEST_ID, "session/new", where))
-        able = _as_dict(response.get("agentCapabilities"))
-        more = _as_dict(able.get("sessionCapabilities"))
+        able = as_dict(response.get("agentCapabilities"))
+        more = as_dict(able.get("sessionCapabilities"))
         if not (able.get("loadSession") if known.how == "load" else more.get("resume") is not None):
             return HandshakeRefused(f"it has no session/{known.how}")
         self.session = known.id
@@ -124,7 +130,7 @@ class AcpSessionProtocol(JsonRpcSessionProtocol):
 
     # Requests and notifications.
 
-    def _read_update_line(self, value: dict[str, Any]) -> list[SessionMeaning]:
+    def _read_update_line(self, value: dict[str, Any]) -> list[Meaning]:
         params = value.get("params")
         update = params.get("update") if isinstance(params, dict) else None
         if not isinstance(params, dict) or not isinstance(update, dict):
@@ -133,55 +139,47 @@ class AcpSessionProtocol(JsonRpcSessionProtocol):
             return [Other("session/update of another session")]
         return self._read_update(update)
 
-    def _read_update(self, update: dict[str, Any]) -> list[SessionMeaning]:
+    def _read_update(self, update: dict[str, Any]) -> list[Meaning]:
         kind = update.get("sessionUpdate")
-        text = str(_as_dict(update.get("content")).get("text", ""))
+        text = str(as_dict(update.get("content")).get("text", ""))
         if self._awaited == _OPEN_SESSION_REQUEST_ID:
             is_said = kind in ("user_message_chunk", "agent_message_chunk")
             return [
                 HistoryReplayed(text, is_prompt=kind == "user_message_chunk") if is_said else Other("session/update")
             ]
         if kind == "agent_message_chunk":
-            return [TurnProgress("delta", text)]
+            return [Piece(text)]
         if kind == "agent_thought_chunk":
-            return [TurnProgress("delta")]
+            return [Piece()]
         if kind in ("tool_call", "tool_call_update"):
             return _read_tool(update)
         return [Other(f"session/update {kind}")]
 
-    def _read_question(self, value: dict[str, Any]) -> list[SessionMeaning]:
+    def _read_question(self, value: dict[str, Any]) -> list[Meaning]:
         params = value.get("params")
-        detail = _as_dict(params)
-        call = _as_dict(detail.get("toolCall"))
+        detail = as_dict(params)
+        call = as_dict(detail.get("toolCall"))
         title = str(call.get("title") or call.get("toolCallId") or "")
         return [Question(json.dumps(value.get("id")), title, detail)]
 
 
-def _read_turn_end(number: int, response: dict[str, Any], error: str) -> TurnEnded:
+def _read_turn_end(number: int, response: dict[str, Any], error: str) -> Finished:
     stop = response.get("stopReason")
     if error or not isinstance(stop, str):
-        return TurnEnded(False, (number,), error=error or "the response has no stopReason")
-    return TurnEnded(
-        stop not in _BAD_STOP_REASONS, (number,), stop_reason=stop, error=stop if stop in _BAD_STOP_REASONS else ""
-    )
+        return Finished(False, error=error or "the response has no stopReason", marks=(number,))
+    is_bad = stop in _BAD_STOP_REASONS
+    return Finished(not is_bad, error=stop if is_bad else "", stop_reason=stop, marks=(number,))
 
 
-def _read_tool(update: dict[str, Any]) -> list[SessionMeaning]:
+def _read_tool(update: dict[str, Any]) -> list[Meaning]:
     """Follow a tool; it is asked for, and in flight, from its announcement."""
-    name = str(update.get("title") or "")
-    number = str(update.get("toolCallId"))
-    progress = TurnProgress("tool", name or str(update.get("toolCallId") or ""), is_end=True)
+    number, name = str(update.get("toolCallId") or ""), str(update.get("title") or "")
+    shown = name or number
     if update.get("status") in _STATUSES_OF_ENDED_TOOLS:
-        return [progress, ToolEnded(number)]
-    return (
-        [progress]
-        if update.get("sessionUpdate") != "tool_call"
-        else [progress, Asked((name,)), ToolStarted(number, name)]
-    )
-
-
-def _as_dict(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
+        return [ToolEnded(number, shown, ends_message=True)]
+    if update.get("sessionUpdate") != "tool_call":
+        return [ToolProgress(number, shown, ends_message=True)]
+    return [ToolStarted(number, shown, ends_message=True), Asked((name,))]
 
 
 def _list_dicts(value: object) -> list[dict[str, Any]]:

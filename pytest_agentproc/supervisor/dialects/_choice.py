@@ -11,7 +11,7 @@ from pytest_agentproc.vocabulary import DIALECTS, Dialect
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pytest_agentproc.supervisor.dialects._base import Decoder
+    from pytest_agentproc.supervisor.dialects._meanings import Decoder
     from pytest_agentproc.supervisor.dialects._session_protocol import SessionProtocol
 
 

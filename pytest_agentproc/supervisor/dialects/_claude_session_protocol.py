@@ -15,72 +15,46 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor.dialects._base import (
-    MAX_ID_CHARS,
-    Asked,
-    Compaction,
-    Nested,
-    Other,
-    ToolEnded,
-    ToolStarted,
-)
-from pytest_agentproc.supervisor.dialects._claude_messages import MessageReaders
-from pytest_agentproc.supervisor.dialects._claude_tasks import SYSTEM_EVENTS_OF_HOOKS, SystemLines
-from pytest_agentproc.supervisor.dialects._json import encode_line
-from pytest_agentproc.supervisor.dialects._session_protocol import (
+from pytest_agentproc.supervisor.dialects._claude import ClaudeReader
+from pytest_agentproc.supervisor.dialects._json import as_dict, as_text, encode_line
+from pytest_agentproc.supervisor.dialects._meanings import (
     BACKGROUND_TURN_MARK,
     HandshakeDone,
     HandshakeRefused,
     Hook,
     ImmediateReply,
-    JsonSessionProtocol,
+    Other,
     PromptNamed,
     Question,
     QuestionWithdrawn,
     SwitchRefused,
     TurnBegun,
-    TurnEnded,
-    TurnProgress,
 )
+from pytest_agentproc.supervisor.dialects._session_protocol import SessionDefaults
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pytest_agentproc.supervisor.dialects._base import Meaning
-    from pytest_agentproc.supervisor.dialects._session_protocol import SessionMeaning, Setting
+    from pytest_agentproc.supervisor.dialects._meanings import Meaning
+    from pytest_agentproc.supervisor.dialects._session_protocol import Setting
 
 
-_MEANINGS_OF_TOOLS = (Asked, Nested, ToolEnded, ToolStarted)
+_KINDS_OF_TURN_LINES = ("stream_event", "assistant", "user", "result")
 _SUBTYPE_BY_SWITCH = {"mode": "set_permission_mode", "model": "set_model"}
 """The request for each switch. Nobody waits for its response, so all have the same id, the word of the switch."""
 _UUID_NAMESPACE_OF_PROMPTS = uuid.UUID("6ee23b1c-53d0-4c12-9e0a-0c8f2f8f5f0e")
 
 
-class ClaudeSessionProtocol(JsonSessionProtocol):
+class ClaudeSessionProtocol(SessionDefaults, ClaudeReader):
     """Talk to `claude --input-format stream-json --output-format stream-json`."""
 
     is_marked = False
     answers_cancel = False
 
     def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
+        ClaudeReader.__init__(self, by_block=True)
+        self.setting = setting
         self.begins_at_once = False
         """Whether an init came before any prompt, and nothing after it: it is the first prompt's."""
         self._numbers: dict[str, int] = {}
-        self._readers = MessageReaders(1)
-        self._system_lines = SystemLines()
-        self.readers = {
-            "control_response": self._read_response,
-            "control_request": self._read_request,
-            "control_cancel_request": lambda value: [QuestionWithdrawn(str(value.get("request_id")))],
-            "command_lifecycle": self._read_command_lifecycle,
-            "system": self._read_system,
-            "stream_event": lambda value: [*self._read_tools("stream_event", value), *self._read_stream_event(value)],
-            "assistant": lambda value: [*self._read_tools("assistant", value), *self._read_assistant(value)],
-            "user": lambda value: [*self._read_tools("user", value), *self._read_user(value)],
-            "tool_progress": lambda value: [Other("heartbeat") if value.get("heartbeat") else TurnProgress("tool")],
-            "result": self._read_result,
-        }
 
     def encode_greeting(self) -> bytes:
         """Begin the handshake."""
@@ -117,9 +91,20 @@ class ClaudeSessionProtocol(JsonSessionProtocol):
             question.id, {"behavior": "deny", "message": "denied by the supervising program"}
         )
 
-    def _find_turns(self, value: dict[str, Any]) -> tuple[int, ...]:
+    def _read_event(self, kind: str, event: dict[str, Any]) -> list[Meaning]:
+        if kind in _KINDS_OF_TURN_LINES:
+            return [*self._begin_unprompted_turn(), *super()._read_event(kind, event)]
+        if kind == "control_response":
+            return [_read_response(as_dict(event.get("response")))]
+        if kind == "control_request":
+            return self._read_request(event)
+        if kind == "control_cancel_request":
+            return [QuestionWithdrawn(str(event.get("request_id")))]
+        return self._read_command_lifecycle(event) if kind == "command_lifecycle" else super()._read_event(kind, event)
+
+    def _find_turns(self, event: dict[str, Any]) -> tuple[int, ...]:
         """Say which turns a line names; a prompt that is none of ours is the agent's own business."""
-        named = value.get("user_message_uuids") or value.get("user_message_uuid")
+        named = event.get("user_message_uuids") or event.get("user_message_uuid")
         if not named:
             return ()
         names = named if isinstance(named, list) else [named]
@@ -128,19 +113,8 @@ class ClaudeSessionProtocol(JsonSessionProtocol):
 
     # Control.
 
-    def _read_response(self, value: dict[str, Any]) -> list[SessionMeaning]:
-        response = _as_dict(value.get("response"))
-        name = str(response.get("request_id"))
-        if name in _SUBTYPE_BY_SWITCH and response.get("subtype") == "error":
-            return [SwitchRefused(name, str(response.get("error") or "no reason is given"))]
-        if name != "greet-0":
-            return [Other("control_response")]
-        if response.get("subtype") == "success":
-            return [HandshakeDone()]
-        return [HandshakeRefused(str(response.get("error") or "the handshake was refused"))]
-
-    def _read_request(self, value: dict[str, Any]) -> list[SessionMeaning]:
-        name, request = str(value.get("request_id")), _as_dict(value.get("request"))
+    def _read_request(self, value: dict[str, Any]) -> list[Meaning]:
+        name, request = str(value.get("request_id")), as_dict(value.get("request"))
         kind = request.get("subtype")
         if kind == "can_use_tool":
             return [*self._begin_unprompted_turn(), Question(name, str(request.get("tool_name", "")), request)]
@@ -150,7 +124,7 @@ class ClaudeSessionProtocol(JsonSessionProtocol):
         return [ImmediateReply(encode_line({"type": "control_response", "response": refused}))]
 
     def _read_hook(self, name: str, request: dict[str, Any]) -> Hook:
-        callback, hook_input = str(request.get("callback_id")), _as_dict(request.get("input"))
+        callback, hook_input = str(request.get("callback_id")), as_dict(request.get("input"))
         event = hook_input.get("hook_event_name") or dict(self.setting.hooks).get(callback, "")
         return Hook(name, callback, str(event), str(hook_input.get("tool_name") or ""), hook_input)
 
@@ -163,104 +137,38 @@ class ClaudeSessionProtocol(JsonSessionProtocol):
 
     # A turn.
 
-    def _read_command_lifecycle(self, value: dict[str, Any]) -> list[SessionMeaning]:
+    def _read_command_lifecycle(self, value: dict[str, Any]) -> list[Meaning]:
         """Learn before the first turn begins that this CLI echoes uuids: it tells each one's way through its queue."""
         number = self._numbers.get(str(value.get("command_uuid")))
         return [Other("command_lifecycle")] if number is None else [PromptNamed((number,))]
 
-    def _read_system(self, value: dict[str, Any]) -> list[SessionMeaning]:
-        if value.get("subtype") != "init":
-            return self._add_work_progress(str(value.get("subtype")), self._system_lines.read_line(value))
-        self._readers.forget_messages()
-        session, marks = value.get("session_id"), self._find_turns(value)
-        welcome = HandshakeDone(session if isinstance(session, str) else None)
+    def _read_system(self, event: dict[str, Any]) -> list[Meaning]:
+        meanings = super()._read_system(event)
+        if event.get("subtype") != "init":
+            return meanings
+        self._messages.forget_messages()
+        welcome, marks = HandshakeDone(as_text(event.get("session_id"))), self._find_turns(event)
         if not marks and not self._numbers:
             self.begins_at_once = True
             return [welcome]
         return [welcome, TurnBegun(marks)]
 
-    def _begin_unprompted_turn(self) -> list[SessionMeaning]:
+    def _begin_unprompted_turn(self) -> list[Meaning]:
         """Say that a background turn began with an init before the first prompt: words follow, and no prompt has."""
-        meanings: list[SessionMeaning] = [TurnBegun()] if self.begins_at_once else []
+        meanings: list[Meaning] = [TurnBegun()] if self.begins_at_once else []
         self.begins_at_once = False
         return meanings
 
-    def _add_work_progress(self, subtype: str, meanings: Sequence[SessionMeaning]) -> list[SessionMeaning]:
-        """Say of a compaction, and of a hook of the user's settings, that it is progress, too."""
-        if any(isinstance(meaning, Compaction) for meaning in meanings):
-            return [TurnProgress("tool", "compaction"), *meanings]
-        return [TurnProgress("tool", "hook"), *meanings] if subtype in SYSTEM_EVENTS_OF_HOOKS else [*meanings]
 
-    def _read_tools(self, kind: str, value: dict[str, Any]) -> list[SessionMeaning]:
-        """Say what a line does with tools; a message that it ends comes before what it says itself."""
-        return [*self._begin_unprompted_turn(), *_select_tool_meanings(self._readers.read_line(kind, value))]
-
-    def _read_stream_event(self, value: dict[str, Any]) -> list[SessionMeaning]:
-        if value.get("parent_tool_use_id"):
-            return [TurnProgress("tool")]
-        event = _as_dict(value.get("event"))
-        delta = _as_dict(event.get("delta"))
-        text = str(delta.get("text", "")) if delta.get("type") == "text_delta" else ""
-        return [TurnProgress("delta", text, self._find_turns(value), is_end=event.get("type") == "message_start")]
-
-    def _read_assistant(self, value: dict[str, Any]) -> list[SessionMeaning]:
-        self._system_lines.note_stop_requests(value)
-        if value.get("parent_tool_use_id"):
-            return [TurnProgress("tool")]
-        message, marks = _as_dict(value.get("message")), self._find_turns(value)
-        model = message.get("model")
-        blocks = _list_content_blocks(message)
-        text = "".join(str(block.get("text", "")) for block in blocks if block.get("type") == "text")
-        name = str(message.get("id") or "")[:MAX_ID_CHARS]
-        whole = TurnProgress("message", text, marks, model=model if isinstance(model, str) else None, id=name)
-        tools = [
-            TurnProgress("tool", str(block.get("name", "")), marks)
-            for block in blocks
-            if block.get("type") == "tool_use"
-        ]
-        return [whole, *tools] if text or not tools else [*tools]
-
-    def _read_user(self, value: dict[str, Any]) -> list[SessionMeaning]:
-        is_tool = any(
-            block.get("type") == "tool_result" for block in _list_content_blocks(_as_dict(value.get("message")))
-        )
-        return [TurnProgress("tool")] if is_tool else [Other("user")]
-
-    def _read_result(self, value: dict[str, Any]) -> list[SessionMeaning]:
-        self._system_lines.note_turn_end()
-        is_own = _as_dict(value.get("origin")).get("kind") == "task-notification"
-        marks = (BACKGROUND_TURN_MARK,) if is_own else self._find_turns(value)
-        ok = value.get("subtype") == "success" and not value.get("is_error")
-        text, stop, usage = value.get("result"), value.get("stop_reason"), value.get("usage")
-        ended = TurnEnded(
-            ok,
-            marks,
-            text if isinstance(text, str) else None,
-            stop if isinstance(stop, str) else None,
-            "" if ok else _read_error_message(value),
-            usage=usage if isinstance(usage, dict) else None,
-        )
-        return [*self._begin_unprompted_turn(), *_select_tool_meanings(self._readers.end_messages()), ended]
-
-
-def _select_tool_meanings(meanings: list[Meaning]) -> list[SessionMeaning]:
-    return [meaning for meaning in meanings if isinstance(meaning, _MEANINGS_OF_TOOLS)]
-
-
-def _read_error_message(value: dict[str, Any]) -> str:
-    errors = value.get("errors")
-    if isinstance(errors, list) and errors:
-        return "; ".join(str(error) for error in errors)
-    return str(value.get("result") or value.get("subtype") or "an error")
-
-
-def _list_content_blocks(message: dict[str, Any]) -> list[dict[str, Any]]:
-    content = message.get("content")
-    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-
-
-def _as_dict(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
+def _read_response(response: dict[str, Any]) -> Meaning:
+    name = str(response.get("request_id"))
+    if name in _SUBTYPE_BY_SWITCH and response.get("subtype") == "error":
+        return SwitchRefused(name, str(response.get("error") or "no reason is given"))
+    if name != "greet-0":
+        return Other("control_response")
+    if response.get("subtype") == "success":
+        return HandshakeDone()
+    return HandshakeRefused(str(response.get("error") or "the handshake was refused"))
 
 
 def _encode_control_request(name: str, request: dict[str, Any]) -> bytes:

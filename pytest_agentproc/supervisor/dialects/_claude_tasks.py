@@ -14,19 +14,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor.dialects._base import (
+from pytest_agentproc.supervisor.dialects._meanings import (
     MAX_ID_CHARS,
     MAX_TOOLS_IN_FLIGHT,
     Compaction,
     Other,
     TaskBegun,
     TaskOver,
+    TaskReported,
     ToolEnded,
+    ToolProgress,
     ToolStarted,
 )
 
 if TYPE_CHECKING:
-    _Told = Compaction | TaskBegun | TaskOver | ToolEnded | ToolStarted | Other
+    _Told = Compaction | TaskBegun | TaskOver | TaskReported | ToolProgress | Other
 
 
 _STATUSES_OF_STOPPED_TASKS = ("stopped", "killed")
@@ -34,7 +36,11 @@ _STATUSES_OF_ENDED_TASKS = ("completed", "failed", *_STATUSES_OF_STOPPED_TASKS)
 _TOOLS_THAT_STOP_TASKS = ("KillShell", "KillBash", "TaskStop")
 _INPUT_KEYS_OF_TASK_IDS = ("shell_id", "task_id", "bash_id")
 _SYSTEM_EVENTS_WITHOUT_PROGRESS = ("status", "session_state_changed", "api_retry", "permission_denied")
-SYSTEM_EVENTS_OF_HOOKS = ("hook_started", "hook_progress", "hook_response")
+_HOOK_MEANING_BY_SUBTYPE = {
+    "hook_started": ToolStarted,
+    "hook_progress": ToolProgress,
+    "hook_response": ToolEnded,
+}
 _SYSTEM_EVENTS_OF_COMPACTIONS = ("status", "compact_boundary")
 
 
@@ -58,9 +64,9 @@ class SystemLines:
 
     def read_line(self, event: dict[str, Any]) -> list[_Told]:
         """Say what a line means."""
-        subtype = event.get("subtype")
+        subtype = str(event.get("subtype"))
         if subtype in _SYSTEM_EVENTS_OF_COMPACTIONS and event.get("parent_tool_use_id") is None:
-            return [self._read_compaction(str(subtype), event)]
+            return [self._read_compaction(subtype, event)]
         return [
             self._judge_task_end(meaning) if isinstance(meaning, TaskOver) else meaning
             for meaning in _read_task_line(subtype, event)
@@ -82,27 +88,24 @@ class SystemLines:
         return Compaction(is_over=not is_compacting)
 
 
-def _read_task_line(subtype: object, event: dict[str, Any]) -> list[_Told]:
+def _read_task_line(subtype: str, event: dict[str, Any]) -> list[_Told]:
     name = str(event.get("task_id"))
     if subtype == "task_started":
-        return _read_task_start(name, event)
+        return [_read_task_start(name, event)]
     if subtype == "task_notification":
-        return [ToolEnded(f"task {name}"), *_read_task_end(name, event.get("status"))]
+        return [TaskReported(name), *_read_task_end(name, event.get("status"))]
     if subtype == "task_updated":
         patch = event.get("patch")
         return _read_task_end(name, patch.get("status")) if isinstance(patch, dict) else []
-    if subtype == "hook_started":
-        return [ToolStarted(f"hook {event.get('hook_id')}", str(event.get("hook_name")))]
-    if subtype == "hook_response":
-        return [ToolEnded(f"hook {event.get('hook_id')}")]
+    if subtype in _HOOK_MEANING_BY_SUBTYPE:
+        return [_HOOK_MEANING_BY_SUBTYPE[subtype](f"hook {event.get('hook_id')}", str(event.get("hook_name")))]
     return [Other(f"system {subtype}", is_progress=subtype not in _SYSTEM_EVENTS_WITHOUT_PROGRESS)]
 
 
-def _read_task_start(name: str, event: dict[str, Any]) -> list[_Told]:
-    kind, is_tool = str(event.get("task_type")), event.get("is_backgrounded") is False
-    meanings: list[_Told] = [ToolStarted(f"task {name}", kind)] if kind == "local_agent" else []
-    meanings += [] if is_tool else [TaskBegun(name, kind, str(event.get("description") or ""))]
-    return meanings or [Other("system task_started")]
+def _read_task_start(name: str, event: dict[str, Any]) -> _Told:
+    if event.get("is_backgrounded") is False:
+        return Other("system task_started")
+    return TaskBegun(name, str(event.get("task_type")), str(event.get("description") or ""))
 
 
 def _read_task_end(name: str, status: object) -> list[_Told]:

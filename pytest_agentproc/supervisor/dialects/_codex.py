@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor.dialects._base import Failure, Finished, Message, Other, ToolEnded, ToolStarted
-from pytest_agentproc.supervisor.dialects._json import ObjectDecoder
+from pytest_agentproc.supervisor.dialects._json import ObjectDecoder, as_dict
+from pytest_agentproc.supervisor.dialects._meanings import Failure, Finished, Message, Other, ToolEnded, ToolStarted
 
 if TYPE_CHECKING:
-    from pytest_agentproc.supervisor.dialects._base import Meaning
+    from pytest_agentproc.supervisor.dialects._meanings import Meaning
 
 
 _ITEM_TYPES_WITHOUT_TOOL = frozenset({"agent_message", "reasoning", "todo_list", "error"})
@@ -42,8 +42,7 @@ class CodexDecoder(ObjectDecoder):
             usage = event.get("usage")
             return Finished(True, final=True, usage=usage if isinstance(usage, dict) else None)
         if kind == "turn.failed":
-            error = event.get("error")
-            return Finished(False, final=True, error=_read_error_message(error if isinstance(error, dict) else {}))
+            return Finished(False, error=_read_error_message(as_dict(event.get("error"))))
         item = event.get("item")
         if kind in ("item.started", "item.completed") and isinstance(item, dict):
             return _read_item(kind, item)

@@ -13,37 +13,38 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor.dialects._base import (
+from pytest_agentproc.supervisor.dialects._json import as_dict, as_text
+from pytest_agentproc.supervisor.dialects._json_rpc import JsonRpcSessionProtocol
+from pytest_agentproc.supervisor.dialects._meanings import (
+    BACKGROUND_TURN_MARK,
     MAX_TOOLS_IN_FLIGHT,
     Compaction,
     Failure,
     Finished,
-    Nested,
-    Other,
-    ToolEnded,
-    ToolStarted,
-)
-from pytest_agentproc.supervisor.dialects._json_rpc import JsonRpcSessionProtocol
-from pytest_agentproc.supervisor.dialects._session_protocol import (
-    BACKGROUND_TURN_MARK,
     HandshakeDone,
     HandshakeRefused,
     ImmediateReply,
+    Message,
+    Nested,
+    Other,
+    Piece,
     PromptDeclined,
     Question,
     QuestionWithdrawn,
     SwitchRefused,
+    ToolEnded,
+    ToolProgress,
+    ToolStarted,
     TurnBegun,
-    TurnEnded,
-    TurnProgress,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.supervisor.dialects._session_protocol import SessionMeaning, Setting
+    from pytest_agentproc.supervisor.dialects._meanings import Meaning
+    from pytest_agentproc.supervisor.dialects._session_protocol import Setting
 
-    Reader = Callable[[dict[str, Any], tuple[int, ...]], list[SessionMeaning]]
+    Reader = Callable[[dict[str, Any], tuple[int, ...]], list[Meaning]]
 
 
 _INITIALIZE_REQUEST_ID, _RESUME_THREAD_REQUEST_ID, _START_THREAD_REQUEST_ID = 0, 1, 2
@@ -86,13 +87,13 @@ class CodexSessionProtocol(JsonRpcSessionProtocol):
             "notification item/started": lambda params, marks: _read_item(params, marks, is_over=False),
             "notification item/completed": lambda params, marks: _read_item(params, marks, is_over=True),
             "notification item/agentMessage/delta": lambda params, marks: [
-                TurnProgress("delta", str(params.get("delta", "")), marks)
+                Piece(str(params.get("delta", "")), marks=marks)
             ],
-            "notification item/commandExecution/outputDelta": lambda _, marks: [TurnProgress("tool", "", marks)],
+            "notification item/commandExecution/outputDelta": lambda _, marks: [ToolProgress(marks=marks)],
             "notification thread/tokenUsage/updated": self._read_usage,
         }
         for kind in ("textDelta", "summaryTextDelta"):
-            readers[f"notification item/reasoning/{kind}"] = lambda _, marks: [TurnProgress("delta", "", marks)]
+            readers[f"notification item/reasoning/{kind}"] = lambda _, marks: [Piece(marks=marks)]
         self.readers |= {name: self._wrap_in_thread_filter(name, reader) for name, reader in readers.items()}
         self.readers["notification serverRequest/resolved"] = (
             _read_resolved_request  # a sub-agent asks in a thread of its own
@@ -133,7 +134,7 @@ class CodexSessionProtocol(JsonRpcSessionProtocol):
 
     # Responses.
 
-    def _read_own_response(self, number: int, response: dict[str, Any], error: str) -> list[SessionMeaning]:
+    def _read_own_response(self, number: int, response: dict[str, Any], error: str) -> list[Meaning]:
         if number > _REQUEST_ID_BEFORE_FIRST_SWITCH:
             return [SwitchRefused("model" if number % 2 else "mode", error) if error else Other("response")]
         if number > _START_THREAD_REQUEST_ID and number % 2:
@@ -144,7 +145,7 @@ class CodexSessionProtocol(JsonRpcSessionProtocol):
             else self._read_handshake(number, response, error)
         )
 
-    def _read_handshake(self, number: int, response: dict[str, Any], error: str) -> list[SessionMeaning]:
+    def _read_handshake(self, number: int, response: dict[str, Any], error: str) -> list[Meaning]:
         if self._is_greeted:
             return [Other("response")]
         if number == _INITIALIZE_REQUEST_ID and not error:
@@ -154,12 +155,11 @@ class CodexSessionProtocol(JsonRpcSessionProtocol):
             return [ImmediateReply(self._open_thread())]
         if error:
             return [HandshakeRefused(error)]
-        thread, model = response.get("thread"), response.get("model")
-        name = thread.get("id") if isinstance(thread, dict) else None
-        if not isinstance(name, str) or not name:
+        name = as_text(as_dict(response.get("thread")).get("id"))
+        if not name:
             return [HandshakeRefused("the response has no thread id")]
         self._thread, self._is_greeted = name, True
-        self._model = model if isinstance(model, str) else None
+        self._model = as_text(response.get("model"))
         return [HandshakeDone(name)]
 
     def _open_thread(self) -> bytes:
@@ -167,10 +167,9 @@ class CodexSessionProtocol(JsonRpcSessionProtocol):
             return self.encode_request(_RESUME_THREAD_REQUEST_ID, "thread/resume", {"threadId": self._thread})
         return self.encode_request(_START_THREAD_REQUEST_ID, "thread/start", {"cwd": self.setting.cwd})
 
-    def _read_turn_start(self, number: int, response: dict[str, Any], error: str) -> list[SessionMeaning]:
-        turn = response.get("turn")
-        name = turn.get("id") if isinstance(turn, dict) else None
-        if error or not isinstance(name, str):
+    def _read_turn_start(self, number: int, response: dict[str, Any], error: str) -> list[Meaning]:
+        name = as_text(as_dict(response.get("turn")).get("id"))
+        if error or name is None:
             return [PromptDeclined(number, error or "the response has no turn id")]
         if len(self._turns) >= MAX_TOOLS_IN_FLIGHT:
             del self._turns[next(iter(self._turns))]
@@ -179,19 +178,16 @@ class CodexSessionProtocol(JsonRpcSessionProtocol):
 
     # Requests and notifications.
 
-    def _wrap_in_thread_filter(self, name: str, reader: Reader) -> Callable[[dict[str, Any]], list[SessionMeaning]]:
+    def _wrap_in_thread_filter(self, name: str, reader: Reader) -> Callable[[dict[str, Any]], list[Meaning]]:
         """Have a reader read the lines about this thread, except for turns that it has seen no beginning of."""
 
-        def read(value: dict[str, Any]) -> list[SessionMeaning]:
+        def read(value: dict[str, Any]) -> list[Meaning]:
             params = value.get("params")
             if not isinstance(params, dict):
                 return [Other(name)]
             if params.get("threadId", self._thread) != self._thread:
                 is_end = name == "notification turn/completed"
-                return [
-                    TurnProgress("tool", "sub-agent"),
-                    Nested(Finished(True, final=True) if is_end else Other(name)),
-                ]
+                return [Nested(Finished(True) if is_end else Other(name))]
             turn = _find_turn_id(params)
             if turn and turn not in self._turns and name == "notification turn/started":
                 self._own = turn
@@ -205,28 +201,30 @@ class CodexSessionProtocol(JsonRpcSessionProtocol):
             return (self._turns[turn],)
         return (BACKGROUND_TURN_MARK,) if turn and turn == self._own else ()
 
-    def _read_question(self, value: dict[str, Any]) -> list[SessionMeaning]:
-        params = value.get("params")
-        detail = params if isinstance(params, dict) else {}
+    def _read_question(self, value: dict[str, Any]) -> list[Meaning]:
+        detail = as_dict(value.get("params"))
         title = str(detail.get("command") or detail.get("reason") or detail.get("itemId") or "")
         return [Question(json.dumps(value["id"]), title, detail, self._find_turns(_find_turn_id(detail)))]
 
-    def _read_usage(self, params: dict[str, Any], _marks: tuple[int, ...]) -> list[SessionMeaning]:
+    def _read_usage(self, params: dict[str, Any], _marks: tuple[int, ...]) -> list[Meaning]:
         usage = params.get("tokenUsage")
         total = usage.get("total") if isinstance(usage, dict) else None
         self._usage = total if isinstance(total, dict) else None
         return [Other("thread/tokenUsage/updated")]
 
-    def _read_turn_end(self, params: dict[str, Any], marks: tuple[int, ...]) -> list[SessionMeaning]:
-        turn = params.get("turn")
-        status = str(turn.get("status")) if isinstance(turn, dict) else "no turn"
-        error = turn.get("error") if isinstance(turn, dict) else None
-        words = str(error.get("message") or "") if isinstance(error, dict) else ""
+    def _read_turn_end(self, params: dict[str, Any], marks: tuple[int, ...]) -> list[Meaning]:
+        turn = as_dict(params.get("turn"))
+        status, words = str(turn.get("status", "no turn")), str(as_dict(turn.get("error")).get("message") or "")
         usage, self._usage = self._usage, None
         ok = status == "completed"
         return [
-            TurnEnded(
-                ok, marks, stop_reason=status, error="" if ok else words or status, model=self._model, usage=usage
+            Finished(
+                ok,
+                error="" if ok else words or status,
+                model=self._model,
+                usage=usage,
+                stop_reason=status,
+                marks=marks,
             )
         ]
 
@@ -238,32 +236,28 @@ def _find_turn_id(params: dict[str, Any]) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _read_resolved_request(value: dict[str, Any]) -> list[SessionMeaning]:
+def _read_resolved_request(value: dict[str, Any]) -> list[Meaning]:
     params = value.get("params")
     return [QuestionWithdrawn(json.dumps(params.get("requestId")))] if isinstance(params, dict) else [Other("resolved")]
 
 
-def _read_error(params: dict[str, Any], marks: tuple[int, ...]) -> list[SessionMeaning]:
-    error = params.get("error")
-    words = str(error.get("message") or "error") if isinstance(error, dict) else "error"
-    return [TurnEnded(False, marks, error=words)] if params.get("willRetry") is False else [Failure(words)]
+def _read_error(params: dict[str, Any], marks: tuple[int, ...]) -> list[Meaning]:
+    words = str(as_dict(params.get("error")).get("message") or "error")
+    return [Finished(False, error=words, marks=marks)] if params.get("willRetry") is False else [Failure(words)]
 
 
-def _read_item(params: dict[str, Any], marks: tuple[int, ...], *, is_over: bool) -> list[SessionMeaning]:
+def _read_item(params: dict[str, Any], marks: tuple[int, ...], *, is_over: bool) -> list[Meaning]:
     item = params.get("item")
     if not isinstance(item, dict):
         return [Other("item")]
     kind, number = str(item.get("type")), str(item.get("id"))
     if kind == "agentMessage":
-        return [
-            TurnProgress("message", str(item.get("text", "")), marks) if is_over else TurnProgress("delta", "", marks)
-        ]
+        return [Message(str(item.get("text", "")), marks=marks) if is_over else Piece(marks=marks)]
     if kind == "contextCompaction":
-        return [TurnProgress("tool", "compaction", marks), Compaction(is_over=is_over)]
+        return [Compaction(is_over, marks=marks)]
     if kind in _ITEM_TYPES_OF_THOUGHTS:
-        return [TurnProgress("delta", "", marks)]
+        return [Piece(marks=marks)]
     if kind in _ITEM_TYPES_WITHOUT_TOOL:
         return [Other(kind)]
     name = str(item.get("command") or item.get("tool") or kind)
-    progress = TurnProgress("tool", name, marks, is_end=True)
-    return [progress, ToolEnded(number)] if is_over else [progress, ToolStarted(number, name)]
+    return [(ToolEnded if is_over else ToolStarted)(number, name, marks=marks, ends_message=True)]

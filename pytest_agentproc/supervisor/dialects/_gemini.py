@@ -11,7 +11,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor._streams import OutputTail
-from pytest_agentproc.supervisor.dialects._base import (
+from pytest_agentproc.supervisor.dialects._json import ObjectDecoder, as_text, parse_objects, strip_escapes
+from pytest_agentproc.supervisor.dialects._meanings import (
     Asked,
     Failure,
     Finished,
@@ -21,10 +22,9 @@ from pytest_agentproc.supervisor.dialects._base import (
     ToolEnded,
     ToolStarted,
 )
-from pytest_agentproc.supervisor.dialects._json import ObjectDecoder, parse_objects, strip_escapes
 
 if TYPE_CHECKING:
-    from pytest_agentproc.supervisor.dialects._base import Meaning
+    from pytest_agentproc.supervisor.dialects._meanings import Meaning
 
 
 _MAX_ANSWER_BYTES = 64 * 1024**2
@@ -55,7 +55,7 @@ class GeminiStreamDecoder(ObjectDecoder):
         if kind == "message" and event.get("role") == "assistant":
             return self._read_message(event)
         if kind == "init":
-            self._model = _as_text(event.get("model"))
+            self._model = as_text(event.get("model"))
         if kind == "tool_use":
             name = str(event.get("tool_name"))
             return [*self._end_message(), ToolStarted(str(event.get("tool_id")), name), Asked((name,))]
@@ -162,7 +162,3 @@ def _read_error_message(error: object) -> str:
     if isinstance(error, dict):
         return str(error.get("message") or error.get("type") or "error")
     return str(error) if error else ""
-
-
-def _as_text(value: object) -> str | None:
-    return value if isinstance(value, str) else None

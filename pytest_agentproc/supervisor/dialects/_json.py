@@ -13,10 +13,10 @@ from abc import ABC, abstractmethod
 from json.scanner import make_scanner
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor.dialects._base import Noise
+from pytest_agentproc.supervisor.dialects._meanings import Noise
 
 if TYPE_CHECKING:
-    from pytest_agentproc.supervisor.dialects._base import Meaning
+    from pytest_agentproc.supervisor.dialects._meanings import Meaning
 
 
 _scan_json_value = make_scanner(json.JSONDecoder())  # type: ignore[arg-type]  # what it takes is typed as what it makes
@@ -45,7 +45,12 @@ class ObjectDecoder(ABC):
         found = parse_objects(line)
         if found is None:
             return [Noise(line)]
-        return [meaning for event in found for meaning in self._read_object(event, line)]
+        try:
+            if len(found) == 1:
+                return self._read_object(found[0], line)
+            return [meaning for event in found for meaning in self._read_object(event, line)]
+        except RecursionError:  # nested so deeply that it can be read, but not be written
+            return [Noise(line)]
 
     def end(self, stderr: bytes) -> list[Meaning]:
         """Say nothing: every line is complete in itself."""
@@ -86,6 +91,16 @@ def parse_objects(line: bytes) -> list[dict[str, Any]] | None:
             assert passed is not None  # it matches nothing, too
             at = passed.end()
     return found if found or _ESCAPE_BYTE not in line else None
+
+
+def as_dict(value: object) -> dict[str, Any]:
+    """Give a mapping, or an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_text(value: object) -> str | None:
+    """Give a text, or None for anything else."""
+    return value if isinstance(value, str) else None
 
 
 def encode_line(value: dict[str, Any]) -> bytes:

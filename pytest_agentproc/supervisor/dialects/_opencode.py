@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor.dialects._base import (
+from pytest_agentproc.supervisor.dialects._json import ObjectDecoder, as_dict
+from pytest_agentproc.supervisor.dialects._meanings import (
     Failure,
     Finished,
     Message,
@@ -19,10 +20,9 @@ from pytest_agentproc.supervisor.dialects._base import (
     ToolEnded,
     ToolStarted,
 )
-from pytest_agentproc.supervisor.dialects._json import ObjectDecoder
 
 if TYPE_CHECKING:
-    from pytest_agentproc.supervisor.dialects._base import Meaning
+    from pytest_agentproc.supervisor.dialects._meanings import Meaning
 
 
 _GOOD_STOP_REASONS = frozenset({"stop", "length"})
@@ -48,8 +48,7 @@ class OpencodeDecoder(ObjectDecoder):
             return [Failure(self._last_error)]
         recovered: list[Meaning] = [Failure("")] if self._last_error else []
         self._last_error = ""
-        part = event.get("part")
-        return [*recovered, *_read_part(kind, part if isinstance(part, dict) else {})]
+        return [*recovered, *_read_part(kind, as_dict(event.get("part")))]
 
 
 def _read_part(kind: str, part: dict[str, Any]) -> list[Meaning]:
@@ -69,6 +68,4 @@ def _read_part(kind: str, part: dict[str, Any]) -> list[Meaning]:
 def _read_error_message(error: object) -> str:
     if not isinstance(error, dict):
         return "error"
-    data = error.get("data")
-    message = data.get("message") if isinstance(data, dict) else None
-    return str(message or error.get("name") or "error")
+    return str(as_dict(error.get("data")).get("message") or error.get("name") or "error")

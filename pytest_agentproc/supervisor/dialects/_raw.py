@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.supervisor.dialects._base import Line
+from pytest_agentproc.supervisor.dialects._meanings import Line
 
 if TYPE_CHECKING:
-    from pytest_agentproc.supervisor.dialects._base import Meaning
+    from pytest_agentproc.supervisor.dialects._meanings import Meaning
 
 
 class RawDecoder:

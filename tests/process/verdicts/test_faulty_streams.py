@@ -16,7 +16,7 @@ import pytest
 
 from pytest_agentproc import subjects
 from pytest_agentproc.supervisor import _agent_process, _spawn, _streams
-from pytest_agentproc.supervisor.dialects import _claude, _claude_session_protocol, _session_protocol
+from pytest_agentproc.supervisor.dialects import _claude_session_protocol, _json
 from pytest_agentproc.tree import AgentChild
 from pytest_agentproc.verdict import Verdict, judge_all_expectations
 from tests.bundled import load_bundled
@@ -92,8 +92,7 @@ def die_at(patch: pytest.MonkeyPatch, word: bytes) -> None:
 
         return decode_until_dead
 
-    for reader in (_claude.ClaudePrintDecoder, _session_protocol.JsonSessionProtocol):
-        patch.setattr(reader, "decode", wrap(reader.decode))
+    patch.setattr(_json.ObjectDecoder, "decode", wrap(_json.ObjectDecoder.decode))
 
 
 def mix_stderr_into_stdout(patch: pytest.MonkeyPatch) -> None:

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.capture import AgentIdentity, draft_scenario_from_recording, identify_agent, require_linux
+from pytest_agentproc.capture._guesses import generate_step_candidates
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.events import Event, OutputWritten, ProcessEnded, ProcessGone, decode_event
 from pytest_agentproc.scenario import load
+from pytest_agentproc.supervisor.dialects import Message, Piece
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -114,3 +116,9 @@ def test_the_command_line_says_which_agent_prints(command: str, dialect: str, mo
     """A user who records claude should not have to say that it is claude."""
     identity = identify_agent(command.split(), b"")
     assert (identity.dialect, identity.mode) == (dialect, mode)
+
+
+def test_a_message_is_tried_before_its_pieces() -> None:
+    """Only few texts are tried, and a message may come in more pieces."""
+    meanings = [*map(Piece, "abcde"), Message("abcde")]
+    assert next(generate_step_candidates([], [meanings], "")).written == "answer: abcde"

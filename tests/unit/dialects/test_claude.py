@@ -16,6 +16,7 @@ from pytest_agentproc.supervisor.dialects import (
     Message,
     Nested,
     Other,
+    Piece,
     TaskBegun,
     ToolEnded,
     ToolStarted,
@@ -73,7 +74,7 @@ def complete_from_lines(lines: tuple[bytes, ...]) -> DecodedRun:
         output=(completion.usage or {}).get("output_tokens"),
         tools=tuple(dict.fromkeys(meaning.name for meaning in found if isinstance(meaning, ToolStarted))),
         asked=tuple(meaning.names for meaning in found if isinstance(meaning, Asked)),
-        running=frozenset(tools.running),
+        running=frozenset(tools.running | tools.agents),
         noise=completion.noise,
     )
 
@@ -123,9 +124,7 @@ WHOLE = {
     "max.jsonl": DecodedRun(False, None, "", "tool_use", error=MAX, tools=("Bash",), asked=(("Bash",),)),
     # the API behind these two gives every message the same id, so that without partial messages they are one
     "bg.jsonl": DecodedRun(True, HELLO, HELLO, "end_turn", output=10, tools=("Bash",), asked=(("Bash",),)),
-    "subagent.jsonl": DecodedRun(
-        True, HELLO, HELLO, "end_turn", output=10, tools=("Task", "local_agent"), asked=(("Task",),)
-    ),
+    "subagent.jsonl": DecodedRun(True, HELLO, HELLO, "end_turn", output=10, tools=("Task",), asked=(("Task",),)),
     "partial.jsonl": DecodedRun(
         True,
         "final answer text",
@@ -287,7 +286,7 @@ def test_a_streamed_message_ends_at_its_stop_and_not_before() -> None:
         [type(meaning) for meaning in decode_lines(split_lines(encode_events(*map(build_stream_event, parts[:count]))))]
         for count in (3, 4, 5)
     ]
-    assert kinds[0] == [Other, ToolStarted, ToolStarted, Message, Asked]  # the end of the run ends it
+    assert kinds[0] == [Piece, ToolStarted, ToolStarted, Message, Asked]  # the end of the run ends it
     found = decode_lines(split_lines(encode_events(*map(build_stream_event, parts))))
     assert found[-2:] == [Message(None, "tool_use", "m", {"output_tokens": 7}), Asked(("Agent", "Read"))]
     assert len(found) == len(parts) + 1

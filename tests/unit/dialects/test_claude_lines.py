@@ -83,7 +83,7 @@ def test_a_hook_is_in_flight_until_its_response() -> None:
     names = ("hook_started", "hook_started", "hook_response")
     found = [decoding.decode(encode_line(name, hook_id=key)) for name, key in zip(names, "aba", strict=True)]
     name = LINES["hook_started"]["hook_name"]
-    assert found == [[ToolStarted("hook a", name)], [ToolStarted("hook b", name)], [ToolEnded("hook a")]]
+    assert found == [[ToolStarted("hook a", name)], [ToolStarted("hook b", name)], [ToolEnded("hook a", name)]]
 
 
 @pytest.mark.parametrize(

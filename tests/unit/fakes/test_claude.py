@@ -167,11 +167,7 @@ def test_the_output_of_the_fake_is_understood(program: dict[str, Any]) -> None:
     assert (completion.ok, completion.noise, completion.transcript) == (True, 0, "zwei: ä\nhalf")
     assert (completion.text, completion.stop_reason, completion.model) == ("half", "max_tokens", "m7")
     assert (completion.usage or {})["output_tokens"] == 9
-    own = list(
-        dict.fromkeys(
-            found_meaning for found_meaning in found if isinstance(found_meaning, (ToolStarted, ToolEnded, Asked))
-        )
-    )
+    own = [found_meaning for found_meaning in found if isinstance(found_meaning, (ToolStarted, ToolEnded, Asked))]
     started = [ToolStarted("t", "Agent"), ToolStarted("b", "Bash")]
     asked = Asked(("Agent", "Bash"))
     ended = [ToolEnded("b"), ToolEnded("t")]

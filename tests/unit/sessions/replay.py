@@ -11,6 +11,7 @@ from pytest_agentproc.supervisor._turns import TurnAnswer
 from pytest_agentproc.supervisor.dialects import (
     BACKGROUND_TURN_MARK,
     CancelAnswered,
+    Finished,
     HandshakeDone,
     Noise,
     PromptDeclined,
@@ -18,7 +19,6 @@ from pytest_agentproc.supervisor.dialects import (
     Question,
     Setting,
     TurnBegun,
-    TurnEnded,
     TurnProgress,
     make_session_protocol,
 )
@@ -27,7 +27,7 @@ from tests.architecture.sources import ROOT
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pytest_agentproc.supervisor.dialects import SessionMeaning, SessionProtocol
+    from pytest_agentproc.supervisor.dialects import Meaning, SessionProtocol
 
 __all__ = ["TIMED", "Replayed", "replay_file"]
 
@@ -84,7 +84,7 @@ class _Replay:
         for meaning in self.talk.decode(line.encode()):
             self.note_meaning(meaning)
 
-    def note_meaning(self, meaning: SessionMeaning) -> None:
+    def note_meaning(self, meaning: Meaning) -> None:
         """Take a meaning."""
         seen = self.seen
         if isinstance(meaning, HandshakeDone):
@@ -98,10 +98,12 @@ class _Replay:
             seen.settled.append(meaning.number)
         elif isinstance(meaning, Question):
             seen.questions.append(meaning.title)
-        elif isinstance(meaning, PromptNamed | TurnBegun | TurnProgress | TurnEnded):
+        elif isinstance(meaning, PromptNamed | TurnBegun | TurnProgress) or (
+            isinstance(meaning, Finished) and meaning.final
+        ):
             self.route_event(meaning)
 
-    def route_event(self, meaning: PromptNamed | TurnBegun | TurnProgress | TurnEnded) -> None:
+    def route_event(self, meaning: PromptNamed | TurnBegun | TurnProgress | Finished) -> None:
         """Give an event to whom the router says."""
         owners = self.router.find_turns(meaning)
         for number in self.router.retracted:
@@ -110,14 +112,14 @@ class _Replay:
             answered = self.said.setdefault(number, TurnAnswer())
             if isinstance(meaning, TurnProgress):
                 answered.add_progress(meaning)
-            elif isinstance(meaning, TurnEnded):
+            elif isinstance(meaning, Finished):
                 answered.note_end(meaning)
                 del self.said[number]
                 if number == BACKGROUND_TURN_MARK:
                     self.seen.background.append(answered.text)
                 else:
                     assert number not in self.seen.turns
-                    self.seen.turns[number] = (meaning.ok, answered.text)
+                    self.seen.turns[number] = (bool(meaning.ok), answered.text)
 
 
 def replay_file(file: Path, dialect: str) -> Replayed:

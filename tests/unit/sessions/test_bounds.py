@@ -20,7 +20,7 @@ from pytest_agentproc.supervisor import (
 from pytest_agentproc.supervisor import _events as machine_events
 from pytest_agentproc.supervisor._streams import Outbox
 from pytest_agentproc.supervisor._turns import TurnAnswer
-from pytest_agentproc.supervisor.dialects import TurnProgress
+from pytest_agentproc.supervisor.dialects import Piece
 from tests.unit.session_stage import Stage
 
 if TYPE_CHECKING:
@@ -71,8 +71,8 @@ def test_one_event_that_is_longer_than_the_transcript_may_be_is_seen() -> None:
 def test_deltas_without_words_are_not_kept() -> None:
     """A thought, or a delta of a tool's input, is progress and no text."""
     answered = TurnAnswer()
-    answered.add_progress(TurnProgress("delta", "a"))
-    progress = TurnProgress("delta")
+    answered.add_progress(Piece("a"))
+    progress = Piece()
     tracemalloc.start()
     for _ in range(MANY):
         answered.add_progress(progress)

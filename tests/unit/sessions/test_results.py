@@ -7,7 +7,7 @@ from typing import Any
 from pytest_agentproc.supervisor import Policy, SessionEvent, TurnResult
 from pytest_agentproc.supervisor import _events as machine_events
 from pytest_agentproc.supervisor._turns import TurnAnswer
-from pytest_agentproc.supervisor.dialects import TurnEnded, TurnProgress
+from pytest_agentproc.supervisor.dialects import Finished, Message, Piece, ToolProgress, ToolStarted, TurnProgress
 from tests.unit.session_stage import Stage
 
 
@@ -28,7 +28,7 @@ def collect_answer(*progress: TurnProgress) -> TurnAnswer:
     collected = TurnAnswer()
     for event in progress:
         collected.add_progress(event)
-    collected.note_end(TurnEnded(True))
+    collected.note_end(Finished(True))
     return collected
 
 
@@ -85,20 +85,18 @@ def test_a_background_turn_has_a_transcript_of_its_own() -> None:
 def test_blocks_of_one_name_are_one_message() -> None:
     """A message may come block by block, with a tool's result in between."""
     said = collect_answer(
-        TurnProgress("message", "a", id="m"),
-        TurnProgress("tool"),
-        TurnProgress("message", "b", id="m"),
-        TurnProgress("message", "c", id="n"),
+        Message("a", id="m"),
+        ToolStarted("t", "Bash"),
+        Message("b", id="m"),
+        Message("c", id="n"),
     )
     assert (said.text, said.transcript) == ("c", "ab\nc")
 
 
 def test_pieces_are_no_message_where_the_whole_follows() -> None:
     """A sub-agent's tool in between ends nothing; only what comes in pieces alone ends at a tool."""
-    whole = collect_answer(
-        TurnProgress("delta", "a"), TurnProgress("tool"), TurnProgress("delta", "b"), TurnProgress("message", "ab")
-    )
-    pieces = collect_answer(TurnProgress("delta", "a"), TurnProgress("tool", is_end=True), TurnProgress("delta", "b"))
+    whole = collect_answer(Piece("a"), ToolProgress(), Piece("b"), Message("ab"))
+    pieces = collect_answer(Piece("a"), ToolProgress(ends_message=True), Piece("b"))
     assert (whole.transcript, pieces.transcript) == ("ab", "a\nb")
 
 

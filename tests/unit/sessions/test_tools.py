@@ -180,5 +180,5 @@ def test_an_acp_tool_that_is_first_reported_at_its_end_is_not_in_flight() -> Non
     speech = make_session_protocol("acp", "", Setting("/work", "key"))
     update = b'{"sessionUpdate": "tool_call", "toolCallId": "t", "title": "Read", "status": "completed"}'
     meanings = speech.decode(b'{"jsonrpc": "2.0", "method": "session/update", "params": {"update": ' + update + b"}}")
-    assert ToolEnded("t") in meanings
+    assert meanings == [ToolEnded("t", "Read", ends_message=True)]
     assert not any(isinstance(meaning, ToolStarted | Asked) for meaning in meanings)
