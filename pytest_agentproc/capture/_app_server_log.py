@@ -107,8 +107,8 @@ def _read_turn_end(turn: Any) -> EventMeaning:
     status = get_nested(turn, "status")
     if status == "interrupted":
         return EventMeaning("steps", (DraftStep("acknowledge", "cancel"),), is_sure=True, ends="cancelled")
-    if status == "failed":
-        fields = {"is_error": True, "text": str(get_nested(turn, "error", "message") or "error")}
+    if status != "completed":
+        fields = {"is_error": True, "text": str(get_nested(turn, "error", "message") or status)}
         return EventMeaning("steps", (DraftStep("result", fields),), is_sure=True, ends="failed")
     return EventMeaning("steps", (DraftStep("result", {}),), is_sure=True, ends="completed")
 

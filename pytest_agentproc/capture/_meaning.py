@@ -366,13 +366,13 @@ def _read_claude_user_message(event: Any, _later: LaterEvents) -> EventMeaning:
 
 
 def _read_claude_result(event: Any, _later: LaterEvents) -> EventMeaning:
-    if get_nested(event, "origin", "kind") == "task-notification" or get_nested(event, "origin") == "task-notification":
+    if get_nested(event, "origin", "kind") == "task-notification":
         return UNTRANSLATED_EVENT_MEANING
-    subtype, text = event.get("subtype", "success"), event.get("result")
+    subtype, text = event.get("subtype"), event.get("result")
     if subtype != "success":
         errors = event.get("errors")
         words = errors[0] if isinstance(errors, list) and errors and isinstance(errors[0], str) else text
-        fields = {"subtype": subtype, "is_error": True, **({"text": words} if words else {})}
+        fields = {"subtype": str(subtype), "is_error": True, **({"text": words} if words else {})}
         is_cut = subtype == "error_during_execution"
         return EventMeaning("steps", (DraftStep("result", fields),), ends="failed", is_cut=is_cut)
     if event.get("is_error"):
@@ -528,7 +528,7 @@ def _read_gemini_tool_end(event: Any, _later: LaterEvents) -> EventMeaning:
 
 def _read_gemini_result(event: Any, _later: LaterEvents) -> EventMeaning:
     words = get_nested(event, "error", "message")
-    if event.get("status") == "error":
+    if event.get("status") != "success":
         fields = {"is_error": True, **({"text": words} if words else {})}
         return EventMeaning("steps", (DraftStep("result", fields),), ends="failed")
     return EventMeaning("steps", (DraftStep("result", {}),), ends="completed")
