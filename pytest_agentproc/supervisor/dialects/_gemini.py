@@ -19,6 +19,7 @@ from pytest_agentproc.supervisor.dialects._meanings import (
     Message,
     Noise,
     Other,
+    Piece,
     ToolEnded,
     ToolStarted,
 )
@@ -65,13 +66,12 @@ class GeminiStreamDecoder(ObjectDecoder):
         return [*ended, Other(kind)]
 
     def _read_message(self, event: dict[str, Any]) -> list[Meaning]:
-        text = event.get("content")
+        text = as_text(event.get("content")) or ""
         if event.get("delta") is not True:
-            whole: list[Meaning] = [Message(text if isinstance(text, str) else "", model=self._model)]
-            return [*self._end_message(), *whole]
+            return [*self._end_message(), Message(text, model=self._model)]
         self._deltas = self._deltas or OutputTail(self.limit)
-        self._deltas.add(text.encode(errors="surrogatepass") if isinstance(text, str) else b"")
-        return [Other("message")]
+        self._deltas.add(text.encode(errors="surrogatepass"))
+        return [Piece(text)]
 
     def _end_message(self) -> list[Meaning]:
         deltas, self._deltas = self._deltas, None
