@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.fake_agents.program import Program, Step
     from pytest_agentproc.fake_agents.questions import ClientQuestion, ClientQuestions
+    from pytest_agentproc.fake_agents.session_files.disk import SessionFile
 
     EventEncoders = Mapping[str, Callable[[Any, int], bytes]]
     """What a dialect can tell beside text: the name of a step, and the bytes for its value at an instant."""
@@ -150,6 +151,9 @@ if TYPE_CHECKING:
         def write_message_file(self, path: str, data: bytes | None) -> None:
             """Write a file that the arguments name; None: open it only. Raises `OSError` if it cannot be written."""
 
+        def append_session_file(self, path: str, data: bytes) -> None:
+            """Write at the end of a session file; a file that cannot be written is given up, as the real CLIs do."""
+
         def read_stdin(self, size: int) -> bytes | None:
             """Take what stdin has."""
 
@@ -184,6 +188,7 @@ if TYPE_CHECKING:
         """The part of a player that its session needs."""
 
         encoder: Encoder
+        session_file: SessionFile | None
         stage: SideEffectStage
         tracks: list[Any]
         main: Any

@@ -1,6 +1,8 @@
 """Reads a fake's arguments as the real CLI does. Owns the reading; the table of a CLI is `vocabulary`'s, and baked in.
 
+    find_kept_sessions(table, argv)                   -> the sessions on disk that these arguments are about
     adapt_program_to_arguments(program, table, known) -> the program that these arguments ask for
+    choose_session(program, table, kept)              -> the program with the session that it goes on with, or begins
 
 An error of the real CLI becomes a program of two steps: print it and exit. A format becomes the encoder that prints it.
 A script cannot become a session's, or a session's script a run's: these arguments are for another script, and
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from pytest_agentproc.fake_agents.program import Program, Step
+    from pytest_agentproc.fake_agents.session_files.disk import KeptSessions
 
     CommandLineTable = dict[str, Any]
 
@@ -79,17 +82,52 @@ class _ParsedCommandLine:
         return all(map(self.meets_condition, conditions.split()))
 
 
-def adapt_program_to_arguments(program: Program, table: CommandLineTable, known: Container[str]) -> tuple[Program, str]:
+def find_kept_sessions(table: CommandLineTable, argv: list[str]) -> KeptSessions | None:
+    """Give the sessions on disk if this CLI keeps them, and if its folder is one in which a fake may write."""
+    if not table["kept_below"]:
+        return None
+    from pytest_agentproc.fake_agents.session_files import disk
+
+    try:
+        given = _parse_command_line(table, list(argv))
+    except _CommandLineExit:
+        return None
+    named = given.options.get(table["resuming"]["folder"], [""])[-1]
+    folder = _find_path(named) if named else disk.find_form(table).find_folder(_read_variable)
+    real = disk.find_folder_below(folder, table["kept_below"]) if folder else ""
+    return disk.KeptSessions(table, given.options, real) if real else None
+
+
+def choose_session(program: Program, table: CommandLineTable, kept: KeptSessions) -> Program:
+    """Give the program with the session on disk that its arguments ask for."""
+    try:
+        given = _parse_command_line(table, list(program["argv"]))
+    except _CommandLineExit:
+        return program
+    resumed = next(iter(_list_named_sessions(table["resuming"], given)), "")
+    prompt = "" if table["kinds"][program["mode"]] == "session" else _join_prompt_words(table, given)
+    return kept.choose_session(program, resumed, _find_own_session_id(program), prompt)
+
+
+def _read_variable(name: str) -> str:
+    return posix.environ.get(name.encode(), b"").decode("utf-8", "surrogateescape")
+
+
+def adapt_program_to_arguments(
+    program: Program, table: CommandLineTable, known: Container[str], *, has_own_session: bool = True
+) -> tuple[Program, str]:
     """Give the program that its `argv` asks for, and the new session that it names; "" if it names none.
 
     Args:
         program: the script's, with `argv`.
         table: what the CLI takes; see `vocabulary.CommandLine`.
-        known: the sessions that earlier starts have named.
+        known: the sessions that earlier starts have named, or those on disk.
+        has_own_session: whether the session of a fake without arguments is one of them in any case.
 
     Raises:
         WrongModeArguments: the script is a session's and the arguments are a run's, or the other way round.
     """
+    own_session = _find_own_session_id(program) if has_own_session else ""
     try:
         given = _parse_command_line(table, list(program["argv"]))
         if given.is_foreign:
@@ -102,7 +140,7 @@ def adapt_program_to_arguments(program: Program, table: CommandLineTable, known:
         named = (
             ""
             if table["trusts"]
-            else _check_session_options(program, table["resuming"], given, known, is_stream=not form)
+            else _check_session_options(program, table["resuming"], given, known, own=own_session, is_stream=not form)
         )
         _require_trusted_folder(table, given, ())
     except _CommandLineExit as refused:
@@ -133,6 +171,7 @@ def adapt_program_to_arguments(program: Program, table: CommandLineTable, known:
     if form:
         own |= {"encoder": [*program["encoder"], _FINAL_ENCODER_MODULE], "final": (form, *table["errors_to"])}
     own = _add_prompt_from_arguments(own, table, given)
+    own = _announce_new_session(own, table["resuming"]["made"], "" if named in known else named)
     unobeyed = [
         option
         for option, also, unless in table["unobeyed"]
@@ -141,6 +180,11 @@ def adapt_program_to_arguments(program: Program, table: CommandLineTable, known:
     if unobeyed:
         own = _put_steps_first(own, [(0, "report_unobeyed", (unobeyed,))], keep=True)
     return _open_message_file(own, table["message_file"], given), named
+
+
+def _announce_new_session(program: Program, words: str, name: str) -> Program:
+    notice = f"{_fill_message_template(words, value=name)}\n".encode()
+    return _put_steps_first(program, [(0, "bytes", ("stderr", notice))], keep=True) if words and name else program
 
 
 def _put_steps_first(program: Program, steps: list[Step], *, keep: bool) -> Program:
@@ -168,11 +212,8 @@ def _drop_stdin(program: Program) -> list[Step]:
 
 def _add_prompt_from_arguments(program: Program, table: CommandLineTable, given: _ParsedCommandLine) -> Program:
     """Take the prompt from the arguments; a run without one reads it from stdin, unless its script does."""
-    words = given.options.get(table["prompt"], []) if table["prompt"] else given.words
-    words = words or given.words
+    words = _list_prompt_words(table, given)
     is_resumed = given.command == table["resuming"]["command"] != ""
-    if is_resumed and not given.meets_condition(table["resuming"]["unless"]):
-        words = words[1:]
     prompt = " ".join(words)
     if (prompt or (words and table["takes_empty"])) and prompt != "-":
         program = {**program, "prompt": prompt[: table["prompt_shown"]]}
@@ -190,6 +231,19 @@ def _add_prompt_from_arguments(program: Program, table: CommandLineTable, given:
     notice = b"" if prompt else table["prompt_notice"]  # who asks for stdin by `-` is not told of it
     texts = (notice, warning, f"{error}\n".encode() if error else b"")
     return _put_steps_first(own, [(0, "read_stdin", (patience, *texts, code))], keep=True)
+
+
+def _list_prompt_words(table: CommandLineTable, given: _ParsedCommandLine) -> list[str]:
+    words = given.options.get(table["prompt"], []) if table["prompt"] else given.words
+    words = words or given.words
+    is_resumed = given.command == table["resuming"]["command"] != ""
+    return words[1:] if is_resumed and not given.meets_condition(table["resuming"]["unless"]) else words
+
+
+def _join_prompt_words(table: CommandLineTable, given: _ParsedCommandLine) -> str:
+    """Give the prompt among the arguments; "" if it comes on stdin."""
+    prompt = " ".join(_list_prompt_words(table, given))
+    return "" if prompt == "-" else prompt
 
 
 def _find_mode_and_output_form(table: CommandLineTable, given: _ParsedCommandLine) -> tuple[str, str]:
@@ -534,21 +588,20 @@ _FAULTS_OF_VALUES: dict[str, Callable[[str, Sequence[str], _ParsedCommandLine, C
 
 
 def _check_session_options(
-    program: Program, table: CommandLineTable, given: _ParsedCommandLine, known: Container[str], *, is_stream: bool
+    program: Program,
+    table: dict[str, Any],
+    given: _ParsedCommandLine,
+    known: Container[str],
+    *,
+    own: str,
+    is_stream: bool,
 ) -> str:
     """Refuse a session that there is not, and a new one that there is; give the new one's name."""
-    # The model may not have loaded an encoder yet. It plays only sessions that the agent lacks.
-    own = next(filter(None, map(_find_module_session_id, program["encoder"])), "")
-    values = [value for option in table["options"] for value in given.options.get(option, [])]
-    if given.command == table["command"] != "":
-        values += given.words[:1]
-    if table["unless"] and given.meets_condition(table["unless"]):
-        values = []
-    for value in values:
+    for value in _list_named_sessions(table, given):
         fits = (
             value in (own, table["latest"], program.get("knows"))
             or value in known
-            or (table["prefix"] and own.startswith(value))
+            or (table["prefix"] and own and own.startswith(value))
             or (table["files"] and ("/" in value or value.endswith(".jsonl")))
         )
         fits = fits and value != program.get("lacks")
@@ -559,9 +612,23 @@ def _check_session_options(
     new = given.options.get(table["new"], [""])[-1]
     if new and table["invalid"] and not _is_uuid(new):
         raise _CommandLineExit(table["code"], table["invalid"])
-    if new and (new == own or new in known):
+    if new and table["taken"] and (new == own or new in known):
         raise _CommandLineExit(table["code"], _fill_message_template(table["taken"], value=new))
     return new
+
+
+def _find_own_session_id(program: Program) -> str:
+    """Give the id of the fake's first session."""
+    # The model may not have loaded an encoder yet. It plays only sessions that the agent lacks.
+    return next(filter(None, map(_find_module_session_id, program["encoder"])), "")
+
+
+def _list_named_sessions(table: dict[str, Any], given: _ParsedCommandLine) -> list[str]:
+    """List the sessions that the arguments name."""
+    if table["unless"] and given.meets_condition(table["unless"]):
+        return []
+    values = [value for option in table["options"] for value in given.options.get(option, [])]
+    return [*values, *given.words[:1]] if given.command == table["command"] != "" else values
 
 
 def _read_server_configs(configs: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:

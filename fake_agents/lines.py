@@ -17,11 +17,15 @@ class Lines:
         self._first = b"\xef\xbb\xbf" if program.get("bom") else b""
         self._is_late = program.get("newline") == "none"
         self._owed = b""
+        self._kept: list[bytes] | None = program.get("kept_lines")
+        """The lines that the session file is still to hear of; None: there is no such file."""
 
     def join(self, lines: list[bytes]) -> bytes:
         """Give the bytes of these lines; of none, nothing."""
         if not lines:
             return b""
+        if self._kept is not None:
+            self._kept += lines
         data = self._first + self._owed + self._end.join(lines)
         self._first = b""
         if not self._is_late:

@@ -112,7 +112,7 @@ def _begin_root_agent(baked: dict[str, Any], path: str) -> ProcessOrigin:
     if posix.isatty(0):  # no CLI takes the words of a terminal for more of a prompt
         program["steps"] = [step for step in program["steps"] if step[1] != "read_stdin"]
     table = baked.get("flags")
-    if table is not None and sys.argv[1:] != table["own"]:
+    if table is not None:
         program = _adapt_program_to_arguments(program, table, path + ".sessions")
     if baked["lifeline"]:
         _connect_to_lifeline(baked["lifeline"])
@@ -125,12 +125,19 @@ def _begin_root_agent(baked: dict[str, Any], path: str) -> ProcessOrigin:
 
 def _adapt_program_to_arguments(program: Program, table: dict[str, Any], path: str) -> Program:
     """Give the program that the arguments ask for."""
+    is_own = sys.argv[1:] == table["own"]
+    if is_own and not table["kept_below"]:
+        return program
     from pytest_agentproc.fake_agents import flags
 
-    sessions = _SessionNamesFile(path)
-    program, named = flags.adapt_program_to_arguments(program, table, sessions)
-    sessions.save_name_and_close(named)
-    return program
+    kept = flags.find_kept_sessions(table, sys.argv[1:])
+    if not is_own:
+        sessions = _SessionNamesFile(path)
+        program, named = flags.adapt_program_to_arguments(
+            program, table, sessions if kept is None else kept, has_own_session=kept is None
+        )
+        sessions.save_name_and_close(named)
+    return program if kept is None else flags.choose_session(program, table, kept)
 
 
 class _SessionNamesFile:

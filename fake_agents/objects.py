@@ -1,4 +1,4 @@
-"""JSON text as the real CLIs print it: an object on one line, or over many. Owns the writing; knows no dialect.
+"""JSON text as the real CLIs print it: an object on one line, or over many, and a time of day. Knows no dialect.
 
 The C encoder alone, since the `json` package loads `re`.
 """
@@ -6,6 +6,7 @@ The C encoder alone, since the `json` package loads `re`.
 from __future__ import annotations
 
 import _json
+import time
 
 
 def _raise_no_json_form(value: object) -> object:
@@ -40,3 +41,9 @@ def encode_indented_json(value: object, indent: str = "") -> str:
         items = [encode_indented_json(item, deeper) for item in value]
         return "[\n" + deeper + f",\n{deeper}".join(items) + "\n" + indent + "]"
     return "".join(_encode_compact_json(value, 0))
+
+
+def encode_timestamp(unix_ms: int) -> str:
+    """Give a time of day as JavaScript's `toJSON` does."""
+    seconds, milliseconds = divmod(unix_ms, 1000)
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{milliseconds:03}Z"

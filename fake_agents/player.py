@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     )
     from pytest_agentproc.fake_agents.program import Program, Step
     from pytest_agentproc.fake_agents.session import SessionHandler
+    from pytest_agentproc.fake_agents.session_files.disk import SessionFile
 
     ReactionKey = tuple[str, int | None]
 
@@ -127,12 +128,18 @@ class ScriptPlayer:
         self.held: list[bytes] | None = None
         """What is written on stdout while a step collects it for one write; None: each write goes out."""
         self.session: SessionHandler | None = None
+        self.session_file: SessionFile | None = None
+        """The file on disk that keeps the session; None: there is none."""
         self.main = ScriptTrack(self._play_main_track(program["steps"]))
         self.tracks = [self.main]
         for signum in POLITE_SIGNALS if program.get("ignores_signals") else ():
             stage.catch_signal(signum)
         for signum, (code, _, _) in self.default_reactions.items():
             stage.catch_signal(signum, code)
+        if program.get("kept_lines") is not None:
+            from pytest_agentproc.fake_agents.session_files.disk import SessionFile  # few fakes have a home
+
+            self.session_file = SessionFile(program)
         if program.get("serves"):
             self._open_session()
 
@@ -533,7 +540,19 @@ class ScriptPlayer:
         """Write to stdout, as far as there is room; give what is waited for."""
         return self._write_stream("stdout", data)
 
+    def _save_session_file(self) -> None:
+        """Write into the session file what the encoder has told since the last call."""
+        if self.session_file is not None:
+            data = self.session_file.encode_new_lines(self.now, self._read_whole_stdin)
+            if data:
+                self.stage.append_session_file(self.session_file.path, data)
+
+    def _read_whole_stdin(self) -> str:
+        text = b"\n".join([*self.lines, *self.uncut]).decode("utf-8", "replace").strip()
+        return text or str(self.program.get("prompt", ""))
+
     def _write_stream(self, stream: str, data: bytes) -> Iterator[TrackWait]:
+        self._save_session_file()
         if self.held is not None and stream == "stdout":
             self.held.append(data)
             return iter(())

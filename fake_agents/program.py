@@ -12,7 +12,8 @@ for a descendant that ignores the polite signals from its birth on, `tasks` for 
 if it prints no parts of messages that its arguments do not ask for, `chunk` if no write of it is to have more bytes,
 `hops` for a process that is a fork of itself: how often that happened before, `servers` for an agent whose arguments
 name MCP servers that are programs: the configuration of each, `server_errors` for those with mistakes: the error of
-each, `hooks` for the hooks that they name, by event, `signals` for what the real CLI does on a signal by itself: by
+each, `session` for a session that is kept on disk: its facts, and `kept_lines` what its file is still to hear of,
+`hooks` for the hooks that they name, by event, `signals` for what the real CLI does on a signal by itself: by
 number, the fields of `vocabulary`'s `SignalReaction`. `then` is there only if invocations differ: the steps of the
 second one and of each that follows, the last for all further ones. Then `number` counts the invocations, and is there
 from the second one on.
@@ -138,6 +139,7 @@ def make_descendant_program(program: Program, fields: dict[str, Any], steps: Seq
         play = [(line, "sleep", (fields["for"],))] if steps is None else list(steps)
     own = {"name": fields["id"], "code": 0, "reads": "stdin" in fields["inherits"], "serves": False}
     own["ignores_signals"] = fields["ignores_signals"]
+    own |= {name: None for name in ("session", "kept_lines") if name in program}
     own |= {name: {} for name in ("servers", "server_errors", "hooks", "signals") if name in program}
     if fields.get("clear_env"):
         own["environ"] = {}

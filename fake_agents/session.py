@@ -63,6 +63,8 @@ class SessionHandler:
         if not request:
             return False
         self._has_heard = True
+        if self._player.session_file is not None:
+            self._player.session_file.note_request(request, self._player.now)
         reply, event = self._host.handle_request(request, self._player.now)
         if event == "fault":
             self._player.stage.write_chunk("stderr", reply)

@@ -29,6 +29,7 @@ _STREAM_DESCRIPTORS = {"stdin": 0, "stdout": 1, "stderr": 2}
 _FOLDER_FLAGS = posix.O_RDONLY | posix.O_DIRECTORY | posix.O_NOFOLLOW | posix.O_CLOEXEC
 _NEW_FILE_FLAGS = posix.O_WRONLY | posix.O_CREAT | posix.O_TRUNC | posix.O_NOFOLLOW | posix.O_NONBLOCK | posix.O_CLOEXEC
 _MESSAGE_FILE_FLAGS = posix.O_WRONLY | posix.O_CREAT | posix.O_CLOEXEC
+_SESSION_FILE_FLAGS = posix.O_WRONLY | posix.O_CREAT | posix.O_APPEND | posix.O_NOFOLLOW | posix.O_CLOEXEC
 _OUTPUT_NOTE_CODES = {"stdout": "o", "stderr": "e"}
 _READABLE_EVENT, _WRITABLE_EVENT = select.EPOLLIN, select.EPOLLOUT
 
@@ -218,6 +219,26 @@ class SideEffectStage:
                 left = left[posix.write(number, left) :]
         finally:
             posix.close(number)
+
+    def append_session_file(self, path: str, data: bytes) -> None:
+        """Write at the end of a session file, which is made with its folders; follow no link, and give up silently."""
+        *parents, name = path.strip("/").split("/")
+        try:
+            folder = posix.open("/", _FOLDER_FLAGS)
+            try:
+                for parent in parents:
+                    inner = _open_subfolder(parent, folder)
+                    posix.close(folder)
+                    folder = inner
+                number = posix.open(name, _SESSION_FILE_FLAGS, 0o600, dir_fd=folder)
+                try:
+                    posix.write(number, data)
+                finally:
+                    posix.close(number)
+            finally:
+                posix.close(folder)
+        except OSError:
+            return
 
     def read_stdin(self, size: int) -> bytes | None:
         """Take what stdin has; b"" is EOF."""

@@ -38,7 +38,8 @@ class Encoder:
 
     def __init__(self, program: Program) -> None:
         self._lines = Lines(program)
-        self._thread = _find_resumed_thread(program.get("argv", ())) or SESSION_ID
+        kept = program.get("session") or {}
+        self._thread = kept.get("id") or _find_resumed_thread(program.get("argv", ())) or SESSION_ID
         self._has_thread = self._has_turn = False
         self._count = 0
         self._tools: dict[str, dict[str, Any]] = {}

@@ -7,10 +7,8 @@ a step of their own.
 
 from __future__ import annotations
 
-import time
-
 from pytest_agentproc.fake_agents.lines import Lines
-from pytest_agentproc.fake_agents.objects import encode_indented_json, encode_json_line
+from pytest_agentproc.fake_agents.objects import encode_indented_json, encode_json_line, encode_timestamp
 from pytest_agentproc.fake_agents.program import find_option_value
 
 TYPE_CHECKING = False
@@ -190,7 +188,9 @@ class _StreamJsonEncoder:
         return self._encode_timed_event("message", now, {"role": "assistant", "content": text, "delta": True})
 
     def _encode_timed_event(self, kind: str, now: int, fields: dict[str, Any]) -> bytes:
-        return encode_json_line({"type": kind, "timestamp": _format_timestamp(now), **fields})
+        return encode_json_line(
+            {"type": kind, "timestamp": encode_timestamp(_START_UNIX_MS + now // 1_000_000), **fields}
+        )
 
 
 _ENCODERS_BY_MODE: dict[str, type[_TextEncoder | _JsonEncoder | _StreamJsonEncoder]] = {
@@ -198,8 +198,3 @@ _ENCODERS_BY_MODE: dict[str, type[_TextEncoder | _JsonEncoder | _StreamJsonEncod
     "json": _JsonEncoder,
     "stream": _StreamJsonEncoder,
 }
-
-
-def _format_timestamp(now: int) -> str:
-    seconds, milliseconds = divmod(_START_UNIX_MS + now // 1_000_000, 1000)
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{milliseconds:03}Z"

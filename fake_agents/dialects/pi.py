@@ -10,7 +10,7 @@ a tool, which comes in one piece.
 from __future__ import annotations
 
 from pytest_agentproc.fake_agents.lines import Lines
-from pytest_agentproc.fake_agents.objects import encode_json_line, encode_spaced_json
+from pytest_agentproc.fake_agents.objects import encode_json_line, encode_spaced_json, encode_timestamp
 from pytest_agentproc.fake_agents.program import find_option_value
 
 TYPE_CHECKING = False
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SESSION_ID = "01a20073-0000-7000-8000-000000000000"
 _ZERO_COSTS = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0}
 ZERO_TOKEN_USAGE = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 0, "cost": _ZERO_COSTS}
-_START_UNIX_MS = 1_795_303_873_000
+START_UNIX_MS = 1_795_303_873_000
 _RESPONSE_ID, _SERVED_MODEL_NAME = "c1", "m"
 """What the model's server calls its response, and the model; the latter it tells last."""
 TOOLS_WITH_PROGRESS = ("bash",)
@@ -41,6 +41,9 @@ class Encoder:
 
     def __init__(self, program: Program) -> None:
         self._lines = Lines(program)
+        named = find_option_value(program, "--session-id")
+        head = {"id": named} if named else {}
+        self._kept: dict[str, Any] = program["session"]["head"] if program.get("session") else head
         self._prompt = program.get("prompt", "")
         self._provider = find_option_value(program, "--provider") or "fake"
         self._model = program.get("model") or find_option_value(program, "--model") or "m1"
@@ -219,7 +222,8 @@ class Encoder:
 
     def _encode_session_header(self) -> list[bytes]:
         header = {"type": "session", "version": 3, "id": SESSION_ID}
-        return [encode_json_line({**header, "timestamp": "2026-11-21T23:31:13.000Z", "cwd": "/"})]
+        header |= {"timestamp": encode_timestamp(START_UNIX_MS), "cwd": "/", **self._kept}
+        return [encode_json_line(header)]
 
     def _encode_prompt_message(self, now: int) -> list[bytes]:
         """Give the prompt's own message."""
@@ -330,7 +334,7 @@ class Encoder:
         return head + b',"partial":' + partial + b'},"message":' + message + b"}"
 
     def _make_timestamp(self, now: int) -> int:
-        return _START_UNIX_MS + now // 1_000_000
+        return START_UNIX_MS + now // 1_000_000
 
 
 def _build_text_part(text: str) -> dict[str, Any]:

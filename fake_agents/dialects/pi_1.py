@@ -33,7 +33,8 @@ class Forms(pi.Encoder):
     def __init__(self, program: Program) -> None:
         super().__init__(program)
         words = program.get("argv", ())
-        self._has_system_message = any(word.partition("=")[0] in _OPTIONS_OF_OLD_SESSIONS for word in words)
+        is_named_old = any(word.partition("=")[0] in _OPTIONS_OF_OLD_SESSIONS for word in words)
+        self._has_system_message = program["session"]["is_old"] if program.get("session") else is_named_old
         self._now = self._message_began = 0
         self._tools_began: dict[str, int] = {}
         self._call: dict[str, Any] = {}

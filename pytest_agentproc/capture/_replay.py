@@ -130,6 +130,9 @@ class ReplayStage:
     def write_message_file(self, path: str, data: bytes | None) -> None:
         """Write nothing."""
 
+    def append_session_file(self, path: str, data: bytes) -> None:
+        """Write nothing."""
+
     def write_chunk(self, stream: str, data: bytes) -> bool:
         """Keep the bytes."""
         (self.out if stream == "stdout" else self.err).extend(data)

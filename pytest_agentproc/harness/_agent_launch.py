@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.vocabulary import StdinReading
@@ -52,6 +54,7 @@ def describe_accepted_flags(scenario: Scenario, *, trusts: bool = False) -> dict
     own["stdin"] = reading.to_step_values(has_prompt=True)
     own["resumed_reads_stdin"] = reading.resumed
     own["prompt_notice"] = reading.to_step_values(has_prompt=False)[1]
+    own["kept_below"] = [os.path.realpath(tempfile.gettempdir())] if record.command_line.resuming.kept else []
     own |= {"version": record.probes["--version"], "tells_on_stderr": record.tells_on_stderr, "trusts": trusts}
     return {"flags": {**record.command_line.to_plain_table(), **own, "prompt_shown": MAX_PROMPT_CHARS_KNOWN}}
 

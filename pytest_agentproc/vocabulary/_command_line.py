@@ -28,8 +28,14 @@ class ResumeOptions:
         files: whether a name with a slash is a file, which is made if it is missing.
         code: the exit code.
         new: the option that names a new session.
-        taken: what stderr says if that session exists already.
+        taken: what stderr says if that session exists already; "" if it goes on then.
+        made: what stderr says if that session is made.
         invalid: what stderr says if that name must be a UUID and is not; "" if it may be any.
+        kept: the module of `fake_agents.session_files` that keeps its sessions on disk; "" if the fake keeps none.
+        continues: the options that go on with the last session of the folder.
+        forks: the option that copies the session into a new one.
+        unkept: the option with which the session is not kept.
+        folder: the option that names the folder of the sessions.
     """
 
     options: Sequence[str] = ()
@@ -44,7 +50,13 @@ class ResumeOptions:
     code: int = 1
     new: str = ""
     taken: str = ""
+    made: str = ""
     invalid: str = ""
+    kept: str = ""
+    continues: Sequence[str] = ()
+    forks: str = ""
+    unkept: str = ""
+    folder: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,8 +39,6 @@ _CLAUDE_UNOBEYED = (
         also="--input-format=stream-json",
     ),
     UnobeyedOption("--max-budget-usd", "ends the run once it has cost so much; the fake's run costs nothing"),
-    UnobeyedOption("--fork-session", "gives the session a new id", also="--resume"),
-    UnobeyedOption("--fork-session", "gives the session a new id", also="--continue"),
     UnobeyedOption("--tools", "lists only these tools in its first event, and uses no others"),
     UnobeyedOption("--disallowedTools", "leaves these tools out of its first event, and does not use them"),
     UnobeyedOption("--agents", "lists these agents in its first event"),
@@ -236,6 +234,10 @@ CLAUDE_COMMAND_LINE = CommandLine(
         new="--session-id",
         taken="Error: Session ID {value} is already in use.",
         invalid="Error: Invalid session ID. Must be a valid UUID.",
+        kept="claude",
+        continues=("--continue",),
+        forks="--fork-session",
+        unkept="--no-session-persistence",
     ),
 )
 
@@ -477,6 +479,9 @@ CODEX_COMMAND_LINE = CommandLine(
         command="exec resume",
         unless="--last",
         missing="Error: thread/resume: thread/resume failed: no rollout found for thread id {value} (code -32600)",
+        kept="codex",
+        continues=("--last",),
+        unkept="--ephemeral",
     ),
 )
 _GEMINI_UNOBEYED = (
@@ -694,6 +699,16 @@ PI_1_COMMAND_LINE = replace(
         "choice": 'Error: Invalid mode "{value}". Valid values: text, json, rpc',
     },
     answers=PI_1_COMMANDS,
+    resuming=replace(
+        PI_COMMAND_LINE.resuming,
+        new="--session-id",
+        made="Warning: No project session found with id '{value}'; creating a new session with that id.",
+        kept="pi",
+        continues=("--continue",),
+        forks="--fork",
+        unkept="--no-session",
+        folder="--session-dir",
+    ),
     values=(
         ValueCheck(
             "--tui-mode",

@@ -150,5 +150,80 @@ ALLOWED = [
         "control_response.success: the fake lacks response.response.*",
         "The real CLI lists all its commands, agents and abilities. The fake lists one of a kind, or no optional keys.",
     ),
+    (
+        "claude: session file: *",
+        "after *: the fake lacks attachment.*",
+        "These lines tell the model of the machine, the tools and the day. The fake has no model.",
+    ),
+    (
+        "claude: session file: *",
+        "after *: the fake lacks api-request*",
+        "These lines repeat what the model is asked. The fake asks no model.",
+    ),
+    (
+        "claude: session file: *",
+        "*: the fake lacks requestRef (str)",
+        "It names the line with the request to the model.",
+    ),
+    (
+        "claude: session file: *",
+        "after *last-prompt",
+        "The real CLI repeats this line whenever it saves. The fake writes it at the beginning and the end of a turn.",
+    ),
+    (
+        "claude: session file: *",
+        "after last-prompt: the fake lacks mode",
+        "The real CLI repeats this line whenever it saves. The fake writes it at the end of a turn.",
+    ),
+    (
+        "claude: session file: *",
+        "after *: the fake lacks atis-latch",
+        "The fake does not know what this line is for: it is empty.",
+    ),
+    (
+        "claude: session file: *",
+        "after *: the fake lacks system.informational",
+        "The real CLI cannot get the model of the scripted server again. The fake has no model.",
+    ),
+    (
+        "claude: session file: a tool",
+        "assistant.message.text: message.stop_reason is str, in the fake null",
+        "A script says a text before it is known whether a tool follows.",
+    ),
+    (
+        "claude: session file: a tool",
+        "after user: the fake lacks tools-used",
+        "The list of all tools that were used is for the real CLI alone.",
+    ),
+    (
+        "claude: session file: a tool",
+        "user.tool_result: the fake lacks *",
+        "The fake has no sandbox, and no file of rules.",
+    ),
+    (
+        "claude: session file: two prompts",
+        "after last-prompt: the fake lacks cost-state",
+        "A session of the fake has no end at which it would say what it cost.",
+    ),
+    (
+        "claude: session file: a forked session",
+        "assistant.message.text: the fake lacks requestSessionId (str)",
+        "It names the session of the line with the request to the model.",
+    ),
+    (
+        "codex: session file: *",
+        "after event_msg.task_started: the fake lacks *",
+        "These lines tell the model of the machine, the tools and the day. The fake has no model.",
+    ),
+    (
+        "codex: session file: a tool",
+        "*permission_profile*",
+        "The fake's thread has the default permissions, whatever the arguments ask for.",
+    ),
+    (
+        "codex: session file: a tool",
+        "after response_item.function_call*: the fake lacks *token*",
+        "The fake counts its tokens at the end of a turn.",
+    ),
 ]
 """Patterns for a conversation and a difference, as `fnmatch` reads them, with the reason."""

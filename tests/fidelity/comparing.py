@@ -119,6 +119,7 @@ def find_kind(event: dict[str, Any]) -> str:
     if "jsonrpc" in event:
         return _find_kind_of_message(event)
     inner = [event.get(name) for name in ("event", "item", "assistantMessageEvent", "message", "response", "request")]
+    inner += [event.get(name) for name in ("attachment", "payload")]  # of a line in a session file
     for outer in (event.get("params"), event.get("result")):
         inner += [outer.get(name) for name in ("item", "turn", "status")] if isinstance(outer, dict) else []
     parts = [event, *(part for part in inner if isinstance(part, dict))]

@@ -31,6 +31,7 @@ class Conversation:
         stdin: what it reads.
         talk: what it reads after which words; see `running.run`.
         limit: real seconds after which it is killed.
+        keeps: whether the session files are compared, in place of what is printed.
     """
 
     cli: str
@@ -43,6 +44,7 @@ class Conversation:
     stdin: str = ""
     talk: Sequence[tuple[str, str]] = ()
     limit: int = 60
+    keeps: bool = False
 
     @property
     def id(self) -> str:

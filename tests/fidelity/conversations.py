@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -324,6 +325,28 @@ _CLAUDE = [
         argv=(*_STREAM, "--resume", SESSION, "hi"),
         before=("-p", "--session-id", SESSION, "hi"),
     ),
+    Conversation(
+        cli="claude",
+        name="the last session",
+        argv=(*_STREAM, "--continue", "hi"),
+        before=("-p", "--session-id", SESSION, "hi"),
+    ),
+    Conversation(
+        cli="claude",
+        name="a forked session",
+        argv=(*_STREAM, "--resume", SESSION, "--fork-session", "hi"),
+        before=("-p", "--session-id", SESSION, "hi"),
+    ),
+    Conversation(cli="claude", name="the last session of none", argv=(*_STREAM, "--continue", "hi")),
+    Conversation(cli="claude", name="a session that is not kept", argv=(*_STREAM, "--no-session-persistence", "hi")),
+    Conversation(
+        cli="claude",
+        name="two prompts",
+        agent="{dialect: claude, mode: session}",
+        argv=_TALKING,
+        talk=(("", _ASKED), ('"result"', _ASKED), ('"result"', "")),
+        script="[{wait_for: prompt 1}, {answer: hello}, {wait_for: prompt 2}, {answer: hello}]",
+    ),
     Conversation(cli="claude", name="a session that does not exist", argv=(*_STREAM, "--resume", SESSION, "hi")),
     Conversation(
         cli="claude",
@@ -372,6 +395,19 @@ _CODEX = [
         argv=(*_EXEC, "--json", "resume", "{session}", "hi"),
         before=(*_EXEC, "--json", "hi"),
         script=_HELLO,
+    ),
+    Conversation(
+        cli="codex",
+        name="the last session",
+        argv=(*_EXEC, "--json", "resume", "--last", "hi"),
+        before=(*_EXEC, "--json", "hi"),
+        script=_HELLO,
+    ),
+    Conversation(
+        cli="codex", name="the last session of none", argv=(*_EXEC, "--json", "resume", "--last", "hi"), script=_HELLO
+    ),
+    Conversation(
+        cli="codex", name="a session that is not kept", argv=(*_EXEC, "--json", "--ephemeral", "hi"), script=_HELLO
     ),
     Conversation(cli="codex", name="a session that does not exist", argv=(*_EXEC, "--json", "resume", SESSION, "hi")),
     Conversation(cli="codex", name="--version", argv=("--version",)),
@@ -466,6 +502,22 @@ _PI = [
         argv=(*_M1, "--mode", "json", "--session", "{session}", "-p", "hi"),
         before=(*_M1, "--mode", "json", "-p", "hi"),
     ),
+    *(
+        Conversation(
+            cli="pi",
+            name=name,
+            argv=(*_M1, "--mode", "json", *more, "-p", "hi"),
+            before=(*_M1, "--mode", "json", "-p", "hi") if more[0] in ("--continue", "--fork") else (),
+        )
+        for name, more in (
+            ("the last session", ("--continue",)),
+            ("a forked session", ("--fork", "{session}")),
+            ("a named session", ("--session-id", "mine")),
+            ("a session that is not kept", ("--no-session",)),
+            ("a folder of sessions", ("--session-dir", "there")),
+        )
+    ),
+    Conversation(cli="pi", name="the last session of none", argv=(*_M1, "--mode", "json", "--continue", "-p", "hi")),
     Conversation(cli="pi", name="a session that does not exist", argv=(*_M1, "--session", "nosuch", "-p", "hi")),
     Conversation(cli="pi", name="--version", argv=("--version",)),
     Conversation(cli="pi", name="a wrong flag", argv=("-p", "hi", "--frobnicate")),
@@ -723,4 +775,31 @@ _TROUBLES = [
     for cli, word, replies, before, after in _PLAYS_OF_TROUBLE
 ]
 
-CONVERSATIONS = [*_CLAUDE, *_CODEX, *APP_SERVER, *_GEMINI, *_OPENCODE, *_PI, *_BEGINNINGS, *_TROUBLES]
+_KEPT_CONVERSATIONS = (
+    "claude: a tool",
+    "claude: an API error",
+    "claude: a resumed session",
+    "claude: the last session",
+    "claude: a forked session",
+    "claude: a session that is not kept",
+    "claude: two prompts",
+    "codex: a tool",
+    "codex: an API error",
+    "codex: a resumed session",
+    "codex: the last session",
+    "codex: a session that is not kept",
+    "pi: a tool",
+    "pi: an API error",
+    "pi: a resumed session",
+    "pi: the last session",
+    "pi: a forked session",
+    "pi: a named session",
+    "pi: a session that is not kept",
+)
+_PRINTED = [*_CLAUDE, *_CODEX, *APP_SERVER, *_GEMINI, *_OPENCODE, *_PI, *_BEGINNINGS, *_TROUBLES]
+_SESSION_FILES = [
+    replace(conversation, name=f"session file: {conversation.name}", keeps=True)
+    for conversation in _PRINTED
+    if conversation.id in _KEPT_CONVERSATIONS
+]
+CONVERSATIONS = [*_PRINTED, *_SESSION_FILES]

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -95,7 +96,9 @@ def hold_conversation(conversation: Conversation) -> HeldConversation:
     agent = conversation.agent or conversation.cli
     with ScenarioRunner() as runner, tempfile.TemporaryDirectory() as folder:
         fake = runner.make_fake(loads(f"scenario: x\nagent: {agent}\nscript: {conversation.script}\n", "x"))
-        printed = _hold_with_server(conversation, fake.path, {"LANG": "C.UTF-8"}, Path(folder), None)
+        work = Path(folder) / "work"
+        work.mkdir()
+        printed = _hold_with_server(conversation, fake.path, {"LANG": "C.UTF-8", "HOME": folder}, work, None)
         fault = fake.first_fault
         fake.finish()
     assert fault is None, fault
@@ -119,7 +122,23 @@ def _hold_with_server(
     if server is not None:
         server.answer_with(*conversation.replies)
     argv = [word.replace("{session}", session) for word in conversation.argv]
-    return run_program([path, *argv], environ, folder, conversation.stdin, conversation.talk, conversation.limit)
+    run = run_program([path, *argv], environ, folder, conversation.stdin, conversation.talk, conversation.limit)
+    return replace(run, stdout=_read_session_files(Path(environ["HOME"])), stderr="") if conversation.keeps else run
+
+
+_ANY_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+
+
+def _read_session_files(home: Path) -> str:
+    """Give the lines of all session files, each file after a line with its name: what differs in every run is `0`."""
+    lines = []
+    for file in sorted(home.rglob("*.jsonl"), key=lambda file: file.stat().st_mtime_ns):
+        name = str(file.relative_to(home))
+        for own in (home.name, re.sub("[^a-zA-Z0-9]", "-", home.name)):
+            name = name.replace(own, "HOME")
+        name = re.sub("[0-9]+", "0", _ANY_ID.sub("ID", name))
+        lines += [json.dumps({"type": name}), *file.read_text("utf-8").splitlines()]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _find_session_id(stdout: str) -> str:

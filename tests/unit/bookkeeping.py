@@ -71,6 +71,10 @@ class RecordingStage:
         """Keep it."""
         self.done.append(("write_message_file", path, data))
 
+    def append_session_file(self, path: str, data: bytes) -> None:
+        """Keep it."""
+        self.done.append(("append_session_file", path, data))
+
     def read_stdin(self, size: int) -> bytes | None:
         """Give the next read."""
         return self.stdin.pop(0) if self.stdin else None

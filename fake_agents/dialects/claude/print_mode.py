@@ -8,8 +8,6 @@ nothing on the wire shows that. An error result makes the exit code 1.
 
 from __future__ import annotations
 
-import time
-
 from pytest_agentproc.fake_agents.dialects.claude.forms import (
     ABANDONED_MESSAGE_USAGE,
     ABORTED_TURN_ERROR_PREFIX,
@@ -36,7 +34,7 @@ from pytest_agentproc.fake_agents.dialects.claude.hooks import (
 )
 from pytest_agentproc.fake_agents.dialects.claude.servers import McpServers, ServerToolCall
 from pytest_agentproc.fake_agents.lines import Lines
-from pytest_agentproc.fake_agents.objects import encode_json_line, encode_spaced_json
+from pytest_agentproc.fake_agents.objects import encode_json_line, encode_spaced_json, encode_timestamp
 from pytest_agentproc.fake_agents.program import find_option_value
 from pytest_agentproc.fake_agents.requests import parse_json_object
 
@@ -49,6 +47,7 @@ if TYPE_CHECKING:
 
 START_UNIX_MS = 1_795_303_786_000
 SESSION_ID = "7399a635-bc22-4a28-86d3-700ddd9547d5"
+_FORKED_SESSION_ID = "7399a635-bc22-4a28-86d3-700ddd9547d6"
 
 
 class Encoder:
@@ -60,8 +59,13 @@ class Encoder:
     def __init__(self, program: Program) -> None:
         self._lines = Lines(program)
         self._model = program.get("model") or find_option_value(program, "--model") or "claude-sonnet-4-5"
-        self._session = find_option_value(program, "--session-id", "--resume", "-r") or SESSION_ID
-        self._resumes = bool(find_option_value(program, "--resume", "-r"))
+        kept = program.get("session") or {}
+        named = find_option_value(program, "--session-id", "--resume", "-r") or SESSION_ID
+        is_fork = "--fork-session" in program.get("argv", ()) and not find_option_value(program, "--session-id")
+        self._session = kept.get("id") or (_FORKED_SESSION_ID if is_fork else named)
+        self._resumes = bool(kept.get("is_old") or find_option_value(program, "--resume", "-r"))
+        self._folder = kept.get("cwd", "/")
+        self._first_number = kept.get("objects", 0)
         is_free = "--dangerously-skip-permissions" in program.get("argv", ())
         self._asked_mode = find_option_value(program, "--permission-mode") or ("bypassPermissions" if is_free else "")
         self._streams = "--include-partial-messages" in program.get("argv", ())
@@ -414,7 +418,7 @@ class Encoder:
         if self._begun:
             return []
         self._begun = True
-        head = {"type": "system", "subtype": "init", "cwd": "/", "session_id": self._session}
+        head = {"type": "system", "subtype": "init", "cwd": self._folder, "session_id": self._session}
         servers = self._servers.describe_servers(INIT_LINE_FIELDS["tools"])  # type: ignore[arg-type]  # a list of names
         started = self._run_session_start_hooks()
         own = {"model": self._model, "uuid": self._make_uuid(), "permissionMode": self.permission_mode, **servers}
@@ -618,7 +622,7 @@ class Encoder:
 
     def _make_uuid(self) -> str:
         self._count += 1
-        return f"00000000-0000-4000-8000-{self._count:012}"
+        return f"{self._first_number:08}-0000-4000-8000-{self._count:012}"
 
 
 _UNASKED_DENIAL: dict[str, Any] = {
@@ -649,5 +653,4 @@ def _read_turn_limit(program: Program) -> int:
 
 def format_timestamp(now: int) -> str:
     """Give the time of day at an instant."""
-    seconds, milliseconds = divmod(START_UNIX_MS + now // 1_000_000, 1000)
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{milliseconds:03}Z"
+    return encode_timestamp(START_UNIX_MS + now // 1_000_000)

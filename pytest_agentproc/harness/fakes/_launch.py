@@ -79,7 +79,6 @@ def compile_bundle(modules: Sequence[tuple[str, Path | None]]) -> bytes:
 
 _MODULES_OF_EVERY_FAKE = ("", "program", "glob", "lines", "player", "wire", "birth", "stage", "dialects")
 REAL_TIME_MODULES = ("process_log", "realtime")
-FLAG_MODULES = ("flags", "children", "tool_servers", "dialects.final")
 _SESSION_MODULES = ("questions", "session")
 _FAKE_AGENTS_PACKAGE = fake_agents.__name__
 _FAKE_AGENTS_MODULE_PREFIX = f"{_FAKE_AGENTS_PACKAGE}."
@@ -98,7 +97,7 @@ class _LauncherKind(NamedTuple):
     spawn_error: str | None
     has_hub: bool
     has_log: bool
-    has_flags: bool
+    flag_modules: tuple[str, ...]
 
 
 class FakeBuilder:
@@ -139,7 +138,7 @@ class FakeBuilder:
                 supervisor finds it by its name on PATH; for the others see `UNSTARTABLE_FILE_TEXTS`.
         """
         program = baked["program"]
-        encoder = tuple(program["encoder"])
+        encoder = (*program["encoder"], *list_session_file_modules(baked))
         kind = _LauncherKind(
             name,
             encoder,
@@ -147,7 +146,7 @@ class FakeBuilder:
             spawn_error,
             bool(baked["hub"]),
             "log" in baked,
-            "flags" in baked,
+            list_flag_modules(baked),
         )
         free = self._free.setdefault(kind, [])
         path = free.pop() if free else self._write_launcher(kind)
@@ -182,7 +181,7 @@ class FakeBuilder:
 
     def _compile_bundle_once(self, kind: _LauncherKind) -> str:
         """Give the file of a bundle, which is compiled once for all fakes of a kind."""
-        more = (*(REAL_TIME_MODULES if kind.has_log else ()), *(FLAG_MODULES if kind.has_flags else ()))
+        more = (*(REAL_TIME_MODULES if kind.has_log else ()), *kind.flag_modules)
         name = (*kind.encoder, str(kind.hears), *more)
         if name not in self._bundles:
             file = self.folder / f"bundle-{len(self._bundles)}"
@@ -202,6 +201,20 @@ def _overwrite_file(path: str, data: bytes) -> None:
     with os.fdopen(number, "wb") as file:
         file.write(data)
         file.truncate()
+
+
+def list_flag_modules(baked: dict[str, Any]) -> tuple[str, ...]:
+    """List the modules of a fake that obeys its arguments."""
+    if "flags" not in baked:
+        return ()
+    files = ("session_files", "session_files.disk") if list_session_file_modules(baked) else ()
+    return ("flags", "children", "tool_servers", "dialects.final", *files)
+
+
+def list_session_file_modules(baked: dict[str, Any]) -> tuple[str, ...]:
+    """Name the module that knows the session files of its CLI, which needs the encoder."""
+    kept = baked["flags"]["resuming"]["kept"] if "flags" in baked else ""
+    return (f"{_FAKE_AGENTS_MODULE_PREFIX}session_files.{kept}",) if kept else ()
 
 
 def can_answer_requests(program: Program) -> bool:

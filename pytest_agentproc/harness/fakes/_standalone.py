@@ -14,7 +14,6 @@ from pytest_agentproc.files import write_file
 from pytest_agentproc.harness._agent_launch import MAX_PROMPT_CHARS_KNOWN, describe_accepted_flags
 from pytest_agentproc.harness._faults import map_probe_answers
 from pytest_agentproc.harness.fakes._launch import (
-    FLAG_MODULES,
     MODULE_LOADER_CODE,
     REAL_TIME_MODULES,
     UNSTARTABLE_FILE_TEXTS,
@@ -22,6 +21,8 @@ from pytest_agentproc.harness.fakes._launch import (
     can_answer_requests,
     compile_bundle,
     list_fake_modules,
+    list_flag_modules,
+    list_session_file_modules,
 )
 from pytest_agentproc.procfs import read_stat
 from pytest_agentproc.scenario import NotApplicable
@@ -100,8 +101,8 @@ def write_fake(scenario: Scenario, path: Path, *, scale: float, lifetime: float,
     counter = path.absolute().with_name(f".{path.name}")
     data = compile_bundle(
         list_fake_modules(
-            program["encoder"],
-            (*REAL_TIME_MODULES, *(FLAG_MODULES if "flags" in baked else ()), "guard"),
+            (*program["encoder"], *list_session_file_modules(baked)),
+            (*REAL_TIME_MODULES, *list_flag_modules(baked), "guard"),
             hears=can_answer_requests(program),
         )
     )

@@ -328,6 +328,9 @@ class InMemoryProcess:
     def write_message_file(self, path: str, data: bytes | None) -> None:
         pass
 
+    def append_session_file(self, path: str, data: bytes) -> None:
+        pass
+
     def read_stdin(self, size: int) -> bytes | None:
         pipe = self.pipes["stdin"]
         return b"" if pipe is None else pipe.read(size)

@@ -53,6 +53,9 @@ class _UnreadStage:
     def write_message_file(self, path: str, data: bytes | None) -> None:
         self.add_note("file", path)
 
+    def append_session_file(self, path: str, data: bytes) -> None:
+        self.add_note("file", path)
+
     def read_stdin(self, size: int) -> bytes | None:
         return b""
 
