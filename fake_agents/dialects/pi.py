@@ -43,7 +43,9 @@ class Encoder:
         self._lines = Lines(program)
         named = find_option_value(program, "--session-id")
         head = {"id": named} if named else {}
-        self._kept: dict[str, Any] = program["session"]["head"] if program.get("session") else head
+        kept = program.get("session") or {"head": head, "path": ""}
+        self._kept: dict[str, Any] = kept["head"]
+        self._session_file: str = kept["path"]
         self._prompt = program.get("prompt", "")
         self._provider = find_option_value(program, "--provider") or "fake"
         self._model = program.get("model") or find_option_value(program, "--model") or "m1"

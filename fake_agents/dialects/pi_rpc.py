@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.fake_agents.program import Program
     from pytest_agentproc.fake_agents.questions import ClientQuestion
 
-_SESSION_FILE = f"/{pi.SESSION_ID}.jsonl"
 _BUSY_ERROR = "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message."
 _SETTINGS_BY_COMMAND = {
     "set_steering_mode": ("steeringMode", "mode"),
@@ -194,8 +193,7 @@ class Encoder(pi.Encoder):
         tokens = {kind: sum(message["usage"][kind] for message in answers) for kind in kinds}
         total, window = sum(tokens.values()), self._describe_model()["contextWindow"]
         return {
-            "sessionFile": _SESSION_FILE,
-            "sessionId": pi.SESSION_ID,
+            **self._name_session(),
             "userMessages": roles.count("user"),
             "assistantMessages": len(answers),
             "toolCalls": len(calls),
@@ -205,6 +203,10 @@ class Encoder(pi.Encoder):
             "cost": 0,
             "contextUsage": {"tokens": total, "contextWindow": window, "percent": 100 * total / window},
         }
+
+    def _name_session(self) -> dict[str, Any]:
+        session = self._kept.get("id", pi.SESSION_ID)
+        return {"sessionFile": self._session_file or f"/{session}.jsonl", "sessionId": session}
 
     def _describe_model(self) -> dict[str, Any]:
         """Give the one model that there is; a pi without one is not logged in."""
@@ -247,8 +249,7 @@ class Encoder(pi.Encoder):
             "thinkingLevel": "off",
             "isStreaming": self._is_busy,
             "isCompacting": False,
-            "sessionFile": _SESSION_FILE,
-            "sessionId": pi.SESSION_ID,
+            **self._name_session(),
             **self._settings,
             "messageCount": len(self._past) + len(self._messages),
             "pendingMessageCount": pending,

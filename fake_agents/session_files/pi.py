@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.fake_agents.session_files.disk import SessionFacts
 
+_HEAD_KEYS = ("type", "version", "id", "timestamp", "cwd", "parentSession")
+
 
 def find_folder(read_variable: Callable[[str], str]) -> str:
     """Give the folder of the sessions of this project."""
@@ -58,8 +60,8 @@ class Translator:
         old = read_objects(facts["source"] or facts["path"]) if facts["is_old"] else []
         self._parent = next((line["id"] for line in reversed(old[1:]) if "id" in line), None)
         self._copied = old[1:] if facts["source"] else []
-        """What the file of a fork is still to have of the session that is forked."""
-        self._head: dict[str, Any] | None = None
+        """What the file of a fork has of the session that is forked."""
+        self._is_begun = facts["is_old"] and not facts["source"]
 
     def note_request(self, request: dict[str, Any], now: int) -> None:
         """Take nothing: pi prints each prompt."""
@@ -67,20 +69,18 @@ class Translator:
     def translate(self, event: dict[str, Any], later: Sequence[dict[str, Any]], now: int) -> list[dict[str, Any]]:
         """Give the lines for an event."""
         message = event.get("message")
-        if event.get("type") == "session":
-            self._head = event
         if event.get("type") != "message_end" or not isinstance(message, dict):
             return []
         return [*self._begin_file(message, now), self._append_to_chain({"type": "message"}, now, {"message": message})]
 
     def _begin_file(self, message: dict[str, Any], now: int) -> list[dict[str, Any]]:
-        head, self._head = self._head or self._facts["head"], None
-        is_begun, self._facts["is_old"] = self._facts["is_old"] and not self._facts["source"], True
-        if is_begun or not head:
+        if self._is_begun:
             return []
-        copied, self._copied, self._facts["source"] = self._copied, [], ""
-        if copied:
-            return [head, *copied]
+        self._is_begun = True
+        head = {"type": "session", "version": 3, "timestamp": encode_timestamp(START_UNIX_MS), **self._facts["head"]}
+        head = {name: head[name] for name in _HEAD_KEYS if name in head}
+        if self._copied:
+            return [head, *self._copied]
         model = {"provider": message.get("provider", "fake"), "modelId": message.get("model", "m1")}
         return [
             head,

@@ -211,6 +211,11 @@ ALLOWED = [
         "It names the session of the line with the request to the model.",
     ),
     (
+        "pi: session file: commands of a session",
+        "after thinking_level_change: the fake lacks *",
+        "The fake keeps messages alone, and no change of the model or the name.",
+    ),
+    (
         "codex: session file: *",
         "after event_msg.task_started: the fake lacks *",
         "These lines tell the model of the machine, the tools and the day. The fake has no model.",

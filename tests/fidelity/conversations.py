@@ -795,6 +795,7 @@ _KEPT_CONVERSATIONS = (
     "pi: a forked session",
     "pi: a named session",
     "pi: a session that is not kept",
+    "pi: commands of a session",
 )
 _PRINTED = [*_CLAUDE, *_CODEX, *APP_SERVER, *_GEMINI, *_OPENCODE, *_PI, *_BEGINNINGS, *_TROUBLES]
 _SESSION_FILES = [

@@ -188,8 +188,7 @@ def encode_question_request(question: ClientQuestion, call: dict[str, Any], abou
 
 def _build_hook_input(question: ClientQuestion, call: dict[str, Any], about: dict[str, Any]) -> dict[str, Any]:
     event = question.fields["event"]
-    session = about["session_id"]
-    fields = {"session_id": session, "transcript_path": f"/home/u/{session}.jsonl", "cwd": "/"}
+    fields = {name: about[name] for name in ("session_id", "transcript_path", "cwd")}
     fields |= {"prompt_id": about["prompt_id"], "permission_mode": about["mode"], "hook_event_name": event}
     if event == "Stop":
         details = {"stop_hook_active": False, "last_assistant_message": about["said"]}

@@ -83,6 +83,8 @@ class ShellHooks:
             settings if all(_has_valid_entries(settings.get(event)) for event in _DENYING_HOOK_EVENTS) else {}
         )
         self._session = session
+        self.transcript_path = (program.get("session") or {}).get("path") or f"/home/u/{session}.jsonl"
+        """The session file. Without a home, no file has this name."""
         self._uuid = uuid
         self._are_reported = "--include-hook-events" in program.get("argv", ())
 
@@ -122,7 +124,7 @@ class ShellHooks:
         from pytest_agentproc.fake_agents.children import run_shell_command  # few agents pay for it
 
         folder = posix.getcwd()
-        fields = {"session_id": self._session, "transcript_path": f"/home/u/{self._session}.jsonl", "cwd": folder}
+        fields = {"session_id": self._session, "transcript_path": self.transcript_path, "cwd": folder}
         fields |= {"hook_event_name": event, **facts}
         completed = run_shell_command(
             command, encode_json_line(fields) + b"\n", {b"CLAUDE_PROJECT_DIR": folder.encode()}, seconds

@@ -191,6 +191,8 @@ class Encoder(TurnEncoder):
         started = self._tasks.find_task_started_by(call["id"])
         about: dict[str, Any] = {
             "session_id": self._session,
+            "transcript_path": self._hooks.transcript_path,
+            "cwd": self._folder,
             "prompt_id": f"00000000-0000-4000-9000-{self._taken:012}",
             "mode": self.permission_mode,
             "said": self._said,
