@@ -171,7 +171,7 @@ def adapt_program_to_arguments(
     if form:
         own |= {"encoder": [*program["encoder"], _FINAL_ENCODER_MODULE], "final": (form, *table["errors_to"])}
     own = _add_prompt_from_arguments(own, table, given)
-    own = _announce_new_session(own, table["resuming"]["made"], "" if named in known else named)
+    own = _announce_new_session(own, table["resuming"]["made"], named if named and named not in known else "")
     unobeyed = [
         option
         for option, also, unless in table["unobeyed"]

@@ -44,6 +44,6 @@ def encode_indented_json(value: object, indent: str = "") -> str:
 
 
 def encode_timestamp(unix_ms: int) -> str:
-    """Give a time of day as JavaScript's `toJSON` does."""
+    """Give a time of day as JavaScript writes it."""
     seconds, milliseconds = divmod(unix_ms, 1000)
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{milliseconds:03}Z"
