@@ -543,9 +543,8 @@ class ScriptPlayer:
     def _save_session_file(self) -> None:
         """Write into the session file what the encoder has told since the last call."""
         if self.session_file is not None:
-            data = self.session_file.encode_new_lines(self.now, self._read_whole_stdin)
-            if data:
-                self.stage.append_session_file(self.session_file.path, data)
+            for path, data in self.session_file.encode_new_lines(self.now, self._read_whole_stdin):
+                self.stage.append_session_file(path, data)
 
     def _read_whole_stdin(self) -> str:
         text = b"\n".join([*self.lines, *self.uncut]).decode("utf-8", "replace").strip()

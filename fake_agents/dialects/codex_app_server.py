@@ -11,6 +11,8 @@ A tool named `command_execution` runs a command, every other one is a tool of an
 
 from __future__ import annotations
 
+import sys
+
 from pytest_agentproc.fake_agents.dialects.json_rpc import INVALID_REQUEST_CODE, JsonRpcEncoder
 from pytest_agentproc.fake_agents.objects import encode_json_line
 from pytest_agentproc.fake_agents.questions import ANSWER_ALLOW, ANSWER_DENY
@@ -87,9 +89,14 @@ class Encoder(JsonRpcEncoder):
     def __init__(self, program: Program) -> None:
         super().__init__(program)
         self._model = program.get("model") or "m1"
-        self._known = program.get("knows", SESSION_ID)
+        self._known = program.get("knows")
         self._lacked = program.get("lacks")
         self._threads: list[str] = []
+        self._kept: dict[str, Any] = program.get("session") or {}
+        self._paths: dict[str, str] = self._kept.get("paths", {})
+        """The session file of each thread that is kept on disk."""
+        self._earlier_turns = 0
+        """The turns of the first thread before this start: no new turn has the id of one."""
         self._is_greeted = self._is_experimental = False
         self._settings: dict[str, dict[str, str]] = {}
         """The model and the collaboration mode of each thread that has other ones than a new thread."""
@@ -176,7 +183,7 @@ class Encoder(JsonRpcEncoder):
             message = f"expected active turn id `{expected}` but found `{turn}`" if turn else "no active turn to steer"
             return [self._encode_error_response(number, INVALID_REQUEST_CODE, message)]
         if turn is None:
-            turn = _format_turn_id(len(self.prompts) + 1)
+            turn = _format_turn_id(self._earlier_turns + len(self.prompts) + 1)
             if not self._open:
                 self._hand, self._turn = thread, turn
             self._open[thread] = turn
@@ -258,13 +265,15 @@ class Encoder(JsonRpcEncoder):
 
     def _answer_client_request(self, number: Any, method: str, params: dict[str, Any], now: int) -> list[bytes]:
         name = params.get("threadId")
-        is_known = name != self._lacked and name in (SESSION_ID, self._known, *self._threads)
-        if method == "thread/start" or (method == "thread/resume" and is_known):
-            count = len(self._threads)
-            thread = str(name) if name else f"{SESSION_ID[:-12]}{count:012}" if count else SESSION_ID
+        if method == "thread/start" or (method == "thread/resume" and self._is_known_thread(name)):
+            thread = str(name) if name else self._make_thread_id()
+            if self._kept and params.get("ephemeral") is not True and thread not in self._paths:
+                self._paths[thread] = self._find_module_of_files().build_path(self._kept, thread)
             self._threads.append(thread)
             self._hand = self._hand if self._open else thread
             thread_fields = self._describe_thread(thread, now)
+            if not self.prompts:
+                self._earlier_turns = max(self._earlier_turns, len(thread_fields["turns"]))
             started = (
                 [self._encode_dated_notification("thread/started", {"thread": thread_fields}, now)]
                 if method == "thread/start"
@@ -286,6 +295,20 @@ class Encoder(JsonRpcEncoder):
             return [self._encode_response(number, answer)]
         error = _ANSWERS_WITHOUT_CHATGPT.get(method, f"Invalid request: unknown variant `{method}`")
         return [self._encode_error_response(number, INVALID_REQUEST_CODE, error)]
+
+    def _is_known_thread(self, name: Any) -> bool:
+        own = () if self._kept else (SESSION_ID,)
+        return name != self._lacked and name in (*own, self._known, *self._threads, *self._paths)
+
+    def _make_thread_id(self) -> str:
+        """Give the first id that no thread has."""
+        count = len(self._threads)
+        while (thread := f"{SESSION_ID[:-12]}{count:012}" if count else SESSION_ID) in self._paths:
+            count += 1
+        return thread
+
+    def _find_module_of_files(self) -> Any:
+        return sys.modules[self._kept["module"]]
 
     def _describe_models(self) -> dict[str, Any]:
         """Give the one model that there is."""
@@ -344,14 +367,14 @@ class Encoder(JsonRpcEncoder):
             "reasoningEffort": None,
             **dict.fromkeys(("createdAt", "updatedAt", "recencyAt"), _convert_to_unix_seconds(now)),
             "status": {"type": "idle"},
-            "path": f"/rollout-{thread}.jsonl",
+            "path": self._paths.get(thread, f"/rollout-{thread}.jsonl"),
             "cwd": _WORKING_DIRECTORY,
             "cliVersion": "0.171.0",
             "originator": "fake",
             "source": "vscode",
             "canAcceptDirectInput": True,
             **dict.fromkeys(last),
-            "turns": [],
+            "turns": self._find_module_of_files().read_turns(self._paths[thread]) if thread in self._paths else [],
         }
 
     # Turns.
@@ -359,7 +382,8 @@ class Encoder(JsonRpcEncoder):
     def begin_prompt_turn(self, number: int, now: int) -> bytes:
         """Answer the prompt with its turn, and begin the turn."""
         request, text = self.prompts[number - 1]
-        self._hand, self._turn, self._begun, self._final = self._where[number - 1], _format_turn_id(number), now, None
+        self._hand, self._begun, self._final = self._where[number - 1], now, None
+        self._turn = _format_turn_id(self._earlier_turns + number)
         self._open[self._hand] = self._turn
         joined = [(request, "turn/start", text), *self._waiting.pop(self._turn, ())]
         accepted = [self._encode_prompt_acceptance(request, method) for request, method, _ in joined]

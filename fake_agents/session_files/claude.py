@@ -91,7 +91,7 @@ class Translator:
     """Give the lines of the file for what is printed."""
 
     def __init__(self, facts: SessionFacts) -> None:
-        self._facts = facts
+        self._facts, self.path = facts, facts["path"]
         self.read_prompt: Callable[[], str] = str
         self._count = 0
         self._prompt = ""

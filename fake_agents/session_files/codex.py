@@ -73,11 +73,18 @@ class SessionFolder:
         return f"{self._path}/{day}/rollout-{instant.replace(':', '-')}-{session}.jsonl"
 
 
+def build_path(facts: SessionFacts, session: str) -> str:
+    """Give the file of a session beside that of the facts."""
+    return SessionFolder(facts["folder"], facts["cwd"]).build_path(session)
+
+
 class Translator:
     """Give the lines of the file for what is printed."""
 
     def __init__(self, facts: SessionFacts) -> None:
-        self._facts = facts
+        self._facts, self.path = facts, facts["path"]
+        self._threads: dict[str, Translator] = {}
+        """By its id, the translator of each thread of an app-server."""
         self.read_prompt: Callable[[], str] = str
         self._ordinal = facts["objects"]
         self._sequence = self._answers = 0
@@ -86,13 +93,15 @@ class Translator:
         self._last_message: str | None = None
 
     def note_request(self, request: dict[str, Any], now: int) -> None:
-        """Take nothing: `codex exec` has no requests."""
+        """Take nothing: the app-server prints each prompt."""
 
     def translate(self, event: dict[str, Any], later: Sequence[dict[str, Any]], now: int) -> list[dict[str, Any]]:
         """Give the lines for an event."""
+        if "method" in event:
+            return self._translate_notification(event["method"], event.get("params") or {}, now)
         kind, item = event.get("type"), event.get("item")
         if kind == "turn.started":
-            return self._begin_turn(now)
+            return [*self._begin_turn(now), *self._keep_prompt(self.read_prompt(), now)]
         if isinstance(item, dict) and self._turn:
             return self._keep_item(str(kind), item, now)
         if kind == "turn.completed":
@@ -103,18 +112,64 @@ class Translator:
             return [self._end_turn({"last_agent_message": None, "error": error}, now)]
         return []
 
-    def _begin_turn(self, now: int) -> list[dict[str, Any]]:
-        is_old = self._facts["is_old"]
-        if is_old:
-            begun = [self._build_line("event_msg", self._describe_settings(), now)]
-        else:
+    def _translate_notification(self, method: str, params: dict[str, Any], now: int) -> list[dict[str, Any]]:
+        """Give the lines for a notification of the app-server, which is about one of its threads."""
+        thread = params.get("threadId", "")
+        if thread not in self._facts["paths"]:
+            return []
+        self.path = self._facts["paths"][thread]
+        if thread not in self._threads:
+            objects = read_objects(self.path)
+            own = {"id": thread, "path": self.path, "is_old": bool(objects), "objects": len(objects)}
+            self._threads[thread] = Translator({**self._facts, **own})
+        return self._threads[thread].keep_notification(method, params, now)
+
+    def keep_notification(self, method: str, params: dict[str, Any], now: int) -> list[dict[str, Any]]:
+        """Give the lines for a notification of this thread."""
+        if method == "turn/started":
+            return self._begin_turn(now, params["turn"]["id"])
+        if method == "thread/tokenUsage/updated":
+            last = params["tokenUsage"]["last"]
+            return self._count_tokens({_spell_with_underscores(name): count for name, count in last.items()}, now)
+        if method == "turn/completed":
+            return self._end_notified_turn(params["turn"], now)
+        item = params.get("item") or {}
+        if method not in ("item/started", "item/completed") or not self._turn:
+            return []
+        if item.get("type") == "userMessage" and method == "item/completed":
+            return self._keep_prompt("".join(str(part.get("text", "")) for part in item["content"]), now)
+        named = {_spell_with_underscores(name): value for name, value in item.items()}
+        named["type"] = _spell_with_underscores(item.get("type", ""))
+        return self._keep_item(method.replace("/", "."), named, now)
+
+    def _end_notified_turn(self, turn: dict[str, Any], now: int) -> list[dict[str, Any]]:
+        if turn["status"] == "interrupted":
+            times = {"started_at": turn["startedAt"], "completed_at": turn["completedAt"]}
+            names = {"root_turn_id": self._turn, "turn_id": self._turn, "reason": "interrupted"}
+            aborted = {"type": "turn_aborted", **names, **times, "duration_ms": turn["durationMs"]}
+            words = {"type": "input_text", "text": "<turn_aborted>"}
+            item = {"type": "message", "id": f"msg_{self._make_id()}", "role": "user", "content": [words]}
+            own = {"create_time": _count_ms(now) / _MILLISECONDS, "content_item_kinds": ["turn_aborted"]}
+            own["content_item_metadata"] = [{"provenance": {"type": "harness", "hook": False}}]
+            return [self._build_item(item, now, own, {}), self._build_line("event_msg", aborted, now)]
+        error = {"message": turn["error"]["message"], "codex_error_info": "other"} if turn["error"] else None
+        end = {"last_agent_message": None, "error": error} if error else {"last_agent_message": self._last_message}
+        return [self._end_turn(end, now)]
+
+    def _begin_turn(self, now: int, turn: str = "") -> list[dict[str, Any]]:
+        is_old, self._facts["is_old"] = self._facts["is_old"], True
+        self._last_message = None
+        begun = []
+        if not is_old:
             begun = [self._build_line("session_meta", self._describe_session(now), now)]
-        self._turn, self._began = self._make_id(), now
+        elif not turn:
+            begun = [self._build_line("event_msg", self._describe_settings(), now)]
+        self._turn, self._began = turn or self._make_id(), now
         turns = {"turn_id": self._turn, "root_turn_id": self._turn}
         more = {"parent_turn_id": None, "initiating_agent_path": None, "root_turn_id": self._turn}
         started = {
             "type": "task_started",
-            "turn_attribution": {"turn_id": self._turn, "turn_trigger": "exec", **more},
+            "turn_attribution": {"turn_id": self._turn, "turn_trigger": None if turn else "exec", **more},
             **turns,
             "started_at": _count_ms(now) // _MILLISECONDS,
             "model_context_window": _MODEL_CONTEXT_WINDOW,
@@ -132,17 +187,16 @@ class Translator:
             "summary": "none",
             "sandbox_policy": {"type": "read-only"},
         }
-        prompt = self.read_prompt()
-        shown = {"type": "UserMessage", "content": [{"type": "text", "text": prompt, "text_elements": []}]}
         begun.append(self._build_line("event_msg", started, now))
         begun.append(self._build_line("turn_context", context, now))
         if not is_old:
             begun.append(self._build_line("event_msg", self._describe_settings(), now))
-        return [
-            *begun,
-            self._build_message("user", {"type": "input_text", "text": prompt}, now),
-            self._show_item(shown, now),
-        ]
+        return begun
+
+    def _keep_prompt(self, prompt: str, now: int) -> list[dict[str, Any]]:
+        shown = {"type": "UserMessage", "content": [{"type": "text", "text": prompt, "text_elements": []}]}
+        message = self._build_message("user", {"type": "input_text", "text": prompt}, now)
+        return [message, self._show_item(shown, now)]
 
     def _describe_settings(self) -> dict[str, Any]:
         settings = {
@@ -166,10 +220,9 @@ class Translator:
             "timestamp": encode_timestamp(_count_ms(now)),
             "cwd": cwd,
             "runtime_workspace_roots": [cwd],
-            "originator": "codex_exec",
+            "originator": "fake" if self._facts["serves"] else "codex_exec",
             "cli_version": self._facts["version"],
-            "source": "exec",
-            "thread_source": "user",
+            **({"source": "vscode"} if self._facts["serves"] else {"source": "exec", "thread_source": "user"}),
             "model_provider": _PROVIDER,
             "base_instructions": {
                 "text": "You are codex.",
@@ -199,7 +252,7 @@ class Translator:
         if is_command:
             return [
                 self._show_command(item, call["call_id"], now),
-                self._build_output(item["aggregated_output"], call, now),
+                self._build_output(item["aggregated_output"] or "", call, now),
             ]
         found = item["error"]["message"] if item["error"] else item["result"]["content"][0]["text"]
         return [self._build_output(found, call, now)]
@@ -215,7 +268,7 @@ class Translator:
                 "parsed_cmd": [{"type": "unknown", "cmd": item["command"]}],
                 "source": "unified_exec_startup",
                 "status": item["status"],
-                "aggregated_output": item["aggregated_output"],
+                "aggregated_output": item["aggregated_output"] or "",
                 "exit_code": item["exit_code"],
                 "duration": {"secs": 0, "nanos": 0},
             },
@@ -300,3 +353,40 @@ class Translator:
 
 def _count_ms(now: int) -> int:
     return _START_UNIX_MS + now // 1_000_000
+
+
+def _spell_with_underscores(name: str) -> str:
+    """Spell a name of the app-server as the file does."""
+    return "".join(f"_{sign.lower()}" if sign.isupper() else sign for sign in name)
+
+
+def read_turns(path: str) -> list[dict[str, Any]]:
+    """Give the turns of a thread as the app-server does when it is resumed."""
+    turns: list[dict[str, Any]] = []
+    for line in read_objects(path):
+        payload = line.get("payload", {})
+        if payload.get("type") == "task_started":
+            names = {"id": payload["turn_id"], "rootTurnId": payload["turn_id"], "items": [], "itemsView": "full"}
+            times = {"startedAt": payload["started_at"], "completedAt": None, "durationMs": None}
+            turns.append({**names, "status": "interrupted", "error": None, **times})
+        elif turns and payload.get("type") == "item_completed":
+            turns[-1]["items"] += _describe_kept_item(payload)
+        elif turns and payload.get("type") == "task_complete":
+            error = payload.get("error")
+            turns[-1] |= {"status": "failed" if error else "completed", "completedAt": payload["completed_at"]}
+            turns[-1]["durationMs"] = payload["duration_ms"]
+            turns[-1]["error"] = error and {"message": error["message"], "codexErrorInfo": "other"}
+    return turns
+
+
+def _describe_kept_item(payload: dict[str, Any]) -> list[dict[str, Any]]:
+    """Give a message as an item of a turn."""
+    item = payload["item"]
+    times = {"startedAtMs": payload["started_at_ms"], "completedAtMs": payload["completed_at_ms"]}
+    if item["type"] == "UserMessage":
+        return [{"type": "userMessage", "id": item["id"], "clientId": None, "content": item["content"], **times}]
+    if item["type"] != "AgentMessage":
+        return []
+    none = dict.fromkeys(("phase", "memoryCitation", "delivery", "questions"))
+    text = "".join(part["text"] for part in item["content"])
+    return [{"type": "agentMessage", "moderation": None, "id": item["id"], "text": text, **none, **times}]

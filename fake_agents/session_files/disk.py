@@ -5,7 +5,8 @@ A module of a CLI beside this one, called its form, has
 
     find_folder(read_variable)  the folder of the sessions, as the environment names it
     SessionFolder(path, cwd)    the file of each session, by its id; which may be the last one; the file of a new one
-    Translator(facts)           `translate(event, later, now)` gives the lines of the file for an event that is printed
+    Translator(facts)           `translate(event, later, now)` gives the lines for an event that is printed; `path` is
+                                the file to which the last ones belong
 """
 
 from __future__ import annotations
@@ -92,6 +93,7 @@ class KeptSessions:
         self._table, self._resuming, self._options = table, table["resuming"], options
         self._form = find_form(table)
         self._cwd = posix.getcwd()
+        self._path = folder
         self._folder = self._form.SessionFolder(folder, self._cwd)
         self._paths: dict[str, str] = self._folder.list_sessions()
 
@@ -154,6 +156,8 @@ class KeptSessions:
             "objects": len(objects),
             "head": head,
             "path": path,
+            "paths": self._paths,
+            "folder": self._path,
         }
         if resuming["unkept"] in self._options:
             return {**program, "session": {**facts, "path": ""}}
@@ -187,23 +191,16 @@ class SessionFile:
         self._lines: list[bytes] = program["kept_lines"]
         self._translator = sys.modules[self.facts["module"]].Translator(self.facts)
 
-    @property
-    def path(self) -> str:
-        """The file."""
-        return str(self.facts["path"])
-
     def note_request(self, request: bytes, now: int) -> None:
         """Take a line of a session's stdin: a prompt is kept until its turn."""
         self._translator.note_request(parse_json_object(request) or {}, now)
 
-    def encode_new_lines(self, now: int, read_stdin: Callable[[], str]) -> bytes:
-        """Give what the file has to say of all events since the last call."""
+    def encode_new_lines(self, now: int, read_stdin: Callable[[], str]) -> Iterator[tuple[str, bytes]]:
+        """Give what the file has to say of all events since the last call, event by event, with its path."""
         events = [parse_json_object(line) or {} for line in self._lines]
         self._lines.clear()
         self._translator.read_prompt = lambda: self.facts["prompt"] or read_stdin()
-        objects = [
-            line
-            for place, event in enumerate(events)
-            for line in self._translator.translate(event, events[place + 1 :], now)
-        ]
-        return b"".join(encode_json_line(line) + b"\n" for line in objects)
+        for place, event in enumerate(events):
+            lines = self._translator.translate(event, events[place + 1 :], now)
+            if lines:
+                yield self._translator.path, b"".join(encode_json_line(line) + b"\n" for line in lines)

@@ -54,7 +54,7 @@ class Translator:
     """Give the lines of the file for what is printed."""
 
     def __init__(self, facts: SessionFacts) -> None:
-        self._facts = facts
+        self._facts, self.path = facts, facts["path"]
         self.read_prompt: Callable[[], str] = str
         self._count = facts["objects"]
         old = read_objects(facts["source"] or facts["path"]) if facts["is_old"] else []

@@ -221,14 +221,14 @@ ALLOWED = [
         "These lines tell the model of the machine, the tools and the day. The fake has no model.",
     ),
     (
-        "codex: session file: a tool",
+        "codex: session file: *a tool",
         "*permission_profile*",
         "The fake's thread has the default permissions, whatever the arguments ask for.",
     ),
     (
-        "codex: session file: a tool",
-        "after response_item.function_call*: the fake lacks *token*",
-        "The fake counts its tokens at the end of a turn.",
+        "codex: session file: *a tool",
+        "after response_item.function_call*token*",
+        "The fake counts its tokens later.",
     ),
 ]
 """Patterns for a conversation and a difference, as `fnmatch` reads them, with the reason."""

@@ -283,6 +283,36 @@ def test_a_session_keeps_each_prompt(lab: Lab, runner: ScenarioRunner) -> None:
     ]
 
 
+def test_an_app_server_goes_on_with_a_thread_on_disk(lab: Lab, runner: ScenarioRunner) -> None:
+    """Its file is made by the first turn. A later app-server tells the turns that were, and `codex exec` goes on."""
+    script = "[{wait_for: prompt 1}, {answer: hello}]"
+    agent = "{dialect: codex, mode: app-server}"
+    fake = runner.make_fake(loads(f"scenario: x\nagent: {agent}\nscript: {script}\n", "x"))
+    thread = lab.name_file(CODEX).stem[-36:]
+
+    def talk(method: str, **params: str) -> dict[str, Any]:
+        said = {"threadId": thread, "input": [{"type": "text", "text": "say hi"}]}
+        lines = [{"method": "initialize", "params": {}}, {"method": method, "params": params}]
+        lines.append({"method": "turn/start", "params": said})
+        given = "".join(f"{json.dumps({'id': number, **line})}\n" for number, line in enumerate(lines))
+        words = [fake.path, "app-server"]
+        env = {"HOME": str(lab.home)}
+        done = subprocess.run(
+            words, input=given, env=env, cwd=lab.work, capture_output=True, text=True, timeout=60, check=True
+        )
+        found = {line.get("id"): line for line in map(json.loads, done.stdout.splitlines())}
+        return dict(found[1]["result"]["thread"])
+
+    begun = talk("thread/start")
+    assert (begun["id"], begun["path"], begun["turns"]) == (thread, str(lab.name_file(CODEX)), [])
+    (turn,) = talk("thread/resume", threadId=thread)["turns"]
+    assert (turn["status"], [item["type"] for item in turn["items"]]) == ("completed", ["userMessage", "agentMessage"])
+    assert lab.make(CODEX)("resume", thread, "third").returncode == 0
+    lines = [json.loads(line) for line in lab.name_file(CODEX).read_text("utf-8").splitlines()]
+    turns = [line["payload"]["turn_id"] for line in lines if line["payload"].get("type") == "task_started"]
+    assert len(turns) == len(set(turns)) == 3
+
+
 def test_a_fake_on_its_own_keeps_its_session_too(lab: Lab, tmp_path: Path) -> None:
     """A file of `agentproc fake` has all that it needs."""
     write_fake(
