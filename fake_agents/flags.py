@@ -2,7 +2,7 @@
 
     find_kept_sessions(table, argv)                   -> the sessions on disk that these arguments are about
     adapt_program_to_arguments(program, table, known) -> the program that these arguments ask for
-    choose_session(program, table, kept)              -> the program with the session that it goes on with, or begins
+    choose_session(program, table, kept, taken)       -> the program with the session that it resumes or begins
 
 An error of the real CLI becomes a program of two steps: print it and exit. A format becomes the encoder that prints it.
 A script cannot become a session's, or a session's script a run's: these arguments are for another script, and
@@ -89,8 +89,9 @@ def find_kept_sessions(table: CommandLineTable, argv: list[str]) -> KeptSessions
     from pytest_agentproc.fake_agents.session_files import disk
 
     try:
+        posix.getcwd()
         given = _parse_command_line(table, list(argv))
-    except _CommandLineExit:
+    except (_CommandLineExit, OSError):  # it is refused, or its folder was removed
         return None
     named = given.options.get(table["resuming"]["folder"], [""])[-1]
     folder = _find_path(named) if named else disk.find_form(table).find_folder(_read_variable)
@@ -98,15 +99,14 @@ def find_kept_sessions(table: CommandLineTable, argv: list[str]) -> KeptSessions
     return disk.KeptSessions(table, given.options, real) if real else None
 
 
-def choose_session(program: Program, table: CommandLineTable, kept: KeptSessions) -> Program:
-    """Give the program with the session on disk that its arguments ask for."""
-    try:
-        given = _parse_command_line(table, list(program["argv"]))
-    except _CommandLineExit:
+def choose_session(program: Program, table: CommandLineTable, kept: KeptSessions, taken: Container[str]) -> Program:
+    """Give the program with the session on disk that its arguments ask for; no new one has a file that is taken."""
+    if "session" in program:  # it is refused, and has none
         return program
+    given = _parse_command_line(table, list(program["argv"]))
     resumed = next(iter(_list_named_sessions(table["resuming"], given)), "")
     prompt = "" if table["kinds"][program["mode"]] == "session" else _join_prompt_words(table, given)
-    return kept.choose_session(program, resumed, _find_own_session_id(program), prompt)
+    return kept.choose_session(program, resumed, _find_own_session_id(program), prompt, taken)
 
 
 def _read_variable(name: str) -> str:
@@ -152,7 +152,7 @@ def adapt_program_to_arguments(
         steps += [(0, "bytes", ("stdout", f"{stdout}\n".encode()))] if stdout else []
         steps += [(0, "bytes", ("stderr", f"{stderr}\n".encode()))] if stderr else []
         steps.append((0, "exit", (code,)))
-        return {**_put_steps_first(program, steps, keep=False), "serves": False}, ""
+        return {**_put_steps_first(program, steps, keep=False), "serves": False, "session": None}, ""
     kind, other = table["kinds"][mode], table["kinds"][program["mode"]]
     if kind != other:
         raise WrongModeArguments(

@@ -130,14 +130,16 @@ def _adapt_program_to_arguments(program: Program, table: dict[str, Any], path: s
         return program
     from pytest_agentproc.fake_agents import flags
 
-    kept = flags.find_kept_sessions(table, sys.argv[1:])
+    kept, names, named = flags.find_kept_sessions(table, sys.argv[1:]), _SessionNamesFile(path), ""
     if not is_own:
-        sessions = _SessionNamesFile(path)
         program, named = flags.adapt_program_to_arguments(
-            program, table, sessions if kept is None else kept, has_own_session=kept is None
+            program, table, names if kept is None else kept, has_own_session=kept is None
         )
-        sessions.save_name_and_close(named)
-    return program if kept is None else flags.choose_session(program, table, kept)
+    if kept is not None:
+        program = flags.choose_session(program, table, kept, names)
+        named = (program.get("session") or {}).get("path", "")  # no start beside this one begins the same file
+    names.save_name_and_close(named)
+    return program
 
 
 class _SessionNamesFile:

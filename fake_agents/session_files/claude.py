@@ -1,7 +1,7 @@
 """The session files of Claude Code: `projects/FOLDER/ID.jsonl` below its configuration. Knows no other CLI.
 
 The file begins with the first prompt. A text, a tool and its result are lines of their own, each with the one before it
-as its parent, and have the ids of the events that are printed. What a sub-agent says is in no file of the fake.
+as its parent, and have the ids of the events that are printed. No file of the fake has the words of a sub-agent.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Translator:
         self._parent = next((line["uuid"] for line in reversed(old) if "uuid" in line), None)
         self._turns = sum("turnPosition" in line for line in old)
         self._copied = [{**line, "sessionId": facts["id"]} for line in old if "uuid" in line and facts["source"]]
-        """What the file of a fork is still to have of the session that is forked."""
+        """The lines of the session that this one forks, until the file has them."""
 
     def note_request(self, request: dict[str, Any], now: int) -> None:
         """Keep a prompt until its turn begins."""
@@ -112,7 +112,7 @@ class Translator:
             self._waiting.append(request["message"].get("content", ""))
 
     def translate(self, event: dict[str, Any], later: Sequence[dict[str, Any]], now: int) -> list[dict[str, Any]]:
-        """Give the lines for an event; `later` are those that are printed with it."""
+        """Give the lines for an event; `later` are the events that are printed with it."""
         kind = event.get("type")
         if kind == "system" and event.get("subtype") == "init":
             return self._begin_turn(event, now)

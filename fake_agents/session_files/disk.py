@@ -1,7 +1,7 @@
 """Sessions on disk: which file a start of a fake writes, and what it finds there. Knows no CLI's lines.
 
 A fake keeps its session where its CLI does, but only below a temporary folder: its own home is the user's.
-A module of a CLI beside this one, called its form, has
+Each CLI has a module beside this one, which is called its form. It has these names:
 
     find_folder(read_variable)  the folder of the sessions, as the environment names it
     SessionFolder(path, cwd)    the file of each session, by its id; which may be the last one; the file of a new one
@@ -19,7 +19,7 @@ from pytest_agentproc.fake_agents.requests import parse_json_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterator, Mapping, Sequence
     from typing import Any
 
     from pytest_agentproc.fake_agents.program import Program
@@ -81,7 +81,7 @@ def _is_path(name: str) -> bool:
 
 
 class KeptSessions:
-    """The sessions that a start finds on disk, and the one that it goes on with or begins.
+    """The sessions that a start finds on disk, and the one that it resumes or begins.
 
     Args:
         table: the command line of the CLI; see `vocabulary.CommandLine`.
@@ -118,14 +118,15 @@ class KeptSessions:
         ]
         return max(found)[1] if found else ""
 
-    def choose_session(self, program: Program, resumed: str, own: str, prompt: str) -> Program:
-        """Give the program with the session that this start goes on with, or begins.
+    def choose_session(self, program: Program, resumed: str, own: str, prompt: str, taken: Container[str]) -> Program:
+        """Give the program with the session that this start resumes or begins.
 
         Args:
             program: the script's.
             resumed: the session that the arguments name; "" if they name none.
             own: the id of the first session of this CLI's fake.
             prompt: the prompt among the arguments; "" if it comes on stdin.
+            taken: the files of the sessions that other starts have begun, and may not have written yet.
         """
         resuming = self._resuming
         old = self._find_id(resumed) if resumed else ""
@@ -134,7 +135,7 @@ class KeptSessions:
         is_fork = bool(old) and resuming["forks"] in self._options
         named = self._options.get(resuming["new"], [""])[-1]
         is_known = bool(old) or (resumed != "" and (self._table["trusts"] or program.get("knows") == resumed))
-        session = (old or resumed) if is_known and not is_fork else (named or self._make_new_id(own))
+        session = (old or resumed) if is_known and not is_fork else (named or self._make_new_id(own, taken))
         path, source = self._paths.get(session, ""), self._paths[old] if is_fork else ""
         if not old and resuming["files"] and _is_path(resumed):
             path = self._find_named_file(resumed)
@@ -171,12 +172,14 @@ class KeptSessions:
         real = find_folder_below(folder, self._table["kept_below"])
         return real and f"{real}/{name}"
 
-    def _make_new_id(self, first: str) -> str:
-        """Give the first id that no file has: the fakes have no chance in them."""
+    def _make_new_id(self, first: str, taken: Container[str]) -> str:
+        """Give the first id that no file has: a random id would make two runs differ."""
         head, number = first[:-_ID_TAIL_LENGTH], int(first[-_ID_TAIL_LENGTH:], 16)
-        while f"{head}{number:0{_ID_TAIL_LENGTH}x}" in self._paths:
+        while (session := f"{head}{number:0{_ID_TAIL_LENGTH}x}") in self._paths or (
+            self._folder.build_path(session) in taken
+        ):
             number += 1
-        return f"{head}{number:0{_ID_TAIL_LENGTH}x}"
+        return session
 
 
 class SessionFile:

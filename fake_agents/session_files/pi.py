@@ -60,7 +60,7 @@ class Translator:
         old = read_objects(facts["source"] or facts["path"]) if facts["is_old"] else []
         self._parent = next((line["id"] for line in reversed(old[1:]) if "id" in line), None)
         self._copied = old[1:] if facts["source"] else []
-        """What the file of a fork has of the session that is forked."""
+        """The lines of the session that this one forks."""
         self._is_begun = facts["is_old"] and not facts["source"]
 
     def note_request(self, request: dict[str, Any], now: int) -> None:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_agentproc.harness import ScenarioRunner
+from pytest_agentproc.scenario import loads
 from tests.fidelity.allowed import ALLOWED
 from tests.fidelity.app_server_schema import SCHEMA, format_schema, generate_release_schema
 from tests.fidelity.comparing import list_differences
 from tests.fidelity.conversations import CONVERSATIONS
-from tests.fidelity.running import CliRun
+from tests.fidelity.model_server import ModelServer
+from tests.fidelity.running import CliRun, RealCLI, run_program
 from tests.fidelity.table import PAGE, hold_conversation, write_page_text
 
 if TYPE_CHECKING:
@@ -52,6 +57,32 @@ def test_the_page_is_what_the_conversations_say() -> None:
 def test_the_schema_of_the_app_server_is_that_of_the_pinned_release() -> None:
     """Mended by `python -m tests.fidelity.app_server_schema`, whose diff shows what a new release changes."""
     assert format_schema(generate_release_schema()) == SCHEMA.read_text("utf-8")
+
+
+SHARED_SESSIONS = [
+    ("claude", ("-p",), ("--continue",), "Bash"),
+    ("codex", ("exec", "--skip-git-repo-check"), ("resume", "--last"), "command_execution"),
+    ("pi", ("--provider", "fake", "--model", "m1", "-p"), ("--continue",), "bash"),
+]
+
+
+@pytest.mark.parametrize(("name", "run", "latest", "tool"), SHARED_SESSIONS, ids=[case[0] for case in SHARED_SESSIONS])
+def test_the_real_cli_and_the_fake_share_a_session(name: str, run: list[str], latest: list[str], tool: str) -> None:
+    """A file that the real CLI could not read, or in which the fake found no session, would be no session file."""
+    call = f"{{tool: {json.dumps({'id': 'a', 'name': tool, 'input': {'command': 'ls'}})}}}"
+    script = f"[{{say: look}}, {call}, {{tool_done: {{id: a, output: hi}}}}, {{answer: done}}]"
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home, ModelServer() as server:
+        cli = RealCLI(name, Path(home), server.url)
+        with ScenarioRunner() as runner:
+            fake = runner.make_fake(loads(f"scenario: x\nagent: {name}\nscript: {script}\n", "x"))
+            environ = {name: cli.environ[name] for name in ("HOME", "LANG")}
+            done = [run_program([fake.path, *run, "first"], environ, cli.folder)]
+            done.append(run_program([cli.path, *run, *latest, "second"], cli.environ, cli.folder))
+            done.append(run_program([fake.path, *run, *latest, "third"], environ, cli.folder))
+            fake.finish()
+        assert [each.code for each in done] == [0, 0, 0], done
+        (text,) = [file.read_text("utf-8") for file in Path(home).rglob("*.jsonl")]
+        assert [word in text for word in ("first", "second", "third")] == [True, True, True]
 
 
 EVENT = {"type": "result", "subtype": "success", "usage": {"input": 1}, "errors": ["a"]}

@@ -10,11 +10,13 @@ import re
 import subprocess
 import tempfile
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_agentproc.fake_agents.session_files.claude import Translator
 from pytest_agentproc.harness.fakes._standalone import write_fake
 from pytest_agentproc.scenario import loads
 
@@ -281,6 +283,29 @@ def test_a_session_keeps_each_prompt(lab: Lab, runner: ScenarioRunner) -> None:
         "ask two",
         "two",
     ]
+
+
+def test_two_runs_at_once_have_two_files(lab: Lab) -> None:
+    """The second run begins before the first one has written its file."""
+    fake = lab.runner.make_fake(loads("scenario: x\nagent: claude\nscript: [{wait_for: eof}, {answer: done}]\n", "x"))
+    words, env = [fake.path, *SESSION_WORDS[:1], "--output-format", "text", "hi"], {"HOME": str(lab.home)}
+    first, second = (
+        subprocess.Popen(words, env=env, cwd=lab.work, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(2)
+    )
+    for process in (first, second):
+        assert process.communicate(timeout=60)[0] == b"done\n"
+    assert len(lab.find_files()) == 2
+    assert [CLAUDE.list_kinds(file) for file in lab.find_files()] == [["user", "assistant"]] * 2
+
+
+def test_the_times_are_those_of_the_clock_of_the_fake() -> None:
+    """In virtual time an hour between two lines is an hour in the file."""
+    begun = 1_795_303_786
+    names = {"id": "s", "cwd": "/w", "prompt": "hi", "version": "2", "source": "", "path": "", "serves": False}
+    translator = Translator({**names, "is_old": False, "objects": 0})
+    event = {"type": "system", "subtype": "init"}
+    user = next(line for line in translator.translate(event, [], 3_600_000_000_000) if "uuid" in line)
+    assert datetime.fromisoformat(user["timestamp"]).timestamp() == begun + 3600
 
 
 def test_an_app_server_goes_on_with_a_thread_on_disk(lab: Lab, runner: ScenarioRunner) -> None:
