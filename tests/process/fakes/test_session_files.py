@@ -285,16 +285,23 @@ def test_a_session_keeps_each_prompt(lab: Lab, runner: ScenarioRunner) -> None:
     ]
 
 
-def test_two_runs_at_once_have_two_files(lab: Lab) -> None:
-    """The second run begins before the first one has written its file."""
-    fake = lab.runner.make_fake(loads("scenario: x\nagent: claude\nscript: [{wait_for: eof}, {answer: done}]\n", "x"))
-    words, env = [fake.path, *SESSION_WORDS[:1], "--output-format", "text", "hi"], {"HOME": str(lab.home)}
-    first, second = (
-        subprocess.Popen(words, env=env, cwd=lab.work, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(2)
-    )
-    for process in (first, second):
-        assert process.communicate(timeout=60)[0] == b"done\n"
-    assert len(lab.find_files()) == 2
+def test_two_sessions_at_once_have_two_files(lab: Lab) -> None:
+    """Both are asked for their first prompt after both have begun: the first has not written its file by then."""
+    script = "[{wait_for: prompt 1}, {answer: done}]"
+    agent = "{dialect: claude, mode: session}"
+    fake = lab.runner.make_fake(loads(f"scenario: x\nagent: {agent}\nscript: {script}\n", "x"))
+    words, env, pipe = [fake.path, *SESSION_WORDS], {"HOME": str(lab.home)}, subprocess.PIPE
+    asked = {"type": "control_request", "request_id": "1", "request": {"subtype": "initialize"}}
+    prompt = {"type": "user", "message": {"role": "user", "content": "hi"}}
+    both = [subprocess.Popen(words, env=env, cwd=lab.work, stdin=pipe, stdout=pipe, text=True) for _ in range(2)]
+    for process in both:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(f"{json.dumps(asked)}\n")
+        process.stdin.flush()
+        assert "control_response" in process.stdout.readline()
+    for process in both:
+        process.communicate(f"{json.dumps(prompt)}\n", timeout=60)
     assert [CLAUDE.list_kinds(file) for file in lab.find_files()] == [["user", "assistant"]] * 2
 
 
