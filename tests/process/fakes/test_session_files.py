@@ -196,7 +196,7 @@ def test_a_session_that_no_file_has_does_not_exist(lab: Lab, cli: Cli) -> None:
 
 @EACH
 def test_a_session_that_was_killed_can_be_resumed(lab: Lab, cli: Cli) -> None:
-    """What was printed before is in the file; the prompt is there as soon as the model is asked."""
+    """The file has all that was printed. The prompt is there as soon as the model is asked."""
     lab.make(cli, "[{say: half}, {die: KILL}]")("first")
     assert cli.list_kinds(lab.name_file(cli))[-2:] == ["user", "assistant"]
     assert lab.make(cli)(*cli.latest, "second").returncode == 0
@@ -316,7 +316,7 @@ def test_the_times_are_those_of_the_clock_of_the_fake() -> None:
 
 
 def test_an_app_server_goes_on_with_a_thread_on_disk(lab: Lab, runner: ScenarioRunner) -> None:
-    """Its file is made by the first turn. A later app-server tells the turns that were, and `codex exec` goes on."""
+    """The first turn makes its file. A later app-server lists the earlier turns, and `codex exec` adds one."""
     script = "[{wait_for: prompt 1}, {answer: hello}]"
     agent = "{dialect: codex, mode: app-server}"
     fake = runner.make_fake(loads(f"scenario: x\nagent: {agent}\nscript: {script}\n", "x"))
