@@ -137,8 +137,20 @@ def _read_session_files(home: Path) -> str:
         for own in (home.name, re.sub("[^a-zA-Z0-9]", "-", home.name)):
             name = name.replace(own, "HOME")
         name = re.sub("[0-9]+", "0", _ANY_ID.sub("ID", name))
-        lines += [json.dumps({"type": name}), *file.read_text("utf-8").splitlines()]
+        lines += [json.dumps({"type": name}), *_put_repeated_lines_last(file.read_text("utf-8").splitlines())]
     return "".join(f"{line}\n" for line in lines)
+
+
+_REPEATED = ("last-prompt", "mode", "atis-latch")
+"""The lines that claude repeats whenever it saves, which is a matter of real time."""
+
+
+def _put_repeated_lines_last(lines: list[str]) -> list[str]:
+    """Give the last one of each kind of repeated lines after all others."""
+    kinds = [json.loads(line).get("type") for line in lines]
+    last = {kind: line for kind, line in zip(kinds, lines, strict=True) if kind in _REPEATED}
+    others = [line for kind, line in zip(kinds, lines, strict=True) if kind not in _REPEATED]
+    return [*others, *(last[kind] for kind in _REPEATED if kind in last)]
 
 
 def _find_session_id(stdout: str) -> str:

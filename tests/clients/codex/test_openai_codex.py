@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-THREAD = "01a20072-e39f-7280-8216-1a538c0445ff"
+THREADS = "01a20072-e39f-7280-8216-"
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def client(programs: Programs) -> Client:
 def test_two_turns_are_answered_by_one_process(client: Client) -> None:
     """It reads every message of the fake into its generated types."""
     run = client("run", "- wait_for: prompt 1\n- answer: one\n- wait_for: prompt 2\n- say: well\n- answer: two")
-    assert run["thread"]["id"] == THREAD
+    assert run["thread"]["id"].startswith(THREADS)
     assert run.list_values("turn", "text") == ["one", "two"]
     assert run.list_values("turn", "items") == [2, 3]
     assert run.argv == [["app-server", "--listen", "stdio://"]]
