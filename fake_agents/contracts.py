@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.fake_agents.program import Program, Step
     from pytest_agentproc.fake_agents.questions import ClientQuestion, ClientQuestions
+    from pytest_agentproc.fake_agents.serving.http_server import HttpServer
     from pytest_agentproc.fake_agents.session_files.disk import SessionFile
 
     EventEncoders = Mapping[str, Callable[[Any, int], bytes]]
@@ -85,8 +86,8 @@ if TYPE_CHECKING:
         version: int
         questions: ClientQuestions
 
-        def handle_request(self, request: bytes, now: int) -> tuple[bytes, str]:
-            """Take a line of stdin; give the bytes that answer it at once, and a word.
+        def handle_request(self, request: Any, now: int) -> tuple[bytes, str]:
+            """Take a line of stdin, or a request over HTTP; give the bytes that answer it at once, and a word.
 
             The word is "", "cancel", "fault", "handshake", or "connect": a handshake that names servers of the client.
             """
@@ -126,6 +127,27 @@ if TYPE_CHECKING:
 
         def withdraw_question(self, question: ClientQuestion) -> bytes:
             """Take an unanswered question back, in a dialect that can; give the bytes that say so."""
+
+    class ServerEncoder(SessionEncoder, Protocol):
+        """A dialect in a mode whose sessions are held over HTTP (opencode serve).
+
+        `host` is where it listens, on the first of `ports` that is free. `notice` is what stdout says before. Its words
+        are lines: each goes to all who have asked for one of the paths of `streams`.
+        """
+
+        host: str
+        ports: Sequence[int]
+        notice: bytes
+        streams: Sequence[str]
+
+        def encode_listening(self, port: int) -> bytes:
+            """Give the line of stdout that a client waits for."""
+
+        def encode_stream_event(self, kind: str) -> bytes:
+            """Give an event of the server itself: `connected` or `heartbeat`."""
+
+        def frame_event(self, line: bytes, path: str) -> bytes:
+            """Give an event as the stream of that path has it."""
 
     class SideEffectStage(Protocol):
         """Every side effect that a program can have."""
@@ -184,6 +206,12 @@ if TYPE_CHECKING:
         def die_of_signal(self, signum: int) -> None:
             """Die of a signal."""
 
+    class ServerStage(SideEffectStage, Protocol):
+        """A stage of a process that can be a server: of a real one."""
+
+        def open_server(self) -> HttpServer:
+            """Make a server, which listens to nobody yet."""
+
     class SessionPlayer(Protocol):
         """The part of a player that its session needs."""
 
@@ -199,6 +227,9 @@ if TYPE_CHECKING:
 
         def begin_session_track(self, steps: Iterator[TrackWait], instant: int) -> Any:
             """Add a track that begins at an instant."""
+
+        def count_drip(self) -> None:
+            """Count what is printed again and again; raises an error once that is endless."""
 
         def write_stdout(self, data: bytes) -> Iterator[TrackWait]:
             """Write to stdout, whole."""

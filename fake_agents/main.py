@@ -290,7 +290,7 @@ def _play_program_in_virtual_time(
     try:
         _play_program_by_hub_grants(player, stage, link)
     except ForkedChildStart:
-        stage.epoll.close()  # the parent's, inherited by its fork
+        stage.close_after_fork()  # the parent's, inherited by its fork
         link.close()
         raise
     except Exception as error:  # noqa: BLE001  # see `play_baked_program`; the hub hears of it at once

@@ -146,6 +146,10 @@ class ScriptPlayer:
     def _open_session(self) -> None:
         from pytest_agentproc.fake_agents.session import SessionHandler  # a one-shot fake does not pay for it
 
+        if getattr(self.encoder, "is_server", False):
+            from pytest_agentproc.fake_agents.serving.server_session import ServerSession as SessionHandler  # the same
+
+            self.reading = False
         self.session = SessionHandler(self, WAIT_FOR_CONDITION)
         self.tracks.insert(0, ScriptTrack(self.session.answer_client_requests()))
 
@@ -163,6 +167,8 @@ class ScriptPlayer:
             self._handle_signal(signum)
         if readable and self.reading and not self.at_eof:
             self._read_stdin()
+        if self.session is not None and self.session.take_requests():
+            self._start_reaction(("cancel", None))
         moved = True
         while moved:
             moved = False
@@ -247,7 +253,7 @@ class ScriptPlayer:
         if last_words:
             speaker: LastWordsEncoder = self.encoder  # type: ignore[assignment]
             self.held = None
-            yield from self._write_stream("stdout", speaker.encode_last_words(last_words, self.now))
+            yield from self.write_words(speaker.encode_last_words(last_words, self.now))
         self.stage.exit_process(code)
 
     def _read_stdin(self) -> None:
@@ -260,7 +266,7 @@ class ScriptPlayer:
         if self.session is not None and (self.at_eof or b"\n" in data):
             before = len(self.lines)
             for line in self._split_stdin_lines()[before:]:
-                if self.session.handle_stdin_line(line):
+                if self.session.handle_request(line):
                     self._start_reaction(("cancel", None))
             if self.at_eof:
                 self.session.note_stdin_end()
@@ -310,18 +316,19 @@ class ScriptPlayer:
     # The action of each op of the program, as a generator if it can wait.
 
     def _play_say_step(self, text: str, stop: str | None) -> Iterator[TrackWait]:
-        return self._write_stream("stdout", self.encoder.encode_text(text, stop, self.now))
+        return self.write_words(self.encoder.encode_text(text, stop, self.now))
 
     def _play_answer_step(self, text: str) -> Iterator[TrackWait]:
-        yield from self._write_stream("stdout", self.encoder.encode_answer(text, self.now))
+        yield from self.write_words(self.encoder.encode_answer(text, self.now))
         yield from self._save_last_message()
 
     def _play_result_step(self, fields: dict[str, Any]) -> Iterator[TrackWait]:
         if fields["is_error"] and self.encoder.error_is_exit:
             status = getattr(self.encoder, "error_status", None)
             self.code = 1 if status is None else fields.get("http_status", status) % 256
-        stream = self.encoder.error_stream if fields["is_error"] else "stdout"
-        yield from self._write_stream(stream, self.encoder.encode_result(fields, self.now))
+        data = self.encoder.encode_result(fields, self.now)
+        is_on_stderr = fields["is_error"] and self.encoder.error_stream == "stderr"
+        yield from self._write_stream("stderr", data) if is_on_stderr else self.write_words(data)
         yield from self._save_last_message()
 
     def _play_bytes_step(self, stream: str, data: bytes) -> Iterator[TrackWait]:
@@ -340,21 +347,27 @@ class ScriptPlayer:
         at = start + every
         while until is None or at <= start + until:
             yield (WAIT_FOR_INSTANT, at)
-            self.drips += 1
-            if self.drips > MAX_DRIPS_PER_PROCESS:
-                raise EndlessStep(f"it printed {MAX_DRIPS_PER_PROCESS} times, and nothing ended it")
-            yield from self._write_stream(
-                stream, self.encoder.encode_text(text, None, self.now) if data is None else data
+            self.count_drip()
+            yield from (
+                self.write_words(self.encoder.encode_text(text, None, self.now))
+                if data is None
+                else self._write_stream(stream, data)
             )
             at += every
 
+    def count_drip(self) -> None:
+        """Count what is printed again and again."""
+        self.drips += 1
+        if self.drips > MAX_DRIPS_PER_PROCESS:
+            raise EndlessStep(f"it printed {MAX_DRIPS_PER_PROCESS} times, and nothing ended it")
+
     def _play_event_step(self, kind: str, value: Any) -> Iterator[TrackWait]:
         self._note_tool(kind, value)
-        yield from self._write_stream("stdout", self.encoder.events[kind](value, self.now))
+        yield from self.write_words(self.encoder.events[kind](value, self.now))
         yield from self._save_last_message()
         if kind == "tool_done" and getattr(self.encoder, "has_reached_turn_limit", False):
             limited: TurnLimitEncoder = self.encoder  # type: ignore[assignment]
-            yield from self._write_stream("stdout", limited.encode_turn_limit(self.now))
+            yield from self.write_words(limited.encode_turn_limit(self.now))
             self.stage.exit_process(1)
 
     def _note_tool(self, kind: str, value: Any) -> None:
@@ -535,6 +548,10 @@ class ScriptPlayer:
         track.value = instant
         self.tracks.append(track)
         return track
+
+    def write_words(self, data: bytes) -> Iterator[TrackWait]:
+        """Write what the encoder gave where its client reads it."""
+        return self._write_stream("stdout", data) if self.session is None else self.session.write_words(data)
 
     def write_stdout(self, data: bytes) -> Iterator[TrackWait]:
         """Write to stdout, as far as there is room; give what is waited for."""

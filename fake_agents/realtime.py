@@ -266,7 +266,7 @@ def _play_program_with_signal_pipe(
         _play_program_until_end(player, stage, times, write_entry, bell, harness, life)
     finally:  # only a forked child comes here: these are its parent's
         _signal.set_wakeup_fd(-1)
-        stage.epoll.close()
+        stage.close_after_fork()
         posix.close(bell)
         posix.close(ring)
 

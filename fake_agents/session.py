@@ -58,8 +58,16 @@ class SessionHandler:
             kind, value = _IMMEDIATE_HANDSHAKE
         self._handshake = (kind, value)
 
-    def handle_stdin_line(self, request: bytes) -> bool:
-        """Take one line of stdin; return whether it cancels the turn."""
+    def write_words(self, data: bytes) -> Iterator[TrackWait]:
+        """Write what the encoder gave where the client reads it."""
+        return self._player.write_stdout(data)
+
+    def take_requests(self) -> bool:
+        """Take what has come beside stdin; return whether it cancels the turn."""
+        return False
+
+    def handle_request(self, request: Any) -> bool:
+        """Take one line of stdin, or one request over HTTP; return whether it cancels the turn."""
         if not request:
             return False
         self._has_heard = True
@@ -106,10 +114,10 @@ class SessionHandler:
         elif kind == "after" and value == 0:
             self._replies.append(reply)
         elif kind == "after":
-            self._player.begin_session_track(self._player.write_stdout(reply), self._player.now + value)
+            self._player.begin_session_track(self.write_words(reply), self._player.now + value)
 
     def _stop_awaiting_servers(self) -> Iterator[TrackWait]:
-        yield from self._player.write_stdout(self._host.stop_awaiting_servers())
+        yield from self.write_words(self._host.stop_awaiting_servers())
 
     def answer_client_requests(self) -> Iterator[TrackWait]:
         """Answer the requests that the dialect answers by itself; end the lines that no other track ends, for ever."""
@@ -119,7 +127,7 @@ class SessionHandler:
                 yield from self._finish_cut_line()
                 continue
             reply, self._replies, self._has_heard = b"".join(self._replies) + self._host.take_late_answers(), [], False
-            yield from self._player.write_stdout(reply)
+            yield from self.write_words(reply)
 
     def serve_until_stdin_ends(self) -> Iterator[TrackWait]:
         """Live on until stdin ends, unless the script reacts to that; of its tracks the reactions stay."""
@@ -136,7 +144,7 @@ class SessionHandler:
         )
         if not self._host.has_received_prompt(number):
             return True
-        yield from self._player.write_stdout(self._host.begin_prompt_turn(number, self._player.now))
+        yield from self.write_words(self._host.begin_prompt_turn(number, self._player.now))
         return False
 
     def play_await_cancel_step(self) -> Generator[TrackWait, None, bool]:
@@ -149,22 +157,22 @@ class SessionHandler:
 
     def play_receipt_step(self) -> Iterator[TrackWait]:
         """Say that the cancel was heard."""
-        return self._player.write_stdout(self._host.encode_cancel_receipt())
+        return self.write_words(self._host.encode_cancel_receipt())
 
     def play_acknowledge_step(self) -> Iterator[TrackWait]:
         """End the cancelled turn."""
-        return self._player.write_stdout(self._host.end_cancelled_turn(self._player.now))
+        return self.write_words(self._host.end_cancelled_turn(self._player.now))
 
     def play_interrupted_step(self) -> Iterator[TrackWait]:
         """End the turn in hand."""
-        return self._player.write_stdout(self._host.end_interrupted_turn(self._player.now))
+        return self.write_words(self._host.end_interrupted_turn(self._player.now))
 
     def play_ask_step(
         self, fields: dict[str, Any], allowed: Sequence[Step], denied: Sequence[Step], unanswered: Sequence[Step]
     ) -> Generator[TrackWait, None, bool]:
         """Ask, wait for the answer and play its branch; return whether no answer, or nothing in it, can ever come."""
         question, data = self._host.ask_client(fields, self._player.now)
-        yield from self._player.write_stdout(data)
+        yield from self.write_words(data)
         self._player.stage.add_note("q", question.asked_note)
         limit = fields.get("for")
         patience = (
@@ -195,7 +203,7 @@ class SessionHandler:
         """Take a question back that was not answered in time."""
         data = self._host.withdraw_question(question)
         self._note_settled_questions()
-        yield from self._player.write_stdout(data)
+        yield from self.write_words(data)
 
     def write_lines_exclusively(self, writing: Iterator[TrackWait]) -> Iterator[TrackWait]:
         """Write whole lines: while one track waits for room, no other begins."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from pytest_agentproc.fake_agents.program import Program
+    from pytest_agentproc.fake_agents.serving.http_server import HttpServer
 
 _STREAM_DESCRIPTORS = {"stdin": 0, "stdout": 1, "stderr": 2}
 _FOLDER_FLAGS = posix.O_RDONLY | posix.O_DIRECTORY | posix.O_NOFOLLOW | posix.O_CLOEXEC
@@ -96,6 +97,7 @@ class SideEffectStage:
         self._ends: dict[str, int] = {}
         self._room = {"stdout": select.poll(), "stderr": select.poll()}
         self._size = 0
+        self._server: HttpServer | None = None
         for stream, poll in self._room.items():
             poll.register(_STREAM_DESCRIPTORS[stream], select.POLLOUT)
         self._foreign = {
@@ -239,6 +241,19 @@ class SideEffectStage:
                 posix.close(folder)
         except OSError:
             return
+
+    def open_server(self) -> HttpServer:
+        """Make a server, which listens to nobody yet."""
+        from pytest_agentproc.fake_agents.serving.http_server import HttpServer  # most fakes do not pay for it
+
+        self._server = HttpServer(self.epoll)
+        return self._server
+
+    def close_after_fork(self) -> None:
+        """Close what a fork of this process has of it: only its streams stay."""
+        self.epoll.close()
+        if self._server is not None:
+            self._server.close()
 
     def read_stdin(self, size: int) -> bytes | None:
         """Take what stdin has; b"" is EOF."""

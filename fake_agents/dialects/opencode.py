@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _START_UNIX_MS = 1_795_728_843_000
 SESSION_ID = "ses_de6386448ffel9JXM9rQqTweNG"
-_STEP_TOKEN_COUNTS = {"total": 15, "input": 10, "output": 5, "reasoning": 0, "cache": {"write": 0, "read": 0}}
+STEP_TOKEN_COUNTS = {"total": 15, "input": 10, "output": 5, "reasoning": 0, "cache": {"write": 0, "read": 0}}
 
 
 class Encoder:
@@ -69,7 +69,7 @@ class Encoder:
 
     def encode_thought(self, text: str, now: int) -> bytes:
         """Give a thought, or the start of the step alone."""
-        part = {"type": "reasoning", "text": text, "time": _build_time_span(now, now)}
+        part = {"type": "reasoning", "text": text, "time": build_time_span(now, now)}
         lines = [self._encode_message_part("reasoning", now, **part)] if self._thinks else []
         return self._lines.join([*self._encode_step_start(now), *lines])
 
@@ -80,16 +80,8 @@ class Encoder:
 
     def encode_tool_end(self, fields: dict[str, Any], now: int) -> bytes:
         """Give a tool that has ended; the last of the step ends that, too."""
-        (call, start), error, output = self._tools.pop(fields["id"]), fields["error"], fields["output"]
-        name, given = call["name"], call["input"]
-        if error is None:
-            is_shell = name == "bash"
-            about = {"output": output, "exit": 0, "truncated": False} if is_shell else {"truncated": False}
-            end = {"status": "completed", "input": given, "output": output, "metadata": about}
-            end["title"] = str(given.get("command", "")) if is_shell else ""
-        else:
-            end = {"status": "error", "input": given, "error": error}
-        state = {**end, "time": _build_time_span(start, now)}
+        call, start = self._tools.pop(fields["id"])
+        name, state = call["name"], build_tool_state(call, start, fields, now)
         event = self._encode_message_part("tool_use", now, type="tool", tool=name, callID=fields["id"], state=state)
         return self._lines.join([event, *([] if self._tools else [self._encode_step_end("tool-calls", now, None)])])
 
@@ -105,11 +97,11 @@ class Encoder:
         return [self._encode_message_part("step_start", now, type="step-start")]
 
     def _encode_text_part(self, text: str, now: int) -> bytes:
-        return self._encode_message_part("text", now, type="text", text=text, time=_build_time_span(now, now))
+        return self._encode_message_part("text", now, type="text", text=text, time=build_time_span(now, now))
 
     def _encode_step_end(self, reason: str, now: int, usage: dict[str, Any] | None) -> bytes:
         self._is_open = False
-        tokens = {**_STEP_TOKEN_COUNTS, **(usage or {})}
+        tokens = {**STEP_TOKEN_COUNTS, **(usage or {})}
         return self._encode_message_part("step_finish", now, reason=reason, type="step-finish", tokens=tokens, cost=0)
 
     def _encode_message_part(self, kind: str, now: int, **fields: Any) -> bytes:
@@ -119,13 +111,28 @@ class Encoder:
 
     def _encode_event_line(self, kind: str, now: int, **fields: Any) -> bytes:
         return encode_json_line(
-            {"type": kind, "timestamp": _convert_to_unix_ms(now), "sessionID": self._session, **fields}
+            {"type": kind, "timestamp": convert_to_unix_ms(now), "sessionID": self._session, **fields}
         )
 
 
-def _build_time_span(start: int, end: int) -> dict[str, int]:
-    return {"start": _convert_to_unix_ms(start), "end": _convert_to_unix_ms(end)}
+def build_tool_state(call: dict[str, Any], start: int, fields: dict[str, Any], now: int) -> dict[str, Any]:
+    """Give the state of a tool that has ended."""
+    given, error, output = call["input"], fields["error"], fields["output"]
+    if error is not None:
+        end = {"status": "error", "input": given, "error": error}
+    else:
+        is_shell = call["name"] == "bash"
+        about = {"output": output, "exit": 0, "truncated": False} if is_shell else {"truncated": False}
+        end = {"status": "completed", "input": given, "output": output, "metadata": about}
+        end["title"] = str(given.get("command", "")) if is_shell else ""
+    return {**end, "time": build_time_span(start, now)}
 
 
-def _convert_to_unix_ms(now: int) -> int:
+def build_time_span(start: int, end: int) -> dict[str, int]:
+    """Give the first and the last instant of a part."""
+    return {"start": convert_to_unix_ms(start), "end": convert_to_unix_ms(end)}
+
+
+def convert_to_unix_ms(now: int) -> int:
+    """Give an instant as opencode writes it."""
     return _START_UNIX_MS + now // 1_000_000

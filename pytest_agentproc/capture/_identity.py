@@ -96,8 +96,11 @@ def identify_agent(
             (mode for mode, expected in record.identifying_words.items() if _has_command_line_option(expected, words)),
             record.default_mode,
         )
-    if mode not in record.modes:
-        raise UsageError(f'the dialect {dialect} has no mode "{mode}"', f"it has {', '.join(sorted(record.modes))}")
+    readable = [*record.decoders, *record.session_protocols]
+    if mode in record.served:
+        raise UsageError(f"{dialect} {mode} speaks HTTP, which is not recorded", f"it can record {', '.join(readable)}")
+    if mode not in readable:
+        raise UsageError(f'the dialect {dialect} has no mode "{mode}"', f"it has {', '.join(sorted(readable))}")
     is_session = mode in record.session_protocols
     prompt = words[-1] if words and not words[-1].startswith("-") and not is_session and dialect != "raw" else ""
     model = _MODEL_FIELD_PATTERN.search(out) if mode not in record.nameless else None

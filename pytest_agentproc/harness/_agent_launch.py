@@ -47,7 +47,7 @@ def describe_accepted_flags(scenario: Scenario, *, trusts: bool = False) -> dict
     record = scenario.dialect_record
     if record.command_line is None or (scenario.takes_any_flags and not scenario.lacks_session):
         return {}
-    kinds = {mode: "session" if mode in record.session_protocols else "run" for mode in record.modes}
+    kinds = {mode: "session" if mode in record.session_modes else "run" for mode in record.modes}
     accepted = [] if scenario.lacks_session else list(build_command_line(scenario))
     own: dict[str, Any] = {"own": accepted, "kinds": kinds, "prompt_by": scenario.prompt_by}
     reading = record.stdin or StdinReading()

@@ -228,7 +228,9 @@ def bind_to_subject(scenario: Scenario, subject: Subject) -> BoundScenario:
         raise NotApplicable("agents that get one prompt and end", 1)
     for part in scenario.parts.values() or (scenario,):
         variant = f"{part.dialect} {part.mode}"
-        if not {part.dialect, variant} & set(abilities.dialects or (variant,)):
+        is_served = part.mode in part.dialect_record.served  # over HTTP, which a supervisor must say that it speaks
+        known = set(abilities.dialects or (part.dialect,)) - ({part.dialect} if is_served else set())
+        if not {part.dialect, variant} & known:
             raise NotApplicable(f"agents of {variant}", 1)
     bound = scenario.bind(scenario.request_limits(subject))
     for bound_part in list_agent_scenarios(bound):

@@ -134,7 +134,7 @@ class AddedDialect:
             raise UsageError(
                 f"its encoder {place} raised {type(error).__name__}: {error}", "it needs a class Encoder of a program"
             ) from error
-        is_host = mode in self.dialect.session_protocols
+        is_host = mode in self.dialect.session_modes
         wanted = (*_REQUIRED_ENCODER_METHODS, *(_REQUIRED_SESSION_ENCODER_METHODS if is_host else ()))
         lacks = [name for name in wanted if not callable(getattr(encoder, name, None))]
         lacks += [name for name in ("code", "questions") if is_host and not hasattr(encoder, name)]

@@ -122,7 +122,7 @@ class _SwitchType(TextType):
         action = what.rpartition(".")[2]
         if check.is_session and not check.has_dialect_key(action):
             able = check.language.list_dialect_modes_with(
-                lambda record, mode: action in record.keys and mode in record.session_protocols
+                lambda record, mode: action in record.keys and mode in record.session_modes
             )
             words = f"switches no {SWITCH_BY_ACTION[action]}: {what} is for {join_choices(able)}"
             check.report_at(node, f"the dialect {check.dialect} {words}")
@@ -424,7 +424,7 @@ def _validate_handler(values: dict[str, Any], node: YamlNode, what: str, check: 
         check.report_at(node, f"{what} never calls back: leave raises and allowed out")
     elif "hook" in values and not check.has_dialect_key("hook"):
         able = check.language.list_dialect_modes_with(
-            lambda record, mode: "hook" in record.keys and mode in record.session_protocols
+            lambda record, mode: "hook" in record.keys and mode in record.session_modes
         )
         check.report_at(node, f"the dialect {check.dialect} has no hooks: known by {join_choices(able)}")
     return values

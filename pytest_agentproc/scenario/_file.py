@@ -139,9 +139,9 @@ def _validate_agent(values: dict[str, Any], node: YamlNode, _what: str, check: F
         check.report_at(
             node, f"the fake of {record.name} takes any arguments: leave flags out, it is known by {join_choices(able)}"
         )
-    if "states" in values and not (record.states and mode in record.session_protocols):
+    if "states" in values and not (record.states and mode in record.session_modes):
         able = check.language.list_dialect_modes_with(
-            lambda dialect, mode: bool(dialect.states) and mode in dialect.session_protocols
+            lambda dialect, mode: bool(dialect.states) and mode in dialect.session_modes
         )
         check.report_at(
             node, f"the dialect {record.name} reports no states in mode {mode}: known by {join_choices(able)}"

@@ -200,12 +200,12 @@ class ScenarioLanguage:
     @property
     def session_modes(self) -> list[str]:
         """Every dialect with each mode whose agent takes requests while it lives."""
-        return self.list_dialect_modes_with(lambda record, mode: mode in record.session_protocols)
+        return self.list_dialect_modes_with(lambda record, mode: mode in record.session_modes)
 
     def is_session_mode(self, dialect: str, mode: str) -> bool:
         """Say whether agents of a dialect, in a mode, live on from prompt to prompt."""
         record = self.all_dialects.get(dialect)
-        return record is not None and mode in record.session_protocols
+        return record is not None and mode in record.session_modes
 
 
 _MAX_PROBLEMS_PER_FILE = 100

@@ -434,7 +434,7 @@ class _AcknowledgedEventWordType(ChoiceType):
             who = "a spawned process" if check.depth else f"the dialect {check.dialect} in mode {check.mode}"
             text = "nothing of a signal" if word == "signal" else "no receipt of a cancel"
             able = check.language.list_dialect_modes_with(
-                lambda record, mode: word in record.keys and mode in record.session_protocols
+                lambda record, mode: word in record.keys and mode in record.session_modes
             )
             check.report_at(node, f"{who} reports {text}: known by {join_choices(able)}")
         return word

@@ -762,21 +762,31 @@ OPENCODE_COMMAND_LINE = CommandLine(
         --format [value] default json; -f --file [value...]; --title [value]; --attach [value]; -p --password [value];
         -u --username [value]; --dir [value]; --port [value]; --variant [value]; --thinking; -i --interactive; --auto
         """,
+        "serve": """
+        -h --help; -v --version; --print-logs; --log-level [value] DEBUG INFO WARN ERROR; --pure; --port [value];
+        --hostname [value]; --mdns; --mdns-domain [value]; --cors [value...]
+        """,
     },
-    commands={"": {"run": "run"}},
+    commands={"": {"run": "run", "serve": "serve"}},
+    words={"serve": 0},
     foreign={
-        "": "completion acp mcp attach debug providers auth agent upgrade uninstall serve web models stats export "
+        "": "completion acp mcp attach debug providers auth agent upgrade uninstall web models stats export "
         "import github pr session plugin plug db"
     },
-    usage={"": "opencode [project]", "run": "opencode run [message..]\n\nrun opencode with a message"},
-    errors=dict.fromkeys(("unknown", "choice"), "{usage}"),
+    usage={
+        "": "opencode [project]",
+        "run": "opencode run [message..]\n\nrun opencode with a message",
+        "serve": "opencode serve\n\nstarts a headless opencode server",
+    },
+    errors=dict.fromkeys(("unknown", "choice", "command", "extra"), "{usage}"),
     conflicts=(
         ("run --fork", "--continue --session", f"{OPENCODE_ERROR_PREFIX}--fork requires --continue or --session"),
     ),
     formats=(
         ("run --format=json", "run", ""),
         ("run", "run", "text"),
-        ("", "", "opencode needs a terminal: the fake has `opencode run` alone"),
+        ("serve", "serve", ""),
+        ("", "", "opencode needs a terminal: the fake has `opencode run` and `opencode serve`"),
     ),
     errors_to=("stderr", f"{OPENCODE_ERROR_PREFIX}{{text}}"),
     values=(

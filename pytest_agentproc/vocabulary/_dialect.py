@@ -83,6 +83,8 @@ class Dialect:
         session_protocols: its modes that hold sessions, in the same way; the class takes a
             `supervisor.dialects.Setting`, see `supervisor.dialects.SessionProtocol`. The default of a dialect that has
             no others is the first one.
+        served: its modes that hold sessions as servers, over HTTP: the encoder is a `ServerEncoder` of `contracts`. The
+            kit's supervisor speaks with none of them, so only a supervisor that names such a mode is judged with it.
         encoder_parts: modules that the encoder is built on, in the order in which they must be loaded.
         encoders: by mode, the modules of an encoder of its own in that order, the one with `Encoder` last.
         task_encoders: the same for a script with background tasks.
@@ -119,6 +121,7 @@ class Dialect:
     encoder: str
     decoders: Mapping[str, str] = field(default_factory=dict)
     session_protocols: Mapping[str, str] = field(default_factory=dict)
+    served: Sequence[str] = ()
     encoder_parts: Sequence[str] = ()
     encoders: Mapping[str, Sequence[str]] = field(default_factory=dict)
     task_encoders: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -175,7 +178,7 @@ class Dialect:
                     raise UsageError(
                         f"dialect {self.name}: there are {name} for mode {mode!r}", f"modes are {', '.join(self.modes)}"
                     )
-        for name in ("stop_reasons", "subtypes", "keys", "nameless", "partials", "begins"):
+        for name in ("stop_reasons", "subtypes", "keys", "nameless", "partials", "begins", "served"):
             _require_list_of_texts(self, name)
 
     def _require(self, what: str, given: Any, form: str, wanted: str) -> None:
@@ -208,7 +211,12 @@ class Dialect:
     @property
     def modes(self) -> tuple[str, ...]:
         """Every mode, the default first."""
-        return tuple(dict.fromkeys((*self.decoders, *self.session_protocols)))
+        return tuple(dict.fromkeys((*self.decoders, *self.session_modes)))
+
+    @property
+    def session_modes(self) -> tuple[str, ...]:
+        """The modes whose agents live on from prompt to prompt."""
+        return (*self.session_protocols, *self.served)
 
     @property
     def default_mode(self) -> str:
@@ -222,7 +230,7 @@ class Dialect:
 
     def has_handshake(self, mode: str) -> bool:
         """Say whether an agent in a mode answers a handshake."""
-        return mode in (self.session_protocols if self.handshakes is None else self.handshakes)
+        return mode in (self.session_modes if self.handshakes is None else self.handshakes)
 
     def list_encoder_modules(self, mode: str, *, has_tasks: bool = False) -> tuple[str, ...]:
         """List the modules of the fake's half of a mode, in the order in which they are loaded; the last has `Encoder`.

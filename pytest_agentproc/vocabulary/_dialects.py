@@ -32,6 +32,11 @@ _CLAUDE_SESSION_ENCODER_MODULES = (
     *_CLAUDE_ENCODER_MODULES,
     *(f"{_PACKAGE_OF_CLAUDE}.{part}" for part in ("control", "prompts", "refusals", "tasks", "turns", "session_mode")),
 )
+_PACKAGE_OF_SERVERS = "pytest_agentproc.fake_agents.serving"
+_OPENCODE_SERVE_ENCODER_MODULES = (
+    *(_PACKAGE_OF_SERVERS, f"{_PACKAGE_OF_SERVERS}.http_server", f"{_PACKAGE_OF_SERVERS}.server_session"),
+    *(f"{_PACKAGE_OF_ENCODERS}.{name}" for name in ("opencode", "opencode_serve")),
+)
 _CLAUDE_STEP_NAMES = (
     "nested",
     "delta",
@@ -259,11 +264,16 @@ _ALL_DIALECTS = (
         command="opencode",
         command_line=OPENCODE_COMMAND_LINE,
         encoder=f"{_PACKAGE_OF_ENCODERS}.opencode",
+        encoders={"serve": _OPENCODE_SERVE_ENCODER_MODULES},
         decoders={"run": f"{_PACKAGE_OF_DECODERS}._opencode:OpencodeDecoder"},
-        nameless=("run",),
-        options={"run": ("run", "--format", "json", "--thinking")},
+        served=("serve",),
+        nameless=("run", "serve"),
+        options={"run": ("run", "--format", "json", "--thinking"), "serve": ("serve", "--port=0")},
         probes={"--version": "1.18.33", "-v": "1.18.33"},
-        steps={"run": ("begin", "think", "tool", "tool_done", "event")},
+        steps={
+            "run": ("begin", "think", "tool", "tool_done", "event"),
+            "serve": ("delta", "think", "tool", "tool_done", "event", "ask"),
+        },
         stdin=StdinReading(),
         silence=180.0,
     ),

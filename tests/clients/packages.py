@@ -51,6 +51,7 @@ NPM = {
     "claude-agent-sdk": {"@anthropic-ai/claude-agent-sdk": "0.3.332"},
     "acp-sdk": {"@agentclientprotocol/sdk": "2.4.0"},
     "codex-sdk": {"@openai/codex-sdk": "0.163.0"},
+    "opencode-sdk": {"@opencode-ai/sdk": "1.18.33"},
     "pi-coding-agent": {"@earendil-works/pi-coding-agent": "1.6.0", "node": "22.19.0"},
     "claude-agent-acp-0.20.2": {"@zed-industries/claude-agent-acp": "0.20.2"},
     "claude-agent-acp-0.23.1": {"@zed-industries/claude-agent-acp": "0.23.1"},

@@ -132,7 +132,7 @@ ALLOWED = [
     ),
     (
         "opencode: *",
-        "error: the fake lacks error.data.*",
+        "*: the fake lacks *error.data.*",
         "A script has the words of an error, and not the response of a server.",
     ),
     (

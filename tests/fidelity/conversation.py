@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tests.fidelity.model_server import Reply
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["FAILS", "RUN_A", "RUN_B", "SHELL", "Conversation", "write_tool"]
 
@@ -30,6 +30,8 @@ class Conversation:
         before: the arguments of an earlier start, whose output is not compared.
         stdin: what it reads.
         talk: what it reads after which words; see `running.run`.
+        requests: instead of all that it reads, the requests over HTTP; see `serving.run_server`.
+        environ: additions to its environment.
         limit: real seconds after which it is killed.
         keeps: whether the session files are compared, in place of what is printed.
     """
@@ -43,6 +45,8 @@ class Conversation:
     before: Sequence[str] = ()
     stdin: str = ""
     talk: Sequence[tuple[str, str]] = ()
+    requests: Sequence[tuple[str, str, str, Any]] = ()
+    environ: Mapping[str, str] = field(default_factory=dict)
     limit: int = 60
     keeps: bool = False
 

@@ -13,6 +13,7 @@ from tests.fidelity.app_server_conversations import APP_SERVER
 from tests.fidelity.conversation import FAILS, RUN_A, RUN_B, SHELL, Conversation
 from tests.fidelity.conversation import write_tool as _tool
 from tests.fidelity.model_server import Reply
+from tests.fidelity.serve_conversations import OPENCODE_SERVE
 
 __all__ = ["CONVERSATIONS"]
 
@@ -800,7 +801,7 @@ _KEPT_CONVERSATIONS = (
     "pi: a session that is not kept",
     "pi: commands of a session",
 )
-_PRINTED = [*_CLAUDE, *_CODEX, *APP_SERVER, *_GEMINI, *_OPENCODE, *_PI, *_BEGINNINGS, *_TROUBLES]
+_PRINTED = [*_CLAUDE, *_CODEX, *APP_SERVER, *_GEMINI, *_OPENCODE, *OPENCODE_SERVE, *_PI, *_BEGINNINGS, *_TROUBLES]
 _SESSION_FILES = [
     replace(conversation, name=f"session file: {conversation.name}", keeps=True)
     for conversation in _PRINTED

@@ -85,14 +85,14 @@ def _read_meanings(conversation: Conversation, events: list[dict[str, Any]]) -> 
     given = agent if isinstance(agent, dict) else {"dialect": agent}
     dialect = DIALECTS[given["dialect"]]
     mode = given.get("mode") or _find_mode(conversation, dialect.name)
-    if mode in dialect.session_protocols:
+    if mode in dialect.session_modes:
         reader = dialect.make_session_protocol(mode, Setting())
         reader.encode_greeting()
         reader.encode_prompt(1, "hi")
     else:
         reader = dialect.make_decoder(mode)
     meanings = [meaning for event in events for meaning in reader.decode(json.dumps(event).encode())]
-    meanings += [] if mode in dialect.session_protocols else reader.end(b"")
+    meanings += [] if mode in dialect.session_modes else reader.end(b"")
     ends = [isinstance(meaning, Finished) for meaning in meanings]
     return [
         repr(meaning)

@@ -22,6 +22,7 @@ from tests.fidelity.comparing import list_differences, list_kinds
 from tests.fidelity.conversations import CONVERSATIONS
 from tests.fidelity.model_server import ModelServer
 from tests.fidelity.running import PACKAGES, RealCLI, run_program
+from tests.fidelity.serving import run_server
 from tests.fidelity.signals import read_measured
 
 if TYPE_CHECKING:
@@ -122,6 +123,9 @@ def _hold_with_server(
     if server is not None:
         server.answer_with(*conversation.replies)
     argv = [word.replace("{session}", session) for word in conversation.argv]
+    environ = {**environ, **conversation.environ}
+    if conversation.requests:
+        return run_server([path, *argv], environ, folder, conversation.requests, conversation.limit)
     run = run_program([path, *argv], environ, folder, conversation.stdin, conversation.talk, conversation.limit)
     return replace(run, stdout=_read_session_files(Path(environ["HOME"])), stderr="") if conversation.keeps else run
 

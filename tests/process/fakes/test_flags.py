@@ -234,7 +234,7 @@ REFUSED = [
     ("opencode", ["run", "--fork", "hi"], 1, f"{OPENCODE_ERROR}--fork requires --continue or --session\n"),
     ("opencode", ["run", "-s", "nosuch", "hi"], 1, f"{OPENCODE_ERROR}Session not found\n"),
     ("opencode", ["run"], 1, f"{OPENCODE_ERROR}You must provide a message or a command\n"),
-    ("opencode", ["hi"], 1, "opencode needs a terminal: the fake has `opencode run` alone\n"),
+    ("opencode", ["hi"], 1, "opencode needs a terminal: the fake has `opencode run` and `opencode serve`\n"),
     ("pi", ["-p", "hi", "--frobnicate"], 1, "Error: Unknown option: --frobnicate\n"),
     ("pi", ["-p", "hi", "--mode=json"], 1, "Error: Unknown option: --mode=json\n"),
     ("pi", ["-p", "hi", "--session", "nosuch"], 1, "No session found matching 'nosuch'\n"),
@@ -375,7 +375,7 @@ def test_a_fake_in_a_file_obeys_as_well(tmp_path: Path) -> None:
 )
 def test_the_arguments_of_the_kit_ask_for_the_mode_of_the_scenario(name: str, mode: str) -> None:
     """The fake does not read them, and would do the same if it did."""
-    drive = "drive: [{prompt: hi}]\n" if mode in DIALECTS[name].session_protocols else ""
+    drive = "drive: [{prompt: hi}]\n" if mode in DIALECTS[name].session_modes else ""
     scenario = loads(f"scenario: x\nagent: {{dialect: {name}, mode: {mode}}}\n{drive}script: [{{answer: done}}]", "x")
     table = describe_accepted_flags(scenario)["flags"]
     modules = [import_module(name).__name__ for name in DIALECTS[name].list_encoder_modules(mode)]

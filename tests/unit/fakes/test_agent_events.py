@@ -102,7 +102,7 @@ def test_the_steps_that_a_dialect_has_are_the_events_that_its_encoder_has() -> N
             able = make_encoder({**program, "tasks": True})
             made = tuple(able.events)
             if hasattr(make_encoder(program), "ask_client"):
-                made += ("ask",) if mode == "rpc" else ("ask", "request")
+                made += ("ask",) if mode in ("rpc", "serve") else ("ask", "request")
             elif hasattr(make_encoder(program), "begin_tool_call"):
                 made += ("request",)
             assert made == tuple(record.steps.get(mode, ())), (record.name, mode)
@@ -114,9 +114,9 @@ def test_a_step_that_the_dialect_does_not_have_names_those_that_have_it() -> Non
     with pytest.raises(ScenarioError) as caught:
         loads(f"scenario: a\nagent: gemini\nscript: {steps}\n")
     able = "known by claude print, claude session, pi json, pi rpc, codex exec, codex app-server"
-    others = "gemini stream, opencode run or acp session"
+    others = "gemini stream, opencode run, opencode serve or acp session"
     assert str(caught.value).splitlines() == [
-        f"<text>:3:18: the dialect gemini has no think in mode text: {able}, opencode run or acp session",
+        f"<text>:3:18: the dialect gemini has no think in mode text: {able}, {others.partition(', ')[2]}",
         f"<text>:3:29: the dialect gemini has no tool in mode text: {able}, {others}",
         f"<text>:3:60: the dialect gemini has no tool_done in mode text: {able}, {others}",
         f"<text>:3:72: the dialect gemini has no event in mode text: {able}, {others}",
@@ -127,8 +127,8 @@ def test_only_what_streams_has_pieces_of_a_text() -> None:
     """Codex prints a text in one piece: the pieces that it would drop in silence are reported."""
     with pytest.raises(ScenarioError) as caught:
         loads("scenario: a\nagent: codex\nscript: [{delta: a}]\n")
-    able = "known by claude print, claude session, pi json, pi rpc, codex app-server, gemini stream or acp session"
-    assert str(caught.value) == f"<text>:3:18: the dialect codex has no delta in mode exec: {able}"
+    able = "known by claude print, claude session, pi json, pi rpc, codex app-server, gemini stream, opencode serve or "
+    assert str(caught.value) == f"<text>:3:18: the dialect codex has no delta in mode exec: {able}acp session"
 
 
 def test_what_a_sub_agent_says_and_thinks_compiles_to_events() -> None:

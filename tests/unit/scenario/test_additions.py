@@ -145,7 +145,8 @@ def test_a_message_names_the_steps_modes_and_reasons_of_a_dialect(package: Calla
         "4:11: the dialect raw has no beat in mode text: known by toy plain or toy loud"
     ]
     thinkers = (
-        "claude print, claude session, pi json, pi rpc, codex exec, codex app-server, opencode run or acp session"
+        "claude print, claude session, pi json, pi rpc, codex exec, codex app-server, opencode run, opencode serve or "
+        "acp session"
     )
     assert list_problems("beat: lubb", "think: hm", "say: {text: a, stop: ful}", language=language) == [
         '4:11: unknown beat "lubb": did you mean "lub"?',
@@ -221,7 +222,7 @@ def test_a_host_is_asked_for_more_than_an_encoder(package: Callable[..., Dialect
 def test_a_session_of_a_contributed_dialect_is_one(package: Callable[..., Dialect]) -> None:
     """Its mode stands beside the kit's in every message, and its agent lives on."""
     language = extend_language(package(protocol=PROTOCOL))
-    able = "claude session, pi rpc, codex app-server, acp session or toy chat"
+    able = "claude session, pi rpc, codex app-server, opencode serve, acp session or toy chat"
     assert list_problems("wait_for: prompt 1", language=language) == [
         f"4:15: the dialect toy receives no prompt in mode plain: known by {able}"
     ]

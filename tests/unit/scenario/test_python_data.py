@@ -77,7 +77,7 @@ AGENTS = [
     {"dialect": name, "mode": mode}
     for name, dialect in DIALECTS.items()
     for mode in dialect.modes
-    if (name, mode) not in PLAIN_TEXT_MODES and mode != SESSION_MODES.get(name)
+    if (name, mode) not in PLAIN_TEXT_MODES and mode not in dialect.session_modes
 ]
 SESSIONS = [{"dialect": name, "mode": mode} for name, mode in SESSION_MODES.items()]
 
