@@ -97,9 +97,9 @@ class ReferenceResults:
         """Give the reference of a play; None if there is nothing to measure.
 
         So it is if the subject is the reference supervisor, or keeps the limits of the file, or the file has a meaning
-        under others alone.
+        under others alone, or the reference supervisor does not speak with its agents.
         """
-        if hasattr(subject, "deciders"):
+        if hasattr(subject, "deciders") or scenario.served_agents:
             return None
         terms, own = scenario.request_limits(subject), scenario.request_limits(DEFAULT_REFERENCE_SUBJECT)
         try:
@@ -228,9 +228,8 @@ def bind_to_subject(scenario: Scenario, subject: Subject) -> BoundScenario:
         raise NotApplicable("agents that get one prompt and end", 1)
     for part in scenario.parts.values() or (scenario,):
         variant = f"{part.dialect} {part.mode}"
-        is_served = part.mode in part.dialect_record.served  # over HTTP, which a supervisor must say that it speaks
-        known = set(abilities.dialects or (part.dialect,)) - ({part.dialect} if is_served else set())
-        if not {part.dialect, variant} & known:
+        known = {variant} if variant in scenario.served_agents else {part.dialect, variant}  # HTTP is named by its mode
+        if not known & set(abilities.dialects or (part.dialect,)):
             raise NotApplicable(f"agents of {variant}", 1)
     bound = scenario.bind(scenario.request_limits(subject))
     for bound_part in list_agent_scenarios(bound):
@@ -362,9 +361,9 @@ class UnstatedLimitResults:
 
     @classmethod
     def for_play(cls, bound: BoundScenario) -> UnstatedLimitResults | None:
-        """Give them for what was played; None if every limit is stated."""
+        """Give them for what was played; None if every limit is stated, or the kit's own supervisor cannot play it."""
         plays = cls(bound)
-        return plays if plays.names else None
+        return plays if plays.names and not bound.scenario.served_agents else None
 
     @cached_property
     def default_result(self) -> PlayResult:

@@ -532,9 +532,9 @@ def _bind_and_forecast(scenario: Scenario, subject: Subject) -> tuple[BoundScena
         ScenarioError: the script has no end.
     """
     bound = bind_to_subject(scenario, subject)
-    if bound.blocked is not None:
+    if bound.blocked is not None or scenario.served_agents:  # no run of the kit's own supervisor predicts the latter
         needed = "a supervisor that is async" if explain_real_time_only(subject) else "virtual time"
-        raise NotApplicable(needed, bound.blocked.line)
+        raise NotApplicable(needed, 1 if bound.blocked is None else bound.blocked.line)
     foreseen = forecast_run(scenario, scenario.request_limits(subject))
     if foreseen.broken is not None:
         raise foreseen.broken.make_error(scenario)
@@ -569,7 +569,8 @@ def _add_polling_and_reference(
         period = play_later().period
         began = naps[0][0] if naps else 0
     if period and not hasattr(subject, "deciders"):
-        margin = forecast_run(scenario, scenario.request_limits(subject)).margin
+        is_foreseen = not scenario.served_agents
+        margin = forecast_run(scenario, scenario.request_limits(subject)).margin if is_foreseen else None
         return replace(played, polling=PollingPace.measure(bound, played.record, period, margin, began))
     return replace(played, polling=PollingPace(0, None, naps=naps)) if naps else played
 

@@ -220,6 +220,12 @@ class Scenario:
         return bool(self.parts) or self.language.is_session_mode(self.dialect, self.mode)
 
     @property
+    def served_agents(self) -> tuple[str, ...]:
+        """Its agents that are servers, as `opencode serve`: the kit's own supervisor speaks with none of them."""
+        parts = self.parts.values() or (self,)
+        return tuple(f"{part.dialect} {part.mode}" for part in parts if part.mode in part.dialect_record.served)
+
+    @property
     def prints_events(self) -> bool:
         """Whether each line on stdout is an event, and the output no plain text and no object over many lines."""
         return self.is_session or "event" in self.language.list_dialect_steps(self.dialect, self.mode)

@@ -741,6 +741,8 @@ _OPENCODE_UNOBEYED = (
     UnobeyedOption("--share", "prints the address at which the session can be read"),
     UnobeyedOption("--print-logs", "prints its log on stderr"),
     UnobeyedOption("--interactive", "goes on in a terminal"),
+    UnobeyedOption("--mdns", "tells its network that it is there"),
+    UnobeyedOption("--cors", "lets pages of that origin read its answers"),
 )
 _OPENCODE_SERVER_ERROR = """{
   "name": "UnknownError",

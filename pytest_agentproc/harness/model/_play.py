@@ -32,6 +32,7 @@ from pytest_agentproc.harness.model._in_memory_model import (
 )
 from pytest_agentproc.plays import PlayResult
 from pytest_agentproc.record import Record, add_session_to_trace
+from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.supervisor import Conversation, RunHeader, RunMachine, RunSettings, SessionSettings, Setting
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def blame_endless_agent(played: PlayResult, fault: FakeFault, reference: Callabl
     """
     scenario = played.bound.scenario
     fault.require_same_mode()
-    if not fault.is_endless:
+    if not fault.is_endless or scenario.served_agents:
         raise fault.make_error(scenario)
     ended = reference()
     if isinstance(ended.fault, ClockError):
@@ -121,6 +122,8 @@ def play_bound_scenario(
 
 def _play_in_model(bound: BoundScenario, subject: _NamedDeciders, model: type[InMemoryModel]) -> PlayResult:
     scenario = bound.scenario
+    if scenario.served_agents:
+        raise NotApplicable(f"agents of {scenario.served_agents[0]}", 1)
     record = Record(build_record_header(bound, subject.name))
     built_model = model(record)
     store = MemoryStore(scenario.disk) if scenario.asks_for_artifacts else None
