@@ -64,7 +64,8 @@ async def ask(port: int, method: str, path: str, body: Any = None) -> tuple[int,
 
 async def talk(argv: list[str]) -> tuple[list[tuple[float, str]], Any, float]:
     """Prompt, and give all events with their instants, the answer, and how long that took."""
-    began, events = anyio.current_time(), []
+    began = anyio.current_time()
+    events: list[tuple[float, str]] = []
     async with await anyio.open_process(argv, stdin=None, stderr=None) as process, anyio.create_task_group() as group:
         port = await read_port(process)
         stream = await send_request(port, "GET", "/event")

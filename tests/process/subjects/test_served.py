@@ -80,6 +80,7 @@ class Served(Client):
         """End the server."""
         self.agent.terminate()
         await self.agent.wait()
+        await self.agent.aclose()
 
 
 @pytest.mark.parametrize("text", [TWO_TURNS, CANCELLED], ids=["two-turns", "cancelled"])
@@ -90,19 +91,33 @@ def test_a_client_of_a_server_is_judged(runner: ScenarioRunner, text: str) -> No
     assert choose_overall_verdict(rows) is Verdict.PASSED, explain_play(play, rows)
 
 
-class Forgets(Served):
-    """A client that leaves its server alone."""
+class Trusting(Served):
+    """A client that takes every answer with status 200 for a good one."""
 
-    async def close(self) -> None:
-        """End nothing."""
+    async def prompt(self, text: str) -> dict[str, Any]:
+        """Prompt, and do not look at the error."""
+        return {**await super().prompt(text), "outcome": "completed"}
 
 
-def test_a_client_that_leaves_its_server_fails(runner: ScenarioRunner) -> None:
-    """A server does not end with its stdin."""
-    play = runner.play(loads(TWO_TURNS), Driven(Forgets, dialects=["opencode serve"]))
-    rows = judge_all_expectations(play)
-    assert choose_overall_verdict(rows) is Verdict.FAILED
-    assert [row.key for row in rows if row.verdict is Verdict.FAILED] == ["leaks"]
+FAILED = f"""
+scenario: the server's answer to a failed turn says so in a field
+{AGENT}script:
+  - wait_for: prompt 1
+  - result: {{text: no credit, is_error: true}}
+drive: [{{prompt: one}}, {{wait_for: turn 1}}, {{close: {{}}}}]
+expect: {{turns: [{{outcome: failed}}]}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("client", "failed"), [(Served, []), (Trusting, ["turns.1.outcome"])], ids=["served", "trusting"]
+)
+def test_a_client_that_does_not_look_at_the_error_fails(
+    runner: ScenarioRunner, client: type[Client], failed: list[str]
+) -> None:
+    """The status of the answer is 200."""
+    rows = judge_all_expectations(runner.play(loads(FAILED), Driven(client, dialects=["opencode serve"])))
+    assert [row.key for row in rows if row.verdict is Verdict.FAILED] == failed
 
 
 @pytest.mark.parametrize("subject", [reference_supervisor(), Driven(Served), Driven(Served, dialects=["opencode"])])
