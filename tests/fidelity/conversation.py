@@ -30,7 +30,7 @@ class Conversation:
         before: the arguments of an earlier start, whose output is not compared.
         stdin: what it reads.
         talk: what it reads after which words; see `running.run`.
-        requests: instead of all that it reads, the requests over HTTP; see `serving.run_server`.
+        requests: instead of all that it reads, the requests over HTTP; see `serve.client`.
         environ: additions to its environment.
         limit: real seconds after which it is killed.
         keeps: whether the session files are compared, in place of what is printed.

@@ -13,7 +13,7 @@ from tests.fidelity.app_server_conversations import APP_SERVER
 from tests.fidelity.conversation import FAILS, RUN_A, RUN_B, SHELL, Conversation
 from tests.fidelity.conversation import write_tool as _tool
 from tests.fidelity.model_server import Reply
-from tests.fidelity.serve_conversations import OPENCODE_SERVE
+from tests.fidelity.serve.conversations import OPENCODE_SERVE
 
 __all__ = ["CONVERSATIONS"]
 

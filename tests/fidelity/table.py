@@ -22,7 +22,7 @@ from tests.fidelity.comparing import list_differences, list_kinds
 from tests.fidelity.conversations import CONVERSATIONS
 from tests.fidelity.model_server import ModelServer
 from tests.fidelity.running import PACKAGES, RealCLI, run_program
-from tests.fidelity.serving import run_server
+from tests.fidelity.serve.client import run_server
 from tests.fidelity.signals import read_measured
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.fidelity.conversation import FAILS, Conversation, write_tool
 from tests.fidelity.model_server import Reply
-from tests.fidelity.serving import ASKS_BEFORE_BASH
+from tests.fidelity.serve.client import ASKS_BEFORE_BASH
 
 __all__ = ["OPENCODE_SERVE"]
 
