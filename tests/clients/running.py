@@ -145,7 +145,7 @@ class Client:
 
     def __init__(self, runner: ScenarioRunner, command: list[str], agent: str, folder: Path) -> None:
         self._runner = runner
-        self._command = command
+        self.command = command
         self._agent = agent
         self._folder = folder
 
@@ -163,7 +163,7 @@ class Client:
         scenario = loads(f"scenario: a client's agent\nagent: {self._agent}\nscript:\n{steps}\n{told}\n")
         fake = self._runner.make_fake(scenario)
         environ = {"PATH": f"{fake.folder}:{os.environ['PATH']}", "HOME": str(self._folder), **environ}
-        with self._start([*self._command, usage, fake.path], environ) as program:
+        with self._start([*self.command, usage, fake.path], environ) as program:
             try:
                 is_over = is_gone(program.pid, CEILING)
                 if is_over and not leaves:

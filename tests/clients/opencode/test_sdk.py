@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_agentproc.harness import write_fake
+from pytest_agentproc.scenario import loads
 from tests.clients.findings import mark_finding
-from tests.clients.running import IGNORES_TERM
+from tests.clients.running import CEILING, IGNORES_TERM
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.clients.running import Client, Programs
 
 pytestmark = pytest.mark.slow
@@ -105,6 +113,25 @@ def test_a_death_at_work_is_thrown(client: Client) -> None:
     run = client("prompt", "- wait_for: prompt 1\n- say: well\n- exit: 3")
     assert (run["threw"]["name"], run["threw"]["message"]) == ("TypeError", "fetch failed")
     assert run.ends == [{"code": 3}]
+
+
+@mark_finding(
+    "@opencode-ai/sdk",
+    "works for an hour",
+    "throws after 300.4 s in Node 20, whose limit for the head of an answer it does not lift; the turn goes on",
+)
+def test_an_hour_of_a_turn_is_given_up_after_five_minutes(client: Client, tmp_path: Path) -> None:
+    """In virtual time. The SDK sets `timeout` on its request, which Bun reads and Node does not."""
+    script = "script: [{wait_for: prompt 1}, {silence: 1h}, {answer: done}]"
+    scenario = loads(f"scenario: a long turn\nagent: {{dialect: opencode, mode: serve}}\n{script}\n")
+    write_fake(scenario, tmp_path / "opencode", scale=1, lifetime=60, harness=os.getpid())
+    command = [sys.executable, "-m", "pytest_agentproc", "time", "--", *client.command, "outlasts", ""]
+    environ = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    ran = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=CEILING, check=True)
+    told = {row["what"]: row for row in map(json.loads, ran.stdout.splitlines())}
+    assert (told["refused"]["name"], told["refused"]["message"]) == ("TypeError", "fetch failed")
+    assert 300 <= (int(told["refused"]["at"]) - int(told["listens"]["at"])) / 1e9 < 301
+    assert "answer" not in told
 
 
 @mark_finding("@opencode-ai/sdk", "does not listen in time", "ends it by TERM, and throws")

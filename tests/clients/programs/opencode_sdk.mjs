@@ -40,6 +40,14 @@ const usages = {
     await stop(all);
   },
 
+  /** Stop whatever comes of the prompt. */
+  async outlasts() {
+    const all = await start();
+    const answer = all.client.session.prompt({ path: all.path, ...MESSAGE });
+    await answer.then(tellAnswer, ({ name, message }) => tell("refused", { name, message }));
+    await stop(all);
+  },
+
   /** Stop, and be gone at once. */
   async leave() {
     const all = await start();
