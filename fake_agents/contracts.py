@@ -210,7 +210,7 @@ if TYPE_CHECKING:
         """A stage of a process that can be a server: of a real one."""
 
         def open_server(self) -> HttpServer:
-            """Make a server, which listens to nobody yet."""
+            """Make a server, which does not listen yet."""
 
     class SessionPlayer(Protocol):
         """The part of a player that its session needs."""

@@ -243,7 +243,7 @@ class SideEffectStage:
             return
 
     def open_server(self) -> HttpServer:
-        """Make a server, which listens to nobody yet."""
+        """Make a server, which does not listen yet."""
         from pytest_agentproc.fake_agents.serving.http_server import HttpServer  # most fakes do not pay for it
 
         self._server = HttpServer(self.epoll)

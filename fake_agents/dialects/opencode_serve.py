@@ -1,10 +1,10 @@
 """The HTTP API and the events of `opencode serve`, as the real CLI has them. Knows no socket.
 
-What a program says becomes events, one JSON object a line. The player sends each to all who read `/event`. A prompt
+The words of a program become events, one JSON object a line. The player sends each to all who read `/event`. A prompt
 begins its turn at once, or after the turn of its session that runs. `POST /session/ID/message` is answered when the
 session is idle, with the last message. An abort is the script's to answer. A permission that is rejected ends the turn.
 
-What the real CLI tells beside is left out: the titles and the diffs of sessions, and what it has loaded.
+The fake leaves out the titles and the diffs of sessions, and the news of what the real CLI has loaded.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from pytest_agentproc.fake_agents.requests import join_prompt_text, parse_json_o
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from pytest_agentproc.fake_agents.contracts import EventEncoders
@@ -61,7 +60,7 @@ class _Session:
         self.open_text: dict[str, Any] | None = None
         """The part of a text that comes in pieces."""
         self.tools: dict[str, tuple[dict[str, Any], int, dict[str, Any]]] = {}
-        """The tools that run: what they were called with, since when, and their parts."""
+        """The tools that run, by id: the call, the instant of its start, and its part."""
 
     @property
     def name(self) -> str:
@@ -75,7 +74,7 @@ class Encoder:
     error_is_exit = False
     error_stream = "stdout"
     is_server = True
-    code = version = 0
+    code = 0
     streams = ("/event", "/global/event")
     notice = b"Warning: OPENCODE_SERVER_PASSWORD is not set; server is unsecured.\n"
 
@@ -84,9 +83,6 @@ class Encoder:
         port = find_option_value(program, "--port")
         self.ports = (int(port),) if port.isdecimal() and int(port) else _DEFAULT_PORTS
         self.questions = ClientQuestions()
-        self.history: Sequence[tuple[str, Any]] = ()
-        self.modes: Sequence[str] = ()
-        self.options: Mapping[str, Sequence[str]] = {}
         environ = program.get("environ", {})
         self._config = parse_json_object(environ.get(b"OPENCODE_CONFIG_CONTENT", b"")) or {}
         provider, _, model = str(self._config.get("model", "")).partition("/")
@@ -196,7 +192,7 @@ class Encoder:
         return self._encode_event("session.created", sessionID=name, info=about)
 
     def _delete_session(self, session: _Session) -> bytes:
-        """Forget a session and those below it; a turn of it goes on."""
+        """Forget a session and those below it; its turn is not ended."""
         below = [other for other in self._sessions.values() if other.about.get("parentID") == session.name]
         events = [self._delete_session(other) for other in below]
         self._sessions.pop(session.name, None)
@@ -214,7 +210,7 @@ class Encoder:
     def _take_prompt(
         self, request: HttpRequest, session: _Session, body: dict[str, Any], now: int, *, waits: bool
     ) -> bytes:
-        """Take a prompt; one that is only a remark has no turn."""
+        """Take a prompt; with `noReply` it has no turn."""
         if "parts" not in body:
             error = {"message": 'Missing key\n  at ["parts"]', "kind": "Payload"}
             request.answer(400, encode_json_line({"name": "BadRequest", "data": error}))
@@ -282,7 +278,7 @@ class Encoder:
         }
         return facts.get(path)
 
-    # What a session's player asks.
+    # The questions of a session's player.
 
     def take_late_answers(self) -> bytes:
         """Give nothing: requests are answered one by one."""
@@ -335,7 +331,7 @@ class Encoder:
             asked["tool"] = {"messageID": message, "callID": question.tool}
         return asked
 
-    # What a script says.
+    # The words of a script.
 
     def encode_text(self, text: str, stop: str | None, now: int) -> bytes:
         """Give a text, or the rest of one that came in pieces."""

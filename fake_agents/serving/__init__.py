@@ -1,1 +1,1 @@
-"""What a fake needs that is a server: the connections of its clients, and their session. Knows no dialect."""
+"""A fake that is a server: the connections of its clients, and the session that they hold. Knows no dialect."""

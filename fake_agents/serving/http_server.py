@@ -24,7 +24,7 @@ _BACKLOG = 128
 
 
 class BadRequest(Exception):
-    """What came is no HTTP."""
+    """The client sent no HTTP."""
 
 
 class HttpConnection:
@@ -86,7 +86,7 @@ class HttpConnection:
         self._send(b"%x\r\n%s\r\n" % (len(data), data))
 
     def close(self) -> None:
-        """Close it, and what a fork of this process has of it."""
+        """Close it, or the copy that a fork of this process has."""
         self.is_open = False
         self._line.close()
 
