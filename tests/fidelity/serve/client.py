@@ -12,12 +12,13 @@ import re
 import signal
 import subprocess
 import threading
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from tests.fidelity.running import CliRun
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
 __all__ = ["ASKS_BEFORE_BASH", "run_server"]
@@ -49,17 +50,17 @@ class _Client:
         self.answers: list[str] = []
 
     def read_events(self) -> None:
-        """Read the events until the server has gone; give the thread that does."""
-        answer = self._request("GET", "/event", None)
-        self._begin_thread(self._keep_events, answer)
+        """Read the events until the server has gone, in a thread of its own."""
+        has_begun = threading.Event()
+        self._begin_thread(self._keep_events, has_begun)
+        assert has_begun.wait(self._limit)
 
-    def _keep_events(self, answer: http.client.HTTPResponse) -> None:
-        try:
-            while line := answer.readline():
+    def _keep_events(self, has_begun: threading.Event) -> None:
+        with self._request("GET", "/event", None) as answer, suppress(http.client.HTTPException, OSError):
+            has_begun.set()
+            while line := answer.readline():  # until the server is ended
                 if line.startswith(b"data: "):
                     self._keep_event(json.loads(line[6:]))
-        except (http.client.HTTPException, OSError):  # the server was ended
-            return
 
     def _keep_event(self, event: dict[str, Any]) -> None:
         about = event["properties"]
@@ -96,15 +97,18 @@ class _Client:
             self._threads[-1].join(self._limit)
 
     def _keep_answer(self, place: int, method: str, path: str, body: Any) -> None:
-        answer = self._request(method, path, body)
-        text = answer.read()
+        with self._request(method, path, body) as answer:
+            text = answer.read()
         found = {"type": "answer", "status": str(answer.status), "body": json.loads(text) if text else None}
         self.answers[place] = json.dumps(found)
 
-    def _request(self, method: str, path: str, body: Any) -> http.client.HTTPResponse:
-        line = http.client.HTTPConnection("127.0.0.1", self._port, timeout=self._limit)
-        line.request(method, path, None if body is None else json.dumps(body), {"Content-Type": "application/json"})
-        return line.getresponse()
+    @contextmanager
+    def _request(self, method: str, path: str, body: Any) -> Iterator[http.client.HTTPResponse]:
+        data = None if body is None else json.dumps(body)
+        with closing(http.client.HTTPConnection("127.0.0.1", self._port, timeout=self._limit)) as line:
+            line.request(method, path, data, {"Content-Type": "application/json"})
+            with closing(line.getresponse()) as answer:
+                yield answer
 
     def _begin_thread(self, does: Any, *args: Any) -> None:
         self._threads.append(threading.Thread(target=does, args=args, daemon=True))
@@ -114,6 +118,10 @@ class _Client:
         """Wait until every request is answered."""
         for thread in self._threads[1:]:
             thread.join(self._limit)
+
+    def await_end(self) -> None:
+        """Wait for the end of the events, once the server has ended."""
+        self._threads[0].join(self._limit)
 
 
 def run_server(
@@ -147,6 +155,7 @@ def run_server(
                 client.send(*request)
             client.await_answers()
             code = _end_server(program)
+            client.await_end()
         finally:
             watchdog.cancel()
             program.kill()
