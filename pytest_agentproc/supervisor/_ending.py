@@ -48,7 +48,8 @@ def explain_exit(status: int | None, now: int, spawned_at: int, output_at: int |
     """
     since = spawned_at if output_at is None else output_at
     what = "its start, without any output" if output_at is None else "its last output"
-    return f"{_describe_status(status)}, {round((now - since) / 1e9, 3):g} s after {what}"  # nobody reads microseconds
+    seconds = max(now - since, 0) / 1e9  # an exit may be noted before the last bytes are read
+    return f"{_describe_status(status)}, {round(seconds, 3):g} s after {what}"  # nobody reads microseconds
 
 
 def explain_start(reason: str, errno: int) -> str:

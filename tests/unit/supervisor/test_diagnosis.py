@@ -105,6 +105,11 @@ def test_a_code_above_128_names_the_signal_if_there_is_one(status: int | None, w
     assert explain_exit(status, 2 * SECOND, SECOND // 2, None) == words
 
 
+def test_an_exit_that_is_noted_before_the_last_bytes_is_not_before_them() -> None:
+    """The text said "-0 s"."""
+    assert explain_exit(0, SECOND, 0, SECOND + 1000) == "the agent exited with code 0, 0 s after its last output"
+
+
 def test_the_end_of_stderr_is_bounded_and_begins_with_a_whole_line() -> None:
     """A stack trace of many pages is for the log."""
     stderr = b"".join(b"line %d\n" % number for number in range(1000)) + b"\n\n"
