@@ -42,6 +42,24 @@ class FirstMessageIsAnswerDefect(Completion):
         return super().text if self._first is None else self._first
 
 
+@breaks(
+    "older-words-fill-an-empty-answer", "C2", "takes what the agent said before for its answer if that has no words"
+)
+class OlderWordsFillEmptyAnswerDefect(Completion):
+    def __init__(self) -> None:
+        super().__init__()
+        self._words = ""
+
+    def feed(self, meaning: Meaning, now: int) -> None:
+        super().feed(meaning, now)
+        self._words = (meaning.text if isinstance(meaning, Message) else None) or self._words
+
+    @property
+    def text(self) -> str | None:
+        """The last message that has words."""
+        return super().text or self._words
+
+
 @breaks("answer-is-its-tail", "F6", "keeps only the last 2,000 characters of an answer")
 class KeepsTailOfAnswerDefect(Completion):
     @property

@@ -21,6 +21,22 @@ class ErrorResultCompletesTurnDefect(OpenTurns):
         super()._handle_end(replace(ended, ok=True, error=""), number, now)
 
 
+@breaks_in_sessions("older-words-fill-an-empty-answer")
+class OlderWordsFillEmptyTurnDefect(OpenTurns):
+    """Takes what the agent said before for its answer if that has no words (C2)."""
+
+    words = ""
+
+    def _handle_progress(self, progress: TurnProgress, number: int, now: int) -> None:
+        super()._handle_progress(progress, number, now)
+        self.words = progress.text if progress.kind == "message" and progress.text else self.words
+
+    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
+        said = self.flight.answered.text if ended.text is None and self.flight is not None else ended.text
+        ended = ended if said else replace(ended, text=self.words)
+        super()._handle_end(ended, number, now)
+
+
 @breaks_in_sessions("exit-overrules-result")
 class ExitOverridesTurnResultDefect(OpenTurns):
     """Believes a good result once the agent has said a word more, and throws it away if it exits first (C1)."""

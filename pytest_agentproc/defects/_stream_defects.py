@@ -137,23 +137,46 @@ def _read_json(line: bytes) -> Any:
     return [value] if value is None else value
 
 
+class _RewritesItems(LineSplitter, ABC):
+    """Takes an item of codex for something else."""
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Give the lines, with other events in the place of some items."""
+        return [self._rewrite_line(line) for line in super().feed(data)]
+
+    def _rewrite_line(self, line: bytes) -> bytes:
+        event = _read_json(line)
+        item = event.get("item") if isinstance(event, dict) else None
+        other = self.rewrite_item(event["type"], item) if isinstance(item, dict) else None
+        return line if other is None else json.dumps(other).encode()
+
+    @abstractmethod
+    def rewrite_item(self, kind: str, item: dict[str, Any]) -> dict[str, Any] | None:
+        """Give the event that it is taken for; None: it is read as it is."""
+
+
 @breaks(
     "error-item-is-fatal",
     "C1",
     "fails a run of codex at an item of the type error, which is a warning",
     runs_only="codex app-server writes an item of the type error in another event.",
 )
-class ErrorItemIsFatalDefect(LineSplitter):
-    def feed(self, data: bytes) -> list[bytes]:
-        return [self._make_fatal(line) for line in super().feed(data)]
+class ErrorItemIsFatalDefect(_RewritesItems):
+    def rewrite_item(self, kind: str, item: dict[str, Any]) -> dict[str, Any] | None:
+        is_error = item.get("type") == "error"
+        return {"type": "turn.failed", "error": {"message": item.get("message")}} if is_error else None
 
-    @staticmethod
-    def _make_fatal(line: bytes) -> bytes:
-        event = _read_json(line)
-        item = event.get("item") if isinstance(event, dict) else None
-        if not isinstance(item, dict) or item.get("type") != "error":
-            return line
-        return json.dumps({"type": "turn.failed", "error": {"message": item.get("message")}}).encode()
+
+@breaks(
+    "any-item-is-the-answer",
+    "C3",
+    "takes the words of any item of codex for its answer, also a thought or the output of a command",
+    runs_only="The thoughts of codex app-server have no text of their own.",
+)
+class AnyItemIsAnswerDefect(_RewritesItems):
+    def rewrite_item(self, kind: str, item: dict[str, Any]) -> dict[str, Any] | None:
+        text = item.get("text") or item.get("aggregated_output")
+        return {"type": kind, "item": {"type": "agent_message", "text": text}} if text else None
 
 
 _UNKNOWN_EVENT_TYPE_PATTERN = re.compile(rb'"type": ?"rate_limit_event"')
@@ -192,6 +215,15 @@ class NoiseStopsReadingDefect(_StopsReading):
 class OtherJsonStopsReadingDefect(_StopsReading):
     def is_fatal(self, line: bytes) -> bool:
         return not isinstance(_read_json(line), dict | None)
+
+
+_FAILED_TOOL_PATTERN = re.compile(rb'"(is_error|isError)": ?true|"status": ?"(failed|error)"')
+
+
+@breaks("failed-tool-ends-the-reading", "C1", "gives up at a tool that failed, and reads nothing more")
+class FailedToolStopsReadingDefect(_StopsReading):
+    def is_fatal(self, line: bytes) -> bool:
+        return bool(_FAILED_TOOL_PATTERN.search(line))
 
 
 @breaks("noise-costs-the-read", "F2", "drops every line that it read together with a line that is no object")

@@ -104,6 +104,7 @@ class TurnAnswer:
         self.usage = message.usage or self.usage
         self._pieces = []
         if not message.text:
+            self.text = "" if message.ends_message else self.text  # an empty answer is an answer: older words are none
             return
         if not message.id or message.id != self._id:
             self.end_message()

@@ -252,7 +252,8 @@ def _read_item(params: dict[str, Any], marks: tuple[int, ...], *, is_over: bool)
         return [Other("item")]
     kind, number = str(item.get("type")), str(item.get("id"))
     if kind == "agentMessage":
-        return [Message(str(item.get("text", "")), marks=marks) if is_over else Piece(marks=marks)]
+        whole = Message(str(item.get("text", "")), marks=marks, ends_message=True)
+        return [whole if is_over else Piece(marks=marks)]
     if kind == "contextCompaction":
         return [Compaction(is_over, marks=marks)]
     if kind in _ITEM_TYPES_OF_THOUGHTS:

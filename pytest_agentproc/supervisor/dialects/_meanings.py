@@ -31,7 +31,7 @@ class TurnProgress:
 
     Args:
         marks: the turns that the line names.
-        ends_message: whether it ends a message that comes in pieces only.
+        ends_message: whether it ends a message that comes in pieces only, or is a whole one that answers without words.
     """
 
     kind: ClassVar[str] = "tool"

@@ -97,6 +97,7 @@ class PiDecoder(ObjectDecoder):
                 self._stop,
                 as_text(message.get("model")),
                 usage if isinstance(usage, dict) else None,
+                ends_message=self._stop == "stop",
             )
         ]
         calls = _list_content_blocks(message.get("content"), "toolCall")
