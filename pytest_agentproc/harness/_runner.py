@@ -532,9 +532,12 @@ def _bind_and_forecast(scenario: Scenario, subject: Subject) -> tuple[BoundScena
         ScenarioError: the script has no end.
     """
     bound = bind_to_subject(scenario, subject)
-    if bound.blocked is not None or scenario.served_agents:  # no run of the kit's own supervisor predicts the latter
-        needed = "a supervisor that is async" if explain_real_time_only(subject) else "virtual time"
-        raise NotApplicable(needed, 1 if bound.blocked is None else bound.blocked.line)
+    # Below a coordinator the machine can sleep, and there is no event loop that other code could block.
+    blocked = None if bound.blocked is not None and bound.blocked.kind == "sleep" and is_virtual() else bound.blocked
+    if blocked is not None or scenario.served_agents:  # no run of the kit's own supervisor predicts the latter
+        is_async_needed = (blocked is None or blocked.kind == "block") and explain_real_time_only(subject)
+        needed = "a supervisor that is async" if is_async_needed else "virtual time"
+        raise NotApplicable(needed, 1 if blocked is None else blocked.line)
     foreseen = forecast_run(scenario, scenario.request_limits(subject))
     if foreseen.broken is not None:
         raise foreseen.broken.make_error(scenario)

@@ -423,13 +423,22 @@ def supervise_in_real_time(
     results: list[SubjectResult] = []
     faults: list[EndlessWait | Spin] = []
 
+    async def run_subject() -> SubjectResult:
+        return await _run_subject(subject, order, bound, backend)
+
+    def suspend(action: CallerAction) -> None:
+        assert wakes is not None, "only below a coordinator the machine can sleep"
+        record.add(action.make_event(clock.instant()))
+        wakes.suspend_machine(action.value)
+
     async def run() -> None:
         if backend == "asyncio":
             silence_loop_warnings()
         clock.start()
         async with cancel_endless_run(pace, wakes, faults, fakes) as scope:
             with guard_signals(record.add, clock.instant):
-                ended = await _run_subject(subject, order, bound, backend)
+                blocked, ask = bound.blocked, run_subject
+                ended = await (ask() if blocked is None else _run_and_block_loop(blocked, ask, suspend))
                 if not (scope.cancel_called and isinstance(ended, SubjectError | Declined)):
                     results.append(ended)
                     _record_subject_end(record, clock, ended)

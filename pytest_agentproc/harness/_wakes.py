@@ -1,4 +1,4 @@
-"""How a supervisor below a coordinator polls. Owns the reading of the coordinator's page; judges nothing.
+"""How a supervisor below a coordinator polls, and how its machine sleeps. Owns the use of the page; judges nothing.
 
 The coordinator notes each waiter that it lets go at its deadline. Those of the supervisor are
 what the timers of a loop are in lockstep: see `PollingDetector`.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.record import Record
 
 
-_MONOTONIC_OFFSET_BYTES, _WAKE_COUNT_OFFSET_BYTES, _FIRST_WAKE_OFFSET_BYTES = 32, 52, 64
+_DATE_OFFSET_BYTES, _MONOTONIC_OFFSET_BYTES, _WAKE_COUNT_OFFSET_BYTES, _FIRST_WAKE_OFFSET_BYTES = 24, 32, 52, 64
 """Where these stand in `page.h`."""
 _WAKE_STRUCT = struct.Struct("iiqqq")
 _MAX_NOTED_WAKES = 4096
@@ -56,6 +56,12 @@ class CoordinatorWakes:
     def have_taken_long(self) -> bool:
         """Say whether the machine is busy with them for so long that it must not go on for an hour of virtual time."""
         return _read_uptime() - self._begun > _MAX_MACHINE_SECONDS_OF_WAKES
+
+    def suspend_machine(self, duration: int) -> None:
+        """Let the machine sleep for so many nanoseconds: its wall clock jumps, and no process sees time pass."""
+        place = slice(_DATE_OFFSET_BYTES, _DATE_OFFSET_BYTES + 8)
+        date = int.from_bytes(self._page[place], "little") + duration
+        self._page[place] = date.to_bytes(8, "little")
 
     def close(self) -> None:
         """Let the page go."""

@@ -143,7 +143,11 @@ DANGERS = (
     Danger(
         name="the machine sleeps while the agent works",
         rule="A1",
-        files=("machine-sleeps-while-the-agent-works", "session-machine-sleeps-in-a-turn"),
+        files=(
+            "machine-sleeps-while-the-agent-works",
+            "machine-sleeps-within-the-longest-runtime",
+            "session-machine-sleeps-in-a-turn",
+        ),
         reasons={"gemini text": _AS_STREAM, "gemini json": _AS_STREAM},
     ),
     Danger(

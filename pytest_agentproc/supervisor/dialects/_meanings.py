@@ -31,7 +31,8 @@ class TurnProgress:
 
     Args:
         marks: the turns that the line names.
-        ends_message: whether it ends a message that comes in pieces only, or is a whole one that answers without words.
+        ends_message: whether it ends a message that comes in pieces only. A whole message with it is an answer, even if
+            it has no words.
     """
 
     kind: ClassVar[str] = "tool"

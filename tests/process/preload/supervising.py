@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import queue
+import select
 import subprocess
 import threading
+import time
 from typing import IO, TYPE_CHECKING
 
 from pytest_agentproc.vocabulary import RunReport
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pytest_agentproc.vocabulary import RunRequest
 
 
@@ -36,3 +41,30 @@ def _read_into_queue(stream: IO[bytes], lines: queue.Queue[bytes]) -> None:
     for line in stream:
         lines.put(line)
     lines.put(b"")
+
+
+def supervise_by_wall_clock(order: RunRequest) -> RunReport:
+    """Count the silence and the runtime by the clock of dates."""
+    return _supervise_by_clock(time.time, order)
+
+
+def supervise_by_monotonic_clock(order: RunRequest) -> RunReport:
+    """Count the silence and the runtime by the clock of durations."""
+    return _supervise_by_clock(time.monotonic, order)
+
+
+def _supervise_by_clock(read_clock: Callable[[], float], order: RunRequest) -> RunReport:
+    words, env, text = list(order.argv), dict(order.env), b""
+    with subprocess.Popen(words, env=env, cwd=order.cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as agent:
+        assert agent.stdout is not None
+        start = last = read_clock()
+        while True:
+            if select.select([agent.stdout], [], [], 1)[0]:
+                data = os.read(agent.stdout.fileno(), 65536)
+                text, last = text + data, read_clock()
+                if not data:
+                    break
+            if read_clock() - last > 180 or read_clock() - start > 600:
+                agent.kill()
+                return RunReport(outcome="inactive")
+    return RunReport(outcome="failed" if agent.returncode else "completed", text=text.decode())
