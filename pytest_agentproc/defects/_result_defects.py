@@ -29,9 +29,9 @@ class OlderWordsFillEmptyTurnDefect(OpenTurns):
 
     def _handle_progress(self, progress: TurnProgress, number: int, now: int) -> None:
         super()._handle_progress(progress, number, now)
-        self.words = progress.text if progress.kind == "message" and progress.text else self.words
+        self.words = (progress.text if isinstance(progress, Message) else None) or self.words
 
-    def _handle_end(self, ended: TurnEnded, number: int, now: int) -> None:
+    def _handle_end(self, ended: Finished, number: int, now: int) -> None:
         said = self.flight.answered.text if ended.text is None and self.flight is not None else ended.text
         ended = ended if said else replace(ended, text=self.words)
         super()._handle_end(ended, number, now)

@@ -36,6 +36,9 @@ class Danger:
 
 _PLAIN_TEXT = "its output is plain text: there is no line of JSON that noise could be near"
 _AS_RAW = "its output is the same plain text as that of raw"
+_PLAIN_TEXT_IS_ANSWER = "all that it prints is its answer"
+_NO_EMPTY_MESSAGE = "it prints no message without words: nothing shows that the answer is empty"
+_NO_TOOLS = "its output does not name its tools"
 _ONE_OBJECT = "it prints nothing before its one object"
 _AS_STREAM = "the danger has nothing to do with the form of the output: gemini stream stands for it"
 _AS_TEXT = "the danger has nothing to do with the form of the output: gemini text stands for it"
@@ -46,6 +49,23 @@ _ONE_START = "an agent of one prompt is started once"
 _TEXT_IDS = "its requests have texts as ids, and the ids of its client are texts of other forms"
 
 DANGERS = (
+    Danger(
+        name="the answer has no words, and the agent has spoken before",
+        rule="C2",
+        files=("empty-answer-is-empty", "session-empty-answer-is-empty"),
+        reasons={
+            **dict.fromkeys(("raw text", "gemini text"), _PLAIN_TEXT_IS_ANSWER),
+            "gemini json": _ONE_OBJECT,
+            **dict.fromkeys(("codex exec", "opencode run", "gemini stream", "acp session"), _NO_EMPTY_MESSAGE),
+            "codex app-server": _NO_EMPTY_MESSAGE,
+        },
+    ),
+    Danger(
+        name="a tool fails, and the agent goes on",
+        rule="C1",
+        files=("goes-on-after-a-failed-tool", "session-goes-on-after-a-failed-tool"),
+        reasons={**dict.fromkeys(("raw text", "gemini text"), _NO_TOOLS), "gemini json": _NO_TOOLS},
+    ),
     Danger(
         name="the agent inherits stdin",
         rule="C1",

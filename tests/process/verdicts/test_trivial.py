@@ -39,6 +39,12 @@ SCORES: dict[str, dict[str, list[str]]] = {
     # verdict: scenarios; every scenario that is not named here fails, but for those that need a program
     "null": {
         "not exercised": [
+            "codex-thinks-after-its-answer",
+            *(
+                f"{name}-is-empty[{dialect}]"
+                for name in ("empty-answer", "session-empty-answer")
+                for dialect in ("claude", "pi")
+            ),
             "claude-run-is-cancelled",
             "codex-run-is-cancelled",
             "scope-of-a-run-that-ignores-term-is-cancelled",
@@ -61,6 +67,7 @@ SCORES: dict[str, dict[str, list[str]]] = {
         "passed": [
             *UNSTARTABLE,
             "machine-sleeps-while-the-agent-works[raw]",
+            "machine-sleeps-within-the-longest-runtime[raw]",
             "opencode-is-denied-its-tool",
             *(f"scope-of-a-run-is-cancelled[{dialect}]" for dialect in ("codex", "opencode", "pi")),
             "tree-launcher-is-gone-before-the-silence",
