@@ -6,6 +6,7 @@ as its parent, and have the ids of the events that are printed. No file of the f
 
 from __future__ import annotations
 
+from pytest_agentproc.fake_agents.dialects.claude.forms import MORE_TOKEN_USAGE
 from pytest_agentproc.fake_agents.dialects.claude.print_mode import START_UNIX_MS, format_timestamp
 from pytest_agentproc.fake_agents.session_files.disk import list_files, read_objects
 
@@ -18,16 +19,6 @@ if TYPE_CHECKING:
 
 _LONGEST_FOLDER_NAME = 200
 _BASE_36 = "0123456789abcdefghijklmnopqrstuvwxyz"
-_MORE_TOKEN_USAGE: dict[str, Any] = {
-    "output_tokens_details": {"thinking_tokens": 0},
-    "server_tool_use": {"web_search_requests": 0, "web_fetch_requests": 0},
-    "service_tier": "standard",
-    "cache_creation": {"ephemeral_1h_input_tokens": 0, "ephemeral_5m_input_tokens": 0},
-    "inference_geo": "",
-    "iterations": [],
-    "speed": "standard",
-    "fallback_credit": None,
-}
 _ZERO_COSTS = {
     "totalAPIDuration": 0,
     "totalAPIDurationWithoutRetries": 0,
@@ -166,7 +157,7 @@ class Translator:
         stop, timing = _find_stop_reason(event, later), {}
         if block["type"] == "tool_use":
             self._tools[block["id"]], timing = event["uuid"], {"toolInputStreamMs": 0}
-        usage = {**message.get("usage", {}), **_MORE_TOKEN_USAGE}
+        usage = {**message.get("usage", {}), **MORE_TOKEN_USAGE}
         message = {**message, "stop_reason": stop, "usage": usage, "stop_details": None}
         made = {"effort": "medium", "perTurnEffort": "medium", "madeBy": "model"}
         asked = {"apiBlockIndex": self._blocks, "requestedModel": message.get("model"), "promptCacheRequested": "5m"}

@@ -45,11 +45,7 @@ MESSAGE_TOKEN_USAGE = {
     "cache_read_input_tokens": 0,
 }
 UNFINISHED_MESSAGE_FIELDS = {"stop_reason": None, "stop_sequence": None, "usage": MESSAGE_TOKEN_USAGE}
-RESULT_TOKEN_USAGE = {
-    "input_tokens": 0,
-    "cache_creation_input_tokens": 0,
-    "cache_read_input_tokens": 0,
-    "output_tokens": 0,
+MORE_TOKEN_USAGE: dict[str, object] = {
     "output_tokens_details": {"thinking_tokens": 0},
     "server_tool_use": {"web_search_requests": 0, "web_fetch_requests": 0},
     "service_tier": "standard",
@@ -58,6 +54,13 @@ RESULT_TOKEN_USAGE = {
     "iterations": [],
     "speed": "standard",
     "fallback_credit": None,
+}
+RESULT_TOKEN_USAGE = {
+    "input_tokens": 0,
+    "cache_creation_input_tokens": 0,
+    "cache_read_input_tokens": 0,
+    "output_tokens": 0,
+    **MORE_TOKEN_USAGE,
 }
 MODEL_TOKEN_USAGE = {
     "inputTokens": 0,
