@@ -10,8 +10,8 @@ import anyio
 import pytest
 
 from pytest_agentproc.clock import VirtualClock
-from pytest_agentproc.scenario import NotApplicable, loads
-from pytest_agentproc.subjects import Command, Function
+from pytest_agentproc.scenario import loads
+from pytest_agentproc.subjects import Function
 from pytest_agentproc.verdict import Verdict, choose_overall_verdict, judge_all_expectations
 
 if TYPE_CHECKING:
@@ -92,10 +92,3 @@ def test_only_the_wall_clock_jumps() -> None:
 
     with clock:
         assert clock.run(jump()) == (0, 3600, "2026-11-22T01:00:00+00:00")
-
-
-def test_a_program_has_its_own_wall_clock(runner: ScenarioRunner) -> None:
-    """The kit cannot move the clock of another process."""
-    with pytest.raises(NotApplicable) as caught:
-        runner.play(SLEEP, Command(["true", "{inactivity_timeout}", "{agent}"]))
-    assert str(caught.value) == "line 3 needs a supervisor that is async, which the subject does not have"
