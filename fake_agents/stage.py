@@ -193,52 +193,19 @@ class SideEffectStage:
 
     def write_file(self, path: str, data: bytes) -> None:
         """Write a file below the working directory, and the folders on its way; follow no link out of it."""
-        folder = posix.open(".", _FOLDER_FLAGS)
-        try:
-            if posix.getcwdb() == b"/":
-                raise OSError("its folder is /, and a fake writes nothing there")
-            *parents, name = path.split("/")
-            for parent in parents:
-                inner = _open_subfolder(parent, folder)
-                posix.close(folder)
-                folder = inner
-            number = posix.open(name, _NEW_FILE_FLAGS, 0o666, dir_fd=folder)
-            try:
-                left = memoryview(data)
-                while left:
-                    left = left[posix.write(number, left) :]
-            finally:
-                posix.close(number)
-        finally:
-            posix.close(folder)
+        if posix.getcwdb() == b"/":
+            raise OSError("its folder is /, and a fake writes nothing there")
+        _write_file_below(posix.open(".", _FOLDER_FLAGS), path, _NEW_FILE_FLAGS, 0o666, data)
 
     def write_message_file(self, path: str, data: bytes | None) -> None:
         """Write a file that the arguments name, anywhere; without data, make it if it is missing."""
-        number = posix.open(path, _MESSAGE_FILE_FLAGS | (posix.O_TRUNC if data is not None else 0), 0o666)
-        try:
-            left = memoryview(data or b"")
-            while left:
-                left = left[posix.write(number, left) :]
-        finally:
-            posix.close(number)
+        flags = _MESSAGE_FILE_FLAGS | (posix.O_TRUNC if data is not None else 0)
+        _write_and_close(posix.open(path, flags, 0o666), data or b"")
 
     def append_session_file(self, path: str, data: bytes) -> None:
         """Write at the end of a session file, which is made with its folders; follow no link, and give up silently."""
-        *parents, name = path.strip("/").split("/")
         try:
-            folder = posix.open("/", _FOLDER_FLAGS)
-            try:
-                for parent in parents:
-                    inner = _open_subfolder(parent, folder)
-                    posix.close(folder)
-                    folder = inner
-                number = posix.open(name, _SESSION_FILE_FLAGS, 0o600, dir_fd=folder)
-                try:
-                    posix.write(number, data)
-                finally:
-                    posix.close(number)
-            finally:
-                posix.close(folder)
+            _write_file_below(posix.open("/", _FOLDER_FLAGS), path.strip("/"), _SESSION_FILE_FLAGS, 0o600, data)
         except OSError:
             return
 
@@ -425,6 +392,29 @@ def _open_subfolder(name: str, folder: int) -> int:
     except FileNotFoundError:
         posix.mkdir(name, dir_fd=folder)
         return posix.open(name, _FOLDER_FLAGS, dir_fd=folder)
+
+
+def _write_file_below(folder: int, path: str, flags: int, mode: int, data: bytes) -> None:
+    """Write a file below an open folder, which is closed, and make the folders on its way; follow no link."""
+    try:
+        *parents, name = path.split("/")
+        for parent in parents:
+            inner = _open_subfolder(parent, folder)
+            posix.close(folder)
+            folder = inner
+        _write_and_close(posix.open(name, flags, mode, dir_fd=folder), data)
+    finally:
+        posix.close(folder)
+
+
+def _write_and_close(number: int, data: bytes) -> None:
+    """Write all the data to an open file, and close it."""
+    try:
+        left = memoryview(data)
+        while left:
+            left = left[posix.write(number, left) :]
+    finally:
+        posix.close(number)
 
 
 def _read_file_identity(number: int) -> tuple[int, int]:

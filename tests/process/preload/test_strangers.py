@@ -27,7 +27,7 @@ AT_ONCE = """\
 #include <time.h>
 #include <sys/syscall.h>
 int main(void) {
-  struct timespec time = {0, 300000000};
+  struct timespec time = {1, 0};
   long result, place = (long)&time;
   __asm__ volatile("syscall" : "=a"(result) : "a"(SYS_nanosleep), "D"(place), "S"(0L) : "rcx", "r11", "memory");
   return (int)result;
@@ -48,7 +48,7 @@ def test_a_library_with_system_calls_of_its_own_is_named(tmp_path: Path) -> None
     assert run.notes == [
         "time passes as on the machine while caller (pid N) lives: a library in it makes system calls of its own"
     ]
-    assert 0 < float(run.virtual) < 20
+    assert 0.25 <= float(run.virtual) < 20  # what passed before the wait was seen is not counted
 
 
 ARMS = """\
@@ -56,7 +56,7 @@ ARMS = """\
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 int arm(int timer) {
-  struct itimerspec when = {{0, 0}, {0, 300000000}};
+  struct itimerspec when = {{0, 0}, {1, 0}};
   long result;
   register long r10 __asm__("r10") = 0;
   __asm__ volatile("syscall" : "=a"(result) : "a"(SYS_timerfd_settime), "D"((long)timer), "S"(0L), "d"(&when), "r"(r10)
@@ -88,7 +88,7 @@ def test_a_timerfd_that_a_library_arms_by_itself_is_named(tmp_path: Path) -> Non
     run = run_in_virtual_time(tmp_path / "waiter")
     begin = "time passes as on the machine while waiter (pid N) waits for a timerfd that a library has armed"
     assert (run.code, run.notes) == (0, [f"{begin} by a system call of its own"])
-    assert 0 < float(run.virtual) < 20
+    assert 0.25 <= float(run.virtual) < 20  # what passed before the wait was seen is not counted
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to somebody else")
