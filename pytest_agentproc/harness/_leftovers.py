@@ -44,7 +44,7 @@ class KeeperScope:
     def __init__(self, fakes: Sequence[FakeAgent], *, wanted: bool) -> None:
         self.keeper = Keeper() if wanted else None
         self._launchers = [fake.path for fake in fakes]
-        self._is_lost = False
+        self._loss = ""
 
     def __enter__(self) -> KeeperScope:  # noqa: PYI034  # it has no subclass
         return self
@@ -66,8 +66,9 @@ class KeeperScope:
             group.start_soon(self._watch_keeper_end, self.keeper, group.cancel_scope)
             await run()
             group.cancel_scope.cancel()
-        if self._is_lost:
-            raise KitError("the keeper of the program under test ended during the play, and with it all that it held")
+        if self._loss:
+            loss = self._loss
+            raise KitError(f"the keeper of the program under test ended during the play, with all that it held: {loss}")
 
     async def _watch_keeper_end(self, keeper: Keeper, scope: anyio.CancelScope) -> None:
         end = os.pidfd_open(keeper.pid)
@@ -75,7 +76,8 @@ class KeeperScope:
             await anyio.wait_readable(end)
         finally:
             os.close(end)
-        self._is_lost = True
+        # Before the close, which finds that it is gone.
+        self._loss = f"the kit killed it: {keeper.fault}" if keeper.fault else "it was killed from outside"
         keeper.close()
         scope.cancel()
 

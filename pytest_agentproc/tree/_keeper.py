@@ -121,6 +121,8 @@ class Keeper:
         """The soft limit for message queues of all that it starts; None: it has none of its own."""
         self._lock = threading.RLock()
         self._end: float | None = None
+        self.fault = ""
+        """Why this process killed the keeper; "": it did not."""
         self.started: set[int] = set()
         """The pids that were started and are not reaped."""
         # Before the keeper exists, not after it: a keeper that is killed in between would leave its tree to process 1,
@@ -338,6 +340,7 @@ class Keeper:
         """Kill a keeper that is of no more use; this process then adopts its tree."""
         # A keeper that is late may still answer. Its answer would be read as the one to the next question, so it has to
         # die.
+        self.fault = str(why)
         self._process.kill()
         self._process.wait()
         return KeeperDied(f"the keeper (pid {self.pid}) is gone: {why}")
