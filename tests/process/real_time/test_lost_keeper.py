@@ -47,7 +47,7 @@ def test_a_lost_keeper_says_who_ended_it(backend: str, end: Callable[[Keeper], N
         async def run() -> None:
             await anyio.wait_all_tasks_blocked()  # the watch has begun
             end(keeper)
-            await anyio.sleep_forever()
+            await anyio.Event().wait()
 
         with pytest.raises(KitError, match=why):
             anyio.run(scope.run_guarded, run, backend=backend)
